@@ -1,0 +1,1 @@
+"""The Kafka broker: its configuration, the console tools, and the topics of the stack."""

@@ -1,0 +1,89 @@
+"""Create the topics of the stack that do not exist yet.
+
+Usage: python -m broker.topics [--wait-seconds N]
+
+Exit codes: 0 all topics are there with the partitions that `.env` asks for, 2 they are not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from kafka.admin import KafkaAdminClient, NewTopic
+from kafka.errors import KafkaError, TopicAlreadyExistsError
+
+from contract.settings import Settings, SettingsError
+
+TOPIC_SETTINGS = ("VISITS_TOPIC", "VISIT_WINDOWS_TOPIC", "VISITS_LATE_TOPIC", "VISITS_REJECTED_TOPIC")
+
+
+class TopicError(Exception):
+    """The topics cannot be had as asked for; the message names the cause and the next step."""
+
+
+def connect(bootstrap: str, wait_seconds: float) -> KafkaAdminClient:
+    """Connect to the broker, trying for `wait_seconds`. Raises TopicError when it does not answer by then."""
+    deadline = time.monotonic() + wait_seconds
+    while True:
+        try:
+            return KafkaAdminClient(bootstrap_servers=bootstrap)
+        except (KafkaError, OSError) as error:
+            if time.monotonic() >= deadline:
+                raise TopicError(
+                    f"no broker answers at {bootstrap} within {wait_seconds:.0f} s ({type(error).__name__}); "
+                    "is the service kafka up?"
+                ) from error
+            time.sleep(0.5)
+
+
+def create_topics(admin: KafkaAdminClient, settings: Settings) -> list[str]:
+    """Create what is missing and return the names of the topics created.
+
+    Raises TopicError when a topic exists with another number of partitions: the order of a key's visits,
+    and with it every comparison, depends on that number.
+    """
+    partitions = settings.number("TOPIC_PARTITIONS")
+    names = [settings.text(name) for name in TOPIC_SETTINGS]
+    created = []
+    for name in names:
+        topic = NewTopic(
+            name=name,
+            num_partitions=partitions,
+            replication_factor=1,
+            # Record timestamps are event times: a time limit would delete a replayed day under its readers.
+            topic_configs={"retention.ms": settings.text("TOPIC_RETENTION_MS"), "retention.bytes": "-1"},
+        )
+        try:
+            admin.create_topics([topic])
+            created.append(name)
+        except TopicAlreadyExistsError:
+            pass
+    for description in admin.describe_topics(names):
+        found = len(description["partitions"])
+        if found != partitions:
+            raise TopicError(
+                f"topic {description['name']} has {found} partitions, TOPIC_PARTITIONS in .env says {partitions}; "
+                "set it to the former, or start clean with scripts/down.sh --wipe"
+            )
+    return created
+
+
+def main() -> int:
+    """Run the command line; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="broker.topics", description="Create the topics that do not exist yet.")
+    parser.add_argument("--wait-seconds", type=float, default=60, help="bound for the broker to answer (default 60)")
+    arguments = parser.parse_args()
+    try:
+        settings = Settings()
+        created = create_topics(connect(settings.bootstrap, arguments.wait_seconds), settings)
+    except (TopicError, SettingsError) as error:
+        print(f"topics: {error}", file=sys.stderr)
+        return 2
+    print(f"topics: created {', '.join(created) if created else 'none, all exist'}", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
