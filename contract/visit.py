@@ -9,6 +9,7 @@ Anything else is unparsable and belongs on `visits_rejected`. Other fields are n
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from dataclasses import dataclass
@@ -49,16 +50,23 @@ class VisitWindow:
     last_event_time: int
 
 
-def parse_event_time(text: str) -> int | None:
-    """Milliseconds since the epoch of an event time, or None when it is not one."""
-    if not _EVENT_TIME.match(text):
-        return None
-    moment, _, fraction = text.removesuffix("Z").removesuffix("+00:00").partition(".")
+@functools.lru_cache(maxsize=65536)
+def _whole_second(text: str) -> int | None:
+    """Milliseconds since the epoch of `YYYY-MM-DDTHH:MM:SS`; neighbouring visits share their second."""
     try:
-        parsed = datetime.strptime(moment, "%Y-%m-%dT%H:%M:%S").replace(tzinfo=UTC)
+        parsed = datetime.strptime(text, "%Y-%m-%dT%H:%M:%S").replace(tzinfo=UTC)
     except ValueError:
         return None
-    return (parsed - EPOCH) // timedelta(milliseconds=1) + int(fraction[:3].ljust(3, "0"))
+    return (parsed - EPOCH) // timedelta(milliseconds=1)
+
+
+def parse_event_time(text: str) -> int | None:
+    """Milliseconds since the epoch of an event time, or None when it is not one."""
+    if not _EVENT_TIME.fullmatch(text):  # match() would let a trailing newline pass
+        return None
+    moment, _, fraction = text.removesuffix("Z").removesuffix("+00:00").partition(".")
+    second = _whole_second(moment)
+    return None if second is None else second + int(fraction[:3].ljust(3, "0"))
 
 
 def iso_time(milliseconds: int) -> str:
@@ -72,10 +80,13 @@ def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
 
 
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
 def parse_visit(value: bytes | None) -> Visit | None:
     """The visit in a record's value, or None when it is unparsable by the rule above."""
     try:
-        document = json.loads((value or b"").decode("utf-8"), parse_constant=_refuse_constant)
+        document = _DECODER.decode((value or b"").decode("utf-8"))
     except (UnicodeDecodeError, ValueError, RecursionError):
         return None
     if not isinstance(document, dict):
