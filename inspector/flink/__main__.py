@@ -1,0 +1,78 @@
+"""Flink checkpoints on the command line; runs in the Flink environment.
+
+Usage:
+    python -m inspector.flink list [--json]      chk-N and savepoints of this stack, newest last
+    python -m inspector.flink resolve WHICH      the folder of latest, chk-N or a path, if it can be restored
+    python -m inspector.flink offsets PATH       {"0": 900, "1": 900}: where a restore reads on
+
+Exit codes: 0 done, 1 refused or unreadable, 2 wrong usage, 3 `latest` and no checkpoint at all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+from contract.settings import Settings, SettingsError
+from inspector.errors import InspectorError, NothingToRestore
+from inspector.flink.folder import CheckpointFolder, list_folders, resolve
+
+
+def print_list(folders: list[CheckpointFolder], as_json: bool) -> None:
+    """One line a checkpoint, or a JSON array of objects."""
+    if as_json:
+        print(json.dumps([asdict(folder) | {"path": str(folder.path)} for folder in folders]))
+        return
+    for folder in folders:
+        age = time.time() - (folder.completed_at or folder.changed_at)
+        state = "complete" if folder.complete else f"incomplete ({folder.reason})"
+        print(f"{folder.job_id or '-':32}  {folder.name:24}  {age:8.0f} s old  {folder.size:10} bytes  {state}")
+
+
+def print_offsets(path: Path) -> None:
+    """One line of JSON, partition to offset."""
+    # The JVM's client library is only there in the Flink environment; list and resolve do without.
+    from inspector.flink.jvm import flink_jvm  # noqa: PLC0415
+    from inspector.flink.metadata import check_files, load_metadata, operators  # noqa: PLC0415
+    from inspector.flink.offsets import all_offsets, by_partition  # noqa: PLC0415
+
+    with flink_jvm() as jvm:
+        entries = operators(jvm, load_metadata(jvm, path))
+        check_files(jvm, entries)
+        offsets = all_offsets(jvm, entries)
+    if not offsets:
+        print(f"{path}: no partition had been read yet; a restore starts where the job is told to", file=sys.stderr)
+    print(json.dumps(by_partition(offsets)))
+
+
+def main() -> int:
+    """Run the command line; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="inspector.flink", description="Flink checkpoints of this stack.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("list").add_argument("--json", action="store_true")
+    commands.add_parser("resolve").add_argument("which")
+    commands.add_parser("offsets").add_argument("path")
+    arguments = parser.parse_args()
+    try:
+        root = Settings().flink_checkpoints
+        if arguments.command == "list":
+            print_list(list_folders(root) if root.is_dir() else [], arguments.json)
+        elif arguments.command == "resolve":
+            print(resolve(arguments.which, root))
+        else:
+            print_offsets(resolve(arguments.path, root))
+    except NothingToRestore as error:
+        print(error, file=sys.stderr)
+        return 3
+    except (InspectorError, SettingsError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

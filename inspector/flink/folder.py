@@ -1,0 +1,151 @@
+"""The folders below a Flink checkpoint directory: which are there, which can be restored. No JVM.
+
+`state.checkpoints.dir` holds `<job id>/chk-N/_metadata`; `flink savepoint` leaves
+`savepoint-<short job id>-<random>/_metadata` wherever it was told to. Flink writes `_metadata` last and
+under another name until it is whole, so a folder without it is a checkpoint that is not, or not yet, complete
+(https://nightlies.apache.org/flink/flink-docs-release-2.2/docs/ops/state/checkpoints/#directory-structure).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from inspector.errors import InspectorError, NothingToRestore
+
+METADATA = "_metadata"
+CHECKPOINT = re.compile(r"chk-(\d+)")
+SAVEPOINT = re.compile(r"savepoint-.+")
+JOB_ID = re.compile(r"[0-9a-f]{32}")
+DEPTH = 3
+"""`<job id>/chk-N` is two levels below the directory; a folder for savepoints may add one."""
+
+
+@dataclass(frozen=True)
+class CheckpointFolder:
+    """One chk-N or savepoint folder.
+
+    `completed_at` is the modification time of `_metadata` in seconds since the epoch (None: not complete);
+    `changed_at` that of the folder; `size` counts bytes of the folder's own files, not of `shared/`.
+    """
+
+    path: Path
+    job_id: str
+    name: str
+    number: int | None
+    complete: bool
+    reason: str
+    completed_at: float | None
+    changed_at: float
+    size: int
+
+    @property
+    def is_savepoint(self) -> bool:
+        """Whether a user asked for it (savepoint) rather than the checkpoint interval."""
+        return SAVEPOINT.fullmatch(self.name) is not None
+
+
+def _children(folder: Path) -> list[Path]:
+    """Subfolders; none when the folder went away meanwhile, as retention does it."""
+    try:
+        return sorted(child for child in folder.iterdir() if child.is_dir())
+    except FileNotFoundError:
+        return []
+    except PermissionError:
+        raise InspectorError(f"{folder} cannot be read: no permission; ask its owner, or run as that user") from None
+
+
+def is_checkpoint_folder(path: Path) -> bool:
+    """Whether the name, or a `_metadata` inside, says that this is one checkpoint or savepoint."""
+    return bool(CHECKPOINT.fullmatch(path.name) or SAVEPOINT.fullmatch(path.name)) or (path / METADATA).is_file()
+
+
+def read_folder(path: Path) -> CheckpointFolder | None:
+    """Look at one folder; None when it went away while it was looked at."""
+    number = CHECKPOINT.fullmatch(path.name)
+    job_id = path.parent.name if JOB_ID.fullmatch(path.parent.name) else ""
+    try:
+        files = [(child, child.stat()) for child in path.iterdir()]
+        changed_at = path.stat().st_mtime
+    except FileNotFoundError:
+        return None
+    except PermissionError:
+        reason = "no permission to read the folder"
+        return CheckpointFolder(path, job_id, path.name, _number(number), False, reason, None, 0.0, 0)
+    size = sum(status.st_size for child, status in files if child.is_file())
+    metadata = next((status for child, status in files if child.name == METADATA), None)
+    if metadata is None:
+        reason = f"no {METADATA}: still being written, aborted or cut off; not a checkpoint"
+    elif metadata.st_size == 0:
+        reason = f"{METADATA} is empty"
+    else:
+        reason = ""
+    completed_at = metadata.st_mtime if metadata is not None and not reason else None
+    return CheckpointFolder(
+        path, job_id, path.name, _number(number), not reason, reason, completed_at, changed_at, size
+    )
+
+
+def _number(match: re.Match[str] | None) -> int | None:
+    return int(match[1]) if match else None
+
+
+def _walk(folder: Path, depth: int) -> Iterator[Path]:
+    if is_checkpoint_folder(folder):
+        yield folder
+    elif depth > 0:
+        for child in _children(folder):
+            yield from _walk(child, depth - 1)
+
+
+def list_folders(root: Path) -> list[CheckpointFolder]:
+    """All checkpoints and savepoints below `root`, newest last; one that is not complete goes by its last change.
+
+    Raises InspectorError when a folder on the way cannot be read.
+    """
+    found = [read_folder(path) for path in _walk(root, DEPTH)]
+    present = [folder for folder in found if folder is not None]
+    return sorted(present, key=lambda folder: (folder.completed_at or folder.changed_at, folder.number or 0))
+
+
+def _restorable(folders: list[CheckpointFolder]) -> str:
+    names = [f"{folder.job_id or '-'}/{folder.name}" for folder in folders if folder.complete]
+    return "can be restored, newest last: " + (", ".join(names) or "none")
+
+
+def resolve(which: str, root: Path) -> Path:
+    """Find the absolute folder of `latest`, of `chk-N` (newest of that number) or of a path, if it can be restored.
+
+    A path may name the folder or its `_metadata`, from here or from `root`.
+    Raises NothingToRestore for `latest` when there is none, else InspectorError with what can be restored.
+    """
+    folders = list_folders(root) if root.is_dir() else []
+    complete = [folder for folder in folders if folder.complete]
+    if which == "latest":
+        if not complete:
+            raise NothingToRestore(f"no complete checkpoint below {root}")
+        return complete[-1].path.resolve()
+    if CHECKPOINT.fullmatch(which) and not Path(which).is_dir():
+        candidates = [folder for folder in folders if folder.name == which]
+        restorable = [folder for folder in candidates if folder.complete]
+        if restorable:
+            return restorable[-1].path.resolve()
+        facts = [f"{folder.path} cannot be restored: {folder.reason}" for folder in candidates]
+        raise InspectorError("\n".join([*(facts or [f"{which} does not exist below {root}"]), _restorable(folders)]))
+    return _resolve_path(Path(which), root, folders)
+
+
+def _resolve_path(path: Path, root: Path, folders: list[CheckpointFolder]) -> Path:
+    if not path.exists() and not path.is_absolute() and (root / path).exists():
+        path = root / path
+    if path.name == METADATA:
+        path = path.parent
+    if not path.is_dir():
+        raise InspectorError(f"{path} does not exist or is not a folder\n{_restorable(folders)}")
+    folder = read_folder(path)
+    if folder is None or not folder.complete:
+        reason = folder.reason if folder else "it went away while it was read"
+        raise InspectorError(f"{path} cannot be restored: {reason}\n{_restorable(folders)}")
+    return path.resolve()

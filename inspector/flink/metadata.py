@@ -1,0 +1,132 @@
+"""`_metadata` of a checkpoint or savepoint, loaded by Flink's `Checkpoints.loadCheckpointMetadata`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+
+from inspector.errors import InspectorError
+from inspector.flink.folder import METADATA
+from inspector.flink.jvm import each, java_cause
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One operator's entry: `state` is Flink's own OperatorState; name and uid are None before Flink 2.0."""
+
+    id: str
+    name: str | None
+    uid: str | None
+    parallelism: int
+    max_parallelism: int
+    state_bytes: int
+    state: Any
+
+    @property
+    def label(self) -> str:
+        """What a reader knows it by: uid, name, or the hash when there is neither."""
+        return self.uid or self.name or self.id
+
+
+def load_metadata(jvm: Any, folder: Path) -> Any:
+    """Flink's CheckpointMetadata of the folder.
+
+    Raises InspectorError when `_metadata` is missing, unreadable, cut short or of an unknown version.
+    """
+    file = folder / METADATA
+    if not file.is_file():
+        raise InspectorError(f"{file} is missing: without it the folder is no checkpoint and cannot be restored")
+    try:
+        stream = jvm.java.io.DataInputStream(jvm.java.io.BufferedInputStream(jvm.java.io.FileInputStream(str(file))))
+    except Py4JJavaError as error:
+        raise InspectorError(f"{file} cannot be read: {java_cause(error)}") from None
+    try:
+        checkpoints = jvm.org.apache.flink.runtime.checkpoint.Checkpoints
+        return checkpoints.loadCheckpointMetadata(stream, _class_loader(jvm), folder.resolve().as_uri())
+    except Py4JJavaError as error:
+        cause = java_cause(error)
+        hint = "it is cut short or damaged" if "EOF" in cause else "it is damaged, or of a version not known here"
+        raise InspectorError(f"{file} is not a whole checkpoint metadata file: {hint} ({cause})") from None
+    finally:
+        stream.close()
+
+
+def _class_loader(jvm: Any) -> Any:
+    return jvm.java.lang.ClassLoader.getSystemClassLoader()
+
+
+def operators(jvm: Any, metadata: Any) -> list[Operator]:
+    """List the operators that have an entry, in the order of the file."""
+    found = []
+    for state in each(jvm, metadata.getOperatorStates()):
+        name, uid = state.getOperatorName(), state.getOperatorUid()
+        found.append(
+            Operator(
+                id=state.getOperatorID().toHexString(),
+                name=name.orElse(None) or None,
+                uid=uid.orElse(None) or None,
+                parallelism=state.getParallelism(),
+                max_parallelism=state.getMaxParallelism(),
+                state_bytes=state.getStateSize(),
+                state=state,
+            )
+        )
+    return found
+
+
+def _stream_handles(jvm: Any, handle: Any) -> Iterator[Any]:
+    """Find the stream handles inside a state handle, whatever Flink wrapped them in."""
+    kind = handle.getClass().getSimpleName()
+    if kind.startswith("Incremental"):
+        yield from _stream_handles(jvm, handle.getMetaDataStateHandle())
+        for part in [*each(jvm, handle.getPrivateState()), *each(jvm, handle.getSharedState())]:
+            yield from _stream_handles(jvm, part.getHandle())
+    elif kind in ("KeyGroupsStateHandle", "KeyGroupsSavepointStateHandle", "OperatorStreamStateHandle"):
+        yield from _stream_handles(jvm, handle.getDelegateStateHandle())
+    elif kind in ("InputChannelStateHandle", "ResultSubpartitionStateHandle"):
+        yield from _stream_handles(jvm, handle.getDelegate())
+    else:
+        yield handle
+
+
+def state_files(jvm: Any, operator: Operator) -> dict[Path, int]:
+    """Files outside `_metadata` that the operator's state is in, with their bytes as Flink recorded them.
+
+    A path that several handles share (channel state, file merging) is one entry.
+    """
+    files: dict[Path, int] = {}
+    for subtask in each(jvm, operator.state.getStates()):
+        collections = (
+            subtask.getManagedOperatorState(),
+            subtask.getRawOperatorState(),
+            subtask.getManagedKeyedState(),
+            subtask.getRawKeyedState(),
+            subtask.getInputChannelState(),
+            subtask.getResultSubpartitionState(),
+        )
+        for handle in (handle for collection in collections for handle in each(jvm, collection)):
+            for stream in _stream_handles(jvm, handle):
+                kind = stream.getClass().getSimpleName()
+                if kind in ("FileStateHandle", "RelativeFileStateHandle"):
+                    files[Path(stream.getFilePath().getPath())] = stream.getStateSize()
+                elif kind == "SegmentFileStateHandle":
+                    path = Path(stream.getFilePath().getPath())
+                    files[path] = max(files.get(path, 0), stream.getStartPos() + stream.getStateSize())
+    return files
+
+
+def check_files(jvm: Any, entries: list[Operator]) -> None:
+    """Raise an InspectorError that names every state file which is gone or shorter than Flink recorded."""
+    problems = []
+    for operator in entries:
+        for path, size in state_files(jvm, operator).items():
+            if not path.is_file():
+                problems.append(f"state file {path} of operator {operator.label} is missing")
+            elif path.stat().st_size < size:
+                problems.append(f"state file {path} is cut short: {path.stat().st_size} of {size} bytes")
+    if problems:
+        raise InspectorError("; ".join(problems) + ": a restore would fail; choose another checkpoint")

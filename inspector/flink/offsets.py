@@ -1,0 +1,118 @@
+"""Kafka offsets from which a restore goes on, out of the source operators of a checkpoint.
+
+A source operator is known by its list state `SourceReaderState` (Flink's SourceOperator), not by its name.
+Partitions that no reader had yet are in the enumerator's state, which the coordinator wrote.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+
+from inspector.errors import InspectorError
+from inspector.flink.jvm import each, java_cause
+from inspector.flink.metadata import Operator
+
+READER_STATE = "SourceReaderState"
+MARKERS = {-1: "latest", -2: "earliest", -3: "committed"}
+"""KafkaPartitionSplit's starting offsets of a partition that nothing was read from yet."""
+
+Offsets = dict[tuple[str, int], int]
+"""(topic, partition) -> offset of the next record to read, or one of MARKERS."""
+
+
+def list_state(jvm: Any, handles: list[Any], name: str) -> list[bytes]:
+    """Elements of a list state of byte arrays, restored by Flink's operator state backend."""
+    flink = jvm.org.apache.flink
+    collected = jvm.java.util.ArrayList()
+    for handle in handles:
+        collected.add(handle)
+    backend = flink.runtime.state.DefaultOperatorStateBackendBuilder(
+        jvm.java.lang.ClassLoader.getSystemClassLoader(),
+        flink.api.common.ExecutionConfig(),
+        False,
+        collected,
+        flink.core.fs.CloseableRegistry(),
+    ).build()
+    serializer = flink.api.common.typeutils.base.array.BytePrimitiveArraySerializer.INSTANCE
+    descriptor = flink.api.common.state.ListStateDescriptor(name, serializer)
+    elements = [bytes(element) for element in each(jvm, backend.getListState(descriptor).get())]
+    backend.dispose()
+    return elements
+
+
+def handles_with(jvm: Any, operator: Operator, name: str) -> list[Any]:
+    """Find the managed operator state handles of all subtasks that hold a list state of that name."""
+    return [
+        handle
+        for subtask in each(jvm, operator.state.getStates())
+        for handle in each(jvm, subtask.getManagedOperatorState())
+        if handle.getStateNameToPartitionOffsets().containsKey(name)
+    ]
+
+
+def is_source(jvm: Any, operator: Operator) -> bool:
+    """Whether the operator has a source reader's list state."""
+    return bool(handles_with(jvm, operator, READER_STATE))
+
+
+def source_offsets(jvm: Any, operator: Operator) -> Offsets:
+    """Offsets of one source operator, readers first, then partitions that wait in the enumerator.
+
+    Raises InspectorError when the state is not one of Flink's Kafka source.
+    """
+    kafka = jvm.org.apache.flink.connector.kafka.source
+    read = jvm.org.apache.flink.core.io.SimpleVersionedSerialization.readVersionAndDeSerialize
+    offsets: Offsets = {}
+    try:
+        serializer = kafka.split.KafkaPartitionSplitSerializer()
+        for element in list_state(jvm, handles_with(jvm, operator, READER_STATE), READER_STATE):
+            split = read(serializer, element)
+            offsets[(split.getTopic(), split.getPartition())] = split.getStartingOffset()
+        for split in _waiting_splits(jvm, operator):
+            offsets.setdefault((split.getTopic(), split.getPartition()), split.getStartingOffset())
+    except Py4JJavaError as error:
+        raise InspectorError(
+            f"source {operator.label}: its state is not of this Kafka connector ({java_cause(error)})"
+        ) from None
+    return dict(sorted(offsets.items()))
+
+
+def _waiting_splits(jvm: Any, operator: Operator) -> list[Any]:
+    """Partitions that the enumerator knew and had not given to a reader.
+
+    SourceCoordinator writes a version, then the enumerator's state with its own version and length.
+    """
+    handle = operator.state.getCoordinatorState()
+    if handle is None:
+        return []
+    stream = jvm.java.io.DataInputStream(handle.openInputStream())
+    stream.readInt()
+    version = stream.readInt()
+    content = stream.readNBytes(stream.readInt())
+    serializer = jvm.org.apache.flink.connector.kafka.source.enumerator.KafkaSourceEnumStateSerializer()
+    return each(jvm, serializer.deserialize(version, content).unassignedSplits())
+
+
+def all_offsets(jvm: Any, entries: list[Operator]) -> Offsets:
+    """Offsets of every source operator together.
+
+    Raises InspectorError when two sources read the same partition: there is then no one offset to name.
+    """
+    offsets: Offsets = {}
+    for operator in (entry for entry in entries if is_source(jvm, entry)):
+        for partition, offset in source_offsets(jvm, operator).items():
+            if offsets.get(partition, offset) != offset:
+                raise InspectorError(f"two sources read {partition[0]}-{partition[1]} from different offsets")
+            offsets[partition] = offset
+    return offsets
+
+
+def by_partition(offsets: Offsets) -> dict[str, int]:
+    """`{"0": 900}` for one topic, `{"visits-0": 900}` when there are several."""
+    topics = {topic for topic, _ in offsets}
+    return {
+        str(partition) if len(topics) == 1 else f"{topic}-{partition}": offset
+        for (topic, partition), offset in sorted(offsets.items())
+    }
