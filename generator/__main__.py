@@ -1,0 +1,176 @@
+"""`python -m generator`: send visits to Kafka, or print them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import signal
+import sys
+import time
+from collections import Counter
+from typing import NoReturn
+
+from contract.settings import Settings, SettingsError
+from contract.visit import iso_time
+from generator.config import Config, ConfigError, add_flags, load
+from generator.progress import Progress
+from generator.sender import BrokerError, Sender, partition_of
+from generator.visits import DUPLICATED, LATE, UNPARSABLE, Record, stream
+
+# Between two looks at the clock and at the stop signal, in seconds and in records.
+_NAP_SECONDS = 0.1
+_BURST = 200
+
+
+class Stop:
+    """Set by the first SIGTERM or SIGINT; a second one ends the process at once."""
+
+    def __init__(self) -> None:
+        self.requested = False
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+
+    def _on_signal(self, number: int, _frame: object) -> None:
+        self.requested = True
+        signal.signal(number, signal.SIG_DFL)
+
+
+class Tally:
+    """Counts of the records handed over, and the event times of the first and the last one."""
+
+    def __init__(self) -> None:
+        self.kinds: Counter[str] = Counter()
+        self.first: int | None = None
+        self.last: int | None = None
+
+    def add(self, record: Record) -> None:
+        """Count a record."""
+        self.kinds[record.kind] += 1
+        self.last = record.timestamp
+        if self.first is None:
+            self.first = record.timestamp
+
+    def result(self, sent: int, acknowledged: int) -> dict[str, object]:
+        """Return the line for stdout."""
+        return {
+            "sent": sent,
+            "acknowledged": acknowledged,
+            "late": self.kinds[LATE],
+            "duplicated": self.kinds[DUPLICATED],
+            "unparsable": self.kinds[UNPARSABLE],
+            "first_event_time": None if self.first is None else iso_time(self.first),
+            "last_event_time": None if self.last is None else iso_time(self.last),
+        }
+
+
+def send(config: Config, settings: Settings, stop: Stop) -> int:
+    """Send the stream at its rate until it ends or `stop`; the exit code: 0 only if all is acknowledged."""
+    progress = Progress()
+    sender = Sender(
+        settings.bootstrap,
+        settings.text("VISITS_TOPIC"),
+        wait_seconds=config.wait_seconds,
+        delivery_timeout_seconds=config.delivery_timeout_seconds,
+        stopped=lambda: stop.requested,
+    )
+    # Only now: event times of a stream that starts now must not lag behind by the wait for the broker.
+    config = config.started()
+    rate = f"{config.rate:g} a second" if config.rate else "as fast as possible"
+    progress.say(f"generator: sending to {sender.topic} at {settings.bootstrap}, {rate}, from {config.start}")
+    tally, begin, problem = Tally(), time.monotonic(), None
+    try:
+        for number, record in enumerate(stream(config)):
+            if config.rate:
+                _wait_for_turn(begin + number / config.rate, sender, stop, progress, begin)
+            elif number % _BURST == 0 and progress.due():
+                progress.show(_line(sender, begin))
+            if stop.requested:
+                break
+            sender.send(record)
+            tally.add(record)
+    except BrokerError as error:
+        problem = str(error)
+    sender.finish()
+    if problem is None and sender.first_error is not None:
+        problem = f"a record was not acknowledged: {sender.first_error}"
+    progress.say(
+        f"generator: {sender.sent} sent, {sender.acknowledged} acknowledged" + (f"; {problem}" if problem else "")
+    )
+    print(json.dumps(tally.result(sender.sent, sender.acknowledged)), flush=True)
+    return 0 if sender.sent == sender.acknowledged else 1
+
+
+def _wait_for_turn(turn: float, sender: Sender, stop: Stop, progress: Progress, begin: float) -> None:
+    """Sleep until the record's turn; behind schedule (a pause, a slow broker) it returns at once to catch up."""
+    while True:
+        if progress.due():
+            progress.show(_line(sender, begin))
+        remaining = turn - time.monotonic()
+        if remaining <= 0 or stop.requested:
+            return
+        sender.check()
+        time.sleep(min(remaining, _NAP_SECONDS))
+
+
+def _line(sender: Sender, begin: float) -> str:
+    seconds = max(time.monotonic() - begin, 0.001)
+    return (
+        f"generator: {sender.sent} sent, {sender.acknowledged} acknowledged, "
+        f"{sender.acknowledged / seconds:.1f} a second"
+    )
+
+
+def print_records(config: Config, settings: Settings, stop: Stop) -> int:
+    """Print each record as a JSON line, without Kafka and without a pace; bytes out of UTF-8 as lone surrogates."""
+    partitions = settings.number("TOPIC_PARTITIONS")
+    write = sys.stdout.write
+    for record in stream(config.started()):
+        if stop.requested:
+            break
+        line = {
+            "partition": partition_of(record.key, partitions),
+            "key": record.key.decode(),
+            "value": record.value.decode("utf-8", "surrogateescape"),
+            "timestamp": record.timestamp,
+            "kind": record.kind,
+        }
+        write(json.dumps(line) + "\n")
+    sys.stdout.flush()
+    return 0
+
+
+def fail(message: object) -> NoReturn:
+    """End with one line and exit code 2."""
+    sys.stderr.write(f"generator: {message}\n")
+    sys.exit(2)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        fail(f"{message}; --help lists the flags")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the generator; exit codes: 0 all acknowledged, 1 some were not, 2 a mistake or no broker."""
+    # The client reports each failed attempt of a retry; what matters reaches the user through Sender.
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
+    parser = _Parser(prog="python -m generator", description=__doc__, allow_abbrev=False)
+    add_flags(parser)
+    parser.add_argument("--to-stdout", action="store_true", help="print the records as JSON lines; no Kafka, no pace")
+    chosen = parser.parse_args(arguments)
+    stop = Stop()
+    try:
+        settings = Settings()
+        config = load(chosen, settings)
+        return print_records(config, settings, stop) if chosen.to_stdout else send(config, settings, stop)
+    except (ConfigError, SettingsError, BrokerError) as error:
+        fail(error)
+    except BrokenPipeError:
+        # The reader had enough (head); nothing is left to say, and the interpreter must not try to.
+        sys.stderr.close()
+        return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

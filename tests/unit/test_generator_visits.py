@@ -1,0 +1,198 @@
+"""The stream of visits: what is promised of its bytes, its order and its trouble on purpose."""
+
+import argparse
+import dataclasses
+import json
+import subprocess
+import sys
+from collections import Counter
+from itertools import islice
+
+import pytest
+from kafka.partitioner.default import DefaultPartitioner
+
+from contract.settings import ROOT, Settings
+from contract.visit import iso_time, parse_visit
+from generator.config import Config, add_flags, load
+from generator.sender import partition_of
+from generator.visits import DUPLICATED, LATE, ON_TIME, UNPARSABLE, Record, event_time_text, stream
+
+START = "2026-01-01T00:00:00Z"
+START_MS = 1767225600000
+
+
+def config(*flags: str) -> Config:
+    parser = argparse.ArgumentParser()
+    add_flags(parser)
+    return load(parser.parse_args(["--start", START, *flags]), Settings(environ={}))
+
+
+def records(*flags: str) -> list[Record]:
+    return list(stream(config(*flags)))
+
+
+MIXED = ("--total", "20000", "--late-percent", "5", "--duplicated-percent", "4", "--unparsable-percent", "6")
+
+
+@pytest.fixture(scope="module")
+def mixed() -> list[Record]:
+    return records(*MIXED)
+
+
+def test_same_seed_and_start_are_the_same_bytes_in_another_process() -> None:
+    flags = ["--start", START, "--total", "500", "--unparsable-percent", "10", "--duplicated-percent", "10"]
+    command = [sys.executable, "-m", "generator", "--to-stdout", *flags]
+    runs = [
+        subprocess.run(command, cwd=ROOT, capture_output=True, timeout=60, check=True, env={"PYTHONHASHSEED": seed})
+        for seed in ("1", "2")
+    ]
+    assert runs[0].stdout == runs[1].stdout
+    assert runs[0].stdout.count(b"\n") == 500
+
+
+def test_another_seed_is_another_stream() -> None:
+    assert records("--total", "50") != records("--total", "50", "--seed", "43")
+
+
+def test_a_later_start_makes_new_visits_of_the_same_users() -> None:
+    first = records("--total", "2000")
+    second = list(stream(dataclasses.replace(config("--total", "2000"), start="2026-01-01T00:00:01.000Z")))
+    assert not {record.key for record in first} & {record.key for record in second}
+    users = [{json.loads(record.value)["user_id"] for record in run} for run in (first, second)]
+    assert users[0] & users[1]
+
+
+def test_a_visit_has_every_field() -> None:
+    for record in records("--total", "300"):
+        document = json.loads(record.value)
+        assert list(document) == ["visit_id", "event_time", "user_id", "keep_private", "page", "context"]
+        context = document["context"]
+        assert list(context) == ["referral", "ad_id", "user", "technical"]
+        assert list(context["user"]) == ["ip", "login", "connected_since"]
+        technical = ["browser", "browser_version", "network_type", "device_type", "device_version"]
+        assert list(context["technical"]) == technical
+        assert isinstance(document["keep_private"], bool)
+        assert document["page"].startswith("/")
+        assert record.key.decode() == document["visit_id"]
+
+
+def test_timestamp_is_the_event_time() -> None:
+    for record in records("--total", "300"):
+        visit = parse_visit(record.value)
+        assert visit is not None
+        assert visit.event_time == record.timestamp
+        assert json.loads(record.value)["event_time"] == iso_time(record.timestamp)
+
+
+def test_a_visit_is_a_session_of_page_views() -> None:
+    views = Counter(record.key for record in records("--total", "20000", "--active-visits", "20"))
+    assert 10 < 20000 / len(views) < 20  # 15 on average
+
+
+def test_within_a_visit_each_page_refers_to_the_one_before() -> None:
+    pages: dict[bytes, str] = {}
+    followed = 0
+    for record in records("--total", "2000"):
+        document = json.loads(record.value)
+        if record.key in pages:
+            assert document["context"]["referral"].endswith(pages[record.key])
+            assert document["page"] != pages[record.key]
+            followed += 1
+        pages[record.key] = document["page"]
+    assert followed > 1000
+
+
+def test_the_rate_is_the_step_of_event_time() -> None:
+    times = [record.timestamp for record in records("--total", "101", "--jitter-seconds", "0", "--rate", "50")]
+    assert times == [START_MS + 20 * number for number in range(101)]
+    fast = ("--rate", "0", "--event-rate", "200", "--jitter-seconds", "0", "--total", "3")
+    assert [record.timestamp - START_MS for record in records(*fast)] == [0, 5, 10]
+
+
+def test_disorder_is_there_and_bounded() -> None:
+    newest, behind = 0, []
+    for record in records("--total", "5000"):
+        newest = max(newest, record.timestamp)
+        behind.append(newest - record.timestamp)
+    assert 2500 < max(behind) <= 3000
+
+
+def test_only_unparsable_records_are_unparsable(mixed: list[Record]) -> None:
+    previous = mixed[0]
+    for record in mixed:
+        if record.kind == DUPLICATED:
+            assert record[:3] == previous[:3]
+        else:
+            assert (parse_visit(record.value) is None) == (record.kind == UNPARSABLE)
+        previous = record
+
+
+def test_unparsable_records_are_of_several_kinds(mixed: list[Record]) -> None:
+    kinds: Counter[str] = Counter()
+    for record in mixed:
+        if record.kind != UNPARSABLE:
+            continue
+        try:
+            document = json.loads(record.value)
+            kinds["no event_time" if "event_time" not in document else f"visit_id {bool(document['visit_id'])}"] += 1
+        except UnicodeDecodeError:
+            kinds["not UTF-8"] += 1
+        except ValueError:
+            kinds["cut off" if record.value.startswith(b"{") else "text"] += 1
+    assert len(kinds) == 6, kinds
+
+
+def test_late_records_are_behind_every_open_window(mixed: list[Record]) -> None:
+    newest = 0
+    for record in mixed:
+        if record.kind == LATE:
+            # Window end <= event time + 10 s; watermark = newest - 5 s.
+            assert record.timestamp + 10_000 <= newest - 5_000
+        newest = max(newest, record.timestamp)
+
+
+def test_percentages_are_of_all_records(mixed: list[Record]) -> None:
+    share = {kind: 100 * number / len(mixed) for kind, number in Counter(record.kind for record in mixed).items()}
+    assert len(mixed) == 20000
+    assert share[LATE] == pytest.approx(5, abs=0.6)
+    assert share[DUPLICATED] == pytest.approx(4, abs=0.6)
+    assert share[UNPARSABLE] == pytest.approx(6, abs=0.6)
+    assert share[ON_TIME] == pytest.approx(85, abs=1.2)
+
+
+def test_all_of_a_kind() -> None:
+    assert {record.kind for record in records("--total", "50", "--unparsable-percent", "100")} == {UNPARSABLE}
+
+
+def test_total_zero_goes_on() -> None:
+    assert len(list(islice(stream(config("--total", "0")), 3000))) == 3000
+
+
+def test_no_record_has_a_line_break(mixed: list[Record]) -> None:
+    assert not any(b"\n" in record.value or b"\r" in record.value for record in mixed)
+
+
+@pytest.mark.parametrize("milliseconds", [0, 1, 999, 1000, START_MS, START_MS + 59_999, 253402300799999])
+def test_event_time_text_is_the_contracts(milliseconds: int) -> None:
+    assert event_time_text(milliseconds) == iso_time(milliseconds)
+
+
+def test_partition_is_the_default_partitioners() -> None:
+    class Cluster:
+        """What `DefaultPartitioner` asks of the client's metadata, for a topic of three partitions."""
+
+        def topics(self) -> set[str]:
+            return {"visits"}
+
+        def partitions_for_topic(self, topic: str) -> set[int]:
+            return {0, 1, 2}
+
+        available_partitions_for_topic = partitions_for_topic
+
+    chosen = set()
+    for record in records("--total", "200"):
+        key = record.key
+        expected = DefaultPartitioner().partition("visits", key, key, None, None, Cluster())
+        assert partition_of(key, 3) == expected
+        chosen.add(expected)
+    assert chosen == {0, 1, 2}
