@@ -1,0 +1,132 @@
+#!/usr/bin/env bash
+# Summary: Make sure that a container engine answers and that the base image is there.
+# Usage: .ci/engine.sh [start|stop|status]
+#
+# For CI machines and containers without a running engine; on a laptop with Docker there is nothing to do.
+#   start   (default) if no engine answers: install Debian's packages and start dockerd; if the base image
+#           is neither present nor can be pulled: make it from Debian's archive. Needs root for both.
+#   stop    end the dockerd that `start` started; one that was already running is left alone.
+#   status  say what answers; exit code 1 if nothing does.
+# Environment: ENGINE_HOME (default /var/lib/faultline-engine) keeps dockerd.pid, dockerd.log and its data root.
+set -euo pipefail
+
+ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+ENGINE_HOME="${ENGINE_HOME:-/var/lib/faultline-engine}"
+PID_FILE="$ENGINE_HOME/dockerd.pid"
+LOG_FILE="$ENGINE_HOME/dockerd.log"
+START_LIMIT_SECONDS=60
+STOP_LIMIT_SECONDS=60
+PACKAGES=(docker.io docker-compose iptables mmdebstrap)
+
+say() { printf 'engine: %s\n' "$*" >&2; }
+fail() {
+  say "$*"
+  exit 1
+}
+
+# The setting NAME: the environment wins over .env, as everywhere.
+setting() {
+  local name="$1"
+  printf '%s\n' "${!name:-$(sed --quiet "s/^${name}=//p" "$ROOT/.env")}"
+}
+
+engine_answers() { docker info >/dev/null 2>&1; }
+
+dockerd_runs() { [[ -s "$PID_FILE" ]] && kill -0 "$(<"$PID_FILE")" 2>/dev/null; }
+
+need_root() { ((EUID == 0)) || fail "$1 needs root; run again with sudo, or start your own Docker engine"; }
+
+install_packages() {
+  need_root "installing ${PACKAGES[*]}"
+  command -v apt-get >/dev/null || fail "no apt-get here: install Docker by hand (https://docs.docker.com/engine/install/)"
+  say "no engine answers; installing ${PACKAGES[*]}"
+  export DEBIAN_FRONTEND=noninteractive
+  apt-get update --quiet=2 >&2
+  apt-get install --quiet=2 --yes --no-install-recommends "${PACKAGES[@]}" >&2
+}
+
+start_dockerd() {
+  need_root "starting dockerd"
+  mkdir --parents "$ENGINE_HOME"
+  say "starting dockerd; log: $LOG_FILE"
+  setsid dockerd --pidfile "$PID_FILE" --data-root "$ENGINE_HOME/data" >"$LOG_FILE" 2>&1 </dev/null &
+  local started=$SECONDS
+  until engine_answers; do
+    if ((SECONDS - started > START_LIMIT_SECONDS)) || ! kill -0 $! 2>/dev/null; then
+      tail --lines=20 "$LOG_FILE" >&2
+      fail "dockerd did not answer within $START_LIMIT_SECONDS s; its last lines are above"
+    fi
+    sleep 0.2
+  done
+}
+
+# The same packages as the official image: minbase, with ca-certificates as every image here needs them.
+make_base_image() {
+  local image="$1" suite tarball
+  need_root "making $image"
+  suite="${image#debian:}"
+  suite="${suite%-slim}"
+  [[ "$image" == debian:* && "$suite" != "$image" ]] || fail "BASE_IMAGE=$image cannot be pulled, and only debian:SUITE-slim can be made here"
+  say "$image cannot be pulled; making it from Debian's archive"
+  command -v mmdebstrap >/dev/null || install_packages
+  tarball="$(mktemp --suffix=.tar)"
+  # shellcheck disable=SC2064  # the name is wanted as it is now
+  trap "rm --force '$tarball'" EXIT
+  # As the official slim image: no manuals, no translations, no cached archives.
+  mmdebstrap --quiet --variant=minbase --include=ca-certificates \
+    --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
+    --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \
+    "$suite" "$tarball" >&2
+  docker import --change 'CMD ["bash"]' "$tarball" "$image" >/dev/null
+}
+
+start() {
+  local image pull_error
+  image="$(setting BASE_IMAGE)"
+  if engine_answers; then
+    say "an engine answers: $(docker info --format '{{.ServerVersion}}, {{.Driver}}, {{.Architecture}}')"
+  else
+    if ! command -v dockerd >/dev/null || ! command -v docker-compose >/dev/null; then
+      install_packages
+    fi
+    # A package's own service may have come up by now.
+    engine_answers || start_dockerd
+    say "started: $(docker info --format '{{.ServerVersion}}, {{.Driver}}, {{.Architecture}}')"
+  fi
+  if docker image inspect "$image" >/dev/null 2>&1; then
+    say "base image $image is here"
+  elif pull_error="$(docker pull --quiet "$image" 2>&1)"; then
+    say "base image $image pulled"
+  else
+    say "${pull_error##*$'\n'}"
+    make_base_image "$image"
+    say "base image $image made: $(docker image inspect --format '{{.Size}}' "$image" | numfmt --to=si)B"
+  fi
+}
+
+stop() {
+  if ! dockerd_runs; then
+    say "no dockerd of ours runs"
+    return
+  fi
+  local pid started=$SECONDS
+  pid="$(<"$PID_FILE")"
+  kill -TERM "$pid"
+  while kill -0 "$pid" 2>/dev/null; do
+    ((SECONDS - started <= STOP_LIMIT_SECONDS)) || fail "dockerd (pid $pid) did not end within $STOP_LIMIT_SECONDS s"
+    sleep 0.2
+  done
+  say "dockerd stopped; images and volumes stay in $ENGINE_HOME/data"
+}
+
+status() {
+  engine_answers || fail "no engine answers; start one: .ci/engine.sh start"
+  say "an engine answers: $(docker info --format '{{.ServerVersion}}, {{.Driver}}, {{.Architecture}}')"
+  ! dockerd_runs || say "it is ours: pid $(<"$PID_FILE"), log $LOG_FILE"
+}
+
+case "${1:-start}" in
+  start | stop | status) "${1:-start}" ;;
+  -h | --help) sed --quiet '2,/^set/{/^set/d;s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" ;;
+  *) fail "unknown verb '$1'; one of start, stop, status" ;;
+esac

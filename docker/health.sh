@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Summary: Succeed when the service of this container does its work; Compose asks every few seconds.
+# Usage: docker/health.sh kafka|generator|spark|jobmanager|taskmanager
+#
+# Built-in words of bash only: a check must cost next to nothing beside a demo on two cores.
+set -euo pipefail
+
+listens() { exec 3<>"/dev/tcp/127.0.0.1/$1"; }
+
+# Prints the answer of http://HOST:PORT/PATH.
+fetch() {
+  exec 3<>"/dev/tcp/$1/$2"
+  printf 'GET %s HTTP/1.0\r\nHost: %s\r\n\r\n' "$3" "$1" >&3
+  local line
+  while IFS= read -r -t 3 line <&3 || [[ -n "${line}" ]]; do printf '%s\n' "${line}"; done
+}
+
+# A TCP connection to PORT is established (state 01) from this container.
+connected_to() {
+  local port line
+  printf -v port '%04X' "$1"
+  while read -r line; do
+    [[ "${line}" =~ ^[0-9]+:\ [0-9A-F]+:[0-9A-F]+\ [0-9A-F]+:${port}\ 01\  ]] && return 0
+  done < <(cat /proc/net/tcp /proc/net/tcp6 2>/dev/null)
+  return 1
+}
+
+case "${1:-}" in
+  # The broker opens its listeners last, once it serves requests.
+  kafka) listens "${KAFKA_CONTAINER_PORT}" ;;
+  generator) connected_to "${KAFKA_CONTAINER_PORT}" ;;
+  spark) listens "${SPARK_UI_PORT}" ;;
+  jobmanager) [[ "$(fetch 127.0.0.1 "${FLINK_UI_PORT}" /overview)" == *'"taskmanagers"'* ]] ;;
+  # Registered means that the JobManager counts it, not that a process is there.
+  taskmanager) [[ "$(fetch "${JOBMANAGER_HOST}" "${FLINK_UI_PORT}" /overview)" =~ \"taskmanagers\":[1-9] ]] ;;
+  *)
+    echo "health: no service is called '${1:-}'" >&2
+    exit 2
+    ;;
+esac

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Summary: Make a virtual environment with exactly what requirements/NAME.lock names (in the image's build).
+# Usage: docker/make_environment.sh NAME FOLDER [FROM_SOURCE]
+#
+# FROM_SOURCE: not empty compiles apache-flink, which has no wheel for arm64 Linux; on that it is always compiled.
+set -euo pipefail
+
+name="$1" folder="$2" from_source="${3:-}"
+locks="$(cd "$(dirname "${BASH_SOURCE[0]}")/../requirements" && pwd)"
+options=()
+
+if [[ "${name}" == flink ]] && { [[ -n "${from_source}" ]] || [[ "$(dpkg --print-architecture)" != amd64 ]]; }; then
+  # The source distribution carries the C files that Cython made, so a C compiler is all it takes.
+  apt-get update
+  DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends gcc libc6-dev python3-dev
+  options+=(--no-binary apache-flink)
+fi
+
+python3 -m venv "${folder}"
+pip=("${folder}/bin/python" -m pip)
+"${pip[@]}" install --quiet --require-hashes --requirement "${locks}/build.lock"
+# Source distributions are built with the hashed tools just installed, not with ones fetched unchecked.
+"${pip[@]}" install --quiet --no-build-isolation --require-hashes "${options[@]}" --requirement "${locks}/${name}.lock"
+"${pip[@]}" check
+"${pip[@]}" uninstall --quiet --yes setuptools wheel pip
+
+# Test suites and C headers of the large packages: a fifth of their size, of no use to a service.
+site="$(echo "${folder}"/lib/python3*/site-packages)"
+rm -rf "${site}"/{pandas,pyarrow,numpy,apache_beam}/tests "${site}"/numpy/*/tests "${site}"/pyarrow/include

@@ -1,0 +1,299 @@
+# shellcheck shell=bash
+# Backend `compose`: each service a container of docker-compose.yaml, by Compose 1.29 or 2.
+# Containers are found by the labels that Compose gives them: a look at one takes no Compose, which is slow.
+
+source "${LIBRARY}/preflight.sh"
+
+# The broker as a command beside it reaches it.
+# shellcheck disable=SC2034  # scripts/consume.sh reads it
+KAFKA_SERVICE_ADDRESS="kafka:${KAFKA_CONTAINER_PORT}"
+
+readonly PUBLISHED_PORTS=(KAFKA_PORT FLINK_UI_PORT SPARK_UI_PORT)
+# One service for each image: the others of the same image find it built.
+readonly BUILT_SERVICES=(kafka generator spark jobmanager)
+# Run once and end: their exit code tells whether they did their work.
+readonly ONE_SHOTS=(permissions topics submit)
+readonly MEMORY_NEEDED_MIB=3072
+# All images and the build's layers take 8 GiB.
+readonly DISK_FOR_IMAGES_MIB=10240 DISK_FOR_RUN_MIB=1024
+readonly UP_LIMIT_SECONDS=180 KILL_LIMIT_SECONDS=10
+readonly PROJECT_IN_SERVICE=/faultline
+
+# What containers write belongs to the caller. Root's services run as the image's own user: none runs as root.
+STACK_UID="$(id --user)"
+STACK_GID="$(id --group)"
+if ((STACK_UID == 0)); then
+  STACK_UID=1000
+  STACK_GID=1000
+fi
+# A second stack of this clone has another home, and must not take over the containers of the first.
+if [[ "${STACK_HOME}" != "${ROOT}" && "${COMPOSE_PROJECT_NAME}" == "$(sed --quiet 's/^COMPOSE_PROJECT_NAME=//p' "${ROOT}/.env")" ]]; then
+  COMPOSE_PROJECT_NAME+="-$(printf '%s' "${STACK_HOME}" | sha256sum | cut --characters 1-8)"
+fi
+export STACK_UID STACK_GID COMPOSE_PROJECT_NAME
+
+# compose ARGUMENT...: Compose on this project, whichever of the two is installed.
+compose() {
+  local program=(docker compose)
+  if ! docker compose version >/dev/null 2>&1; then
+    command -v docker-compose >/dev/null || die "neither 'docker compose' nor 'docker-compose' is installed; install one, or try --backend local"
+    program=(docker-compose)
+  fi
+  ${COMPOSE_LIMIT:+timeout --foreground "${COMPOSE_LIMIT}"} "${program[@]}" \
+    --project-directory "${ROOT}" --file "${ROOT}/docker-compose.yaml" "$@"
+}
+
+# container SERVICE: prints the id of its container; nothing when there is none.
+container() {
+  docker ps --all --quiet --latest \
+    --filter "label=com.docker.compose.project=${COMPOSE_PROJECT_NAME}" \
+    --filter "label=com.docker.compose.service=$1" \
+    --filter label=com.docker.compose.oneoff=False
+}
+
+# container_field SERVICE FORMAT: prints what `docker inspect` says; nothing when there is no container.
+container_field() {
+  local id
+  id="$(container "$1")"
+  [[ -z "${id}" ]] || docker inspect --format "$2" "${id}" 2>/dev/null || true
+}
+
+# Builds the four images; what did not change comes from the engine's cache.
+stack_build() {
+  if ! docker image inspect "faultline/spark:${IMAGE_TAG}" >/dev/null 2>&1; then
+    check_disk "${ROOT}" "${DISK_FOR_IMAGES_MIB}"
+    say "building the images; the first time fetches all that they need ..."
+  fi
+  "${ROOT}/docker/collect_certs.sh"
+  # Without the buildx plugin only the classic builder works, and Compose must be told so.
+  if ! docker buildx version >/dev/null 2>&1; then
+    export DOCKER_BUILDKIT=0 COMPOSE_DOCKER_CLI_BUILD=0
+  fi
+  local log
+  log="$(mktemp)"
+  if ! compose build "${BUILT_SERVICES[@]}" >"${log}" 2>&1; then
+    tail --lines 30 "${log}" >&2
+    rm --force "${log}"
+    die "the images could not be built; the end of the build's log is above"
+  fi
+  rm --force "${log}"
+}
+
+# stack_has_containers: succeeds while any service of this project runs.
+stack_has_containers() {
+  [[ -n "$(docker ps --quiet --filter "label=com.docker.compose.project=${COMPOSE_PROJECT_NAME}")" ]]
+}
+
+# service_ready SERVICE: healthy, or for a one shot: ended with exit code 0.
+service_ready() {
+  case "$(container_field "$1" '{{.State.Status}} {{.State.ExitCode}} {{if .State.Health}}{{.State.Health.Status}}{{end}}')" in
+    "running 0 healthy") return 0 ;;
+    # A generator with a total may have sent it already.
+    "exited 0 "*) in_list "$1" "${ONE_SHOTS[@]}" generator ;;
+    *) return 1 ;;
+  esac
+}
+
+# service_failed SERVICE: ended, and not as it should.
+service_failed() {
+  [[ "$(service_state "$1")" == exited ]] && ! service_ready "$1"
+}
+
+stack_is_ready() {
+  local service
+  for service in "${ONE_SHOTS[@]}" "${SERVICES[@]}"; do
+    service_ready "${service}" || return 1
+  done
+}
+
+stack_has_failed() {
+  local service
+  for service in "${ONE_SHOTS[@]}" "${SERVICES[@]}"; do
+    service_failed "${service}" && return 0
+  done
+  return 1
+}
+
+stack_is_settled() {
+  stack_is_ready || stack_has_failed
+}
+
+# The last words of each service that is not ready, for a start that failed.
+explain_timeout() {
+  local service
+  for service in "${ONE_SHOTS[@]}" "${SERVICES[@]}"; do
+    if ! service_ready "${service}"; then
+      printf -- '-- %s (%s), last lines:\n' "${service}" "$(service_state "${service}")"
+      service_logs "${service}" 8
+    fi
+  done
+}
+
+stack_up() {
+  local log
+  mkdir -p "${STACK_HOME}/checkpoints/spark" "${STACK_HOME}/checkpoints/flink" "${STACK_HOME}/output"
+  check_memory "${MEMORY_NEEDED_MIB}"
+  check_disk "${STACK_HOME}" "${DISK_FOR_RUN_MIB}"
+  stack_has_containers || check_ports "${PUBLISHED_PORTS[@]}"
+  record_backend
+  log="$(mktemp)"
+  # Compose waits for each dependency; it reports a port taken meanwhile or a missing network in its own words.
+  if ! COMPOSE_LIMIT="${UP_LIMIT_SECONDS}" compose up --detach >"${log}" 2>&1; then
+    grep --invert-match --extended-regexp '^(Creating|Starting|Recreating) .*(\.\.\.|done)' "${log}" | tail --lines 10 >&2 || true
+    rm --force "${log}"
+    explain_timeout >&2
+    die "the services could not be started; the reasons are above"
+  fi
+  rm --force "${log}"
+  wait_for "${UP_LIMIT_SECONDS}" "every service healthy and the Flink job submitted" stack_is_settled ||
+    die "the stack did not come up within ${UP_LIMIT_SECONDS} s"
+  if ! stack_is_ready; then
+    explain_timeout >&2
+    die "a service ended during the start; its last lines are above"
+  fi
+}
+
+stack_down() {
+  local service
+  for service in "${SERVICES[@]}"; do
+    # A frozen process does not see SIGTERM.
+    [[ "$(service_state "${service}")" != paused ]] || service_resume "${service}"
+  done
+  local options=(--remove-orphans)
+  [[ "${1:-}" != --wipe ]] || options+=(--volumes)
+  compose down "${options[@]}" >&2
+  forget_backend
+  if [[ "${1:-}" == --wipe ]]; then
+    rm --recursive --force "${STACK_STATE}" "${STACK_HOME}/output" \
+      "${STACK_HOME}/checkpoints/spark" "${STACK_HOME}/checkpoints/flink"
+  fi
+}
+
+service_state() {
+  case "$(container_field "$1" '{{.State.Status}}')" in
+    running | restarting) echo running ;;
+    paused) echo paused ;;
+    "") echo absent ;;
+    *) echo exited ;;
+  esac
+}
+
+# Extra arguments are part of the container: a start with others, or without any, makes it anew.
+service_start() {
+  local service="$1" arguments=""
+  shift
+  in_list "$(service_state "${service}")" running paused && return 0
+  (($# == 0)) || printf -v arguments '%q ' "$@"
+  GENERATOR_ARGUMENTS="${arguments}" SPARK_ARGUMENTS="${arguments}" \
+    compose up --detach --no-deps --no-build "${service}" >&2 ||
+    die "service ${service} did not start; see scripts/logs.sh ${service}"
+}
+
+service_stop() {
+  case "$(service_state "$1")" in
+    running) ;;
+    paused) service_resume "$1" ;;
+    *) return 0 ;;
+  esac
+  compose stop "$1" >&2
+}
+
+# The whole container: process 1 and with it every process of its namespace.
+service_kill() {
+  local id
+  id="$(container "$1")"
+  in_list "$(service_state "$1")" running paused || die "service $1 is not running; start it first (scripts/status.sh shows all)"
+  docker kill --signal KILL "${id}" >/dev/null
+  wait_for "${KILL_LIMIT_SECONDS}" "the end of $1" service_has_ended "$1"
+}
+
+service_has_ended() {
+  [[ "$(service_state "$1")" == exited ]]
+}
+
+service_pause() {
+  docker pause "$(container "$1")" >/dev/null
+}
+
+service_resume() {
+  docker unpause "$(container "$1")" >/dev/null
+}
+
+service_logs() {
+  local id
+  id="$(container "$1")"
+  [[ -z "${id}" ]] || docker logs --tail "${2:-20}" "${id}" 2>&1
+}
+
+# Resident bytes of all processes in the container; the page cache, which `docker stats` counts, is not in it.
+service_memory() {
+  local id
+  id="$(container "$1")"
+  if ! in_list "$(service_state "$1")" running paused; then
+    echo 0
+    return 0
+  fi
+  docker top "${id}" -eo pid,rss | awk 'NR > 1 { sum += $2 } END { print sum * 1024 }'
+}
+
+# on_terminal: a person sits at all three ends; else stdout carries results, which a terminal would mix with stderr.
+on_terminal() {
+  [[ -t 0 && -t 1 && -t 2 ]]
+}
+
+# Without a terminal the command gets no stdin but a pipe that ends with the client, and ends with it:
+# `docker exec` alone would leave it running after a Ctrl-C or a timeout.
+service_exec() {
+  local service="$1" id
+  shift
+  if [[ "$(service_state "${service}")" != running ]]; then
+    one_off "${service}" "$@"
+    return
+  fi
+  id="$(container "${service}")"
+  if on_terminal; then
+    docker exec --interactive --tty "${id}" docker/run.sh "$@"
+  else
+    tied docker exec --interactive "${id}" docker/run.sh --tied "$@"
+  fi
+}
+
+tool_run() {
+  docker image inspect "faultline/spark:${IMAGE_TAG}" >/dev/null 2>&1 || stack_build
+  one_off tools "$@"
+}
+
+# one_off SERVICE COMMAND...: a container of its own for one command, removed at its end.
+one_off() {
+  local service="$1"
+  shift
+  if on_terminal; then
+    compose run --rm --no-deps "${service}" "$@"
+  else
+    compose run --rm --no-deps -T "${service}" "$@" </dev/null
+  fi
+}
+
+# tied COMMAND...: runs it with a stdin on which nothing ever comes, open as long as the command lives.
+tied() {
+  local folder status=0
+  folder="$(mktemp --directory)"
+  mkfifo "${folder}/open"
+  "$@" <>"${folder}/open" || status=$?
+  rm --recursive --force "${folder}"
+  return "${status}"
+}
+
+path_in_service() {
+  local path
+  path="$(realpath --canonicalize-missing --no-symlinks "$1")"
+  case "${path}/" in
+    "${STACK_HOME}"/checkpoints/* | "${STACK_HOME}"/output/*) printf '%s\n' "${PROJECT_IN_SERVICE}${path#"${STACK_HOME}"}" ;;
+    "${PROJECT_IN_SERVICE}"/*) printf '%s\n' "${path}" ;;
+    *) die "${path} cannot be seen from a container; they see ${STACK_HOME}/checkpoints and ${STACK_HOME}/output" ;;
+  esac
+}
+
+path_on_host() {
+  printf '%s\n' "${1/#${PROJECT_IN_SERVICE}\//${STACK_HOME}/}"
+}
