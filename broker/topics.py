@@ -60,7 +60,8 @@ def create_topics(admin: KafkaAdminClient, settings: Settings) -> list[str]:
             created.append(name)
         except TopicAlreadyExistsError:
             pass
-    for description in admin.describe_topics(names):
+    # A topic just created has what was asked for; the broker may not describe it yet.
+    for description in admin.describe_topics([name for name in names if name not in created]):
         found = len(description["partitions"])
         if found != partitions:
             raise TopicError(

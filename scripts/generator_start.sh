@@ -1,0 +1,5 @@
+#!/usr/bin/env bash
+# Summary: Start the generator; its own flags may follow.
+# Usage: scripts/generator_start.sh [FLAG...] [--backend compose|local]
+set -euo pipefail
+exec "$(dirname "${BASH_SOURCE[0]}")/start.sh" generator "$@"

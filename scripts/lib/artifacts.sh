@@ -1,0 +1,76 @@
+# shellcheck shell=bash
+# What the local backend runs, fetched once per lock file: two virtual environments and the jars.
+
+# artifact_ready NAME FILE...: succeeds when NAME was made from these very files.
+artifact_ready() {
+  local name="$1"
+  shift
+  [[ -f "${ARTIFACTS}/${name}.made-from" && "$(<"${ARTIFACTS}/${name}.made-from")" == "$(artifact_key "$@")" ]]
+}
+
+artifact_key() {
+  cat "$@" | sha256sum | cut --delimiter ' ' --fields 1
+}
+
+artifact_done() {
+  local name="$1"
+  shift
+  artifact_key "$@" >"${ARTIFACTS}/${name}.made-from"
+}
+
+# make_environment NAME: a virtual environment with exactly what requirements/NAME.lock names.
+make_environment() {
+  local name="$1"
+  local folder="${ARTIFACTS}/venv-${name}"
+  local pip=("${folder}/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes)
+  artifact_ready "venv-${name}" "${ROOT}/requirements/build.lock" "${ROOT}/requirements/${name}.lock" && return 0
+  say "fetching the Python environment '${name}' ..."
+  rm --recursive --force "${folder}"
+  "$(find_python)" -m venv "${folder}" || return 1
+  "${pip[@]}" --requirement "${ROOT}/requirements/build.lock" >&2 || return 1
+  # Source distributions are built with the hashed tools just installed, not with ones fetched unchecked.
+  "${pip[@]}" --no-build-isolation --requirement "${ROOT}/requirements/${name}.lock" >&2 || return 1
+  artifact_done "venv-${name}" "${ROOT}/requirements/build.lock" "${ROOT}/requirements/${name}.lock"
+}
+
+# fetch_jars GROUP...
+fetch_jars() {
+  local group
+  for group in "$@"; do
+    artifact_ready "jars-${group}" "${ROOT}/requirements/jars.lock" && continue
+    say "fetching the jars of ${group} ..."
+    rm --recursive --force "${ARTIFACTS}/jars/${group}"
+    "${ARTIFACTS}/venv-tools/bin/python" "${ROOT}/requirements/jars.py" fetch "${group}" "${ARTIFACTS}/jars/${group}" >&2 || return 1
+    artifact_done "jars-${group}" "${ROOT}/requirements/jars.lock"
+  done
+}
+
+# The contributor's checks and test runner, on top of the tools environment.
+make_dev_environment() {
+  artifact_ready dev "${ROOT}/requirements/tools.lock" "${ROOT}/requirements/dev.lock" && return 0
+  say "fetching the test tools ..."
+  "${ARTIFACTS}/venv-tools/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes \
+    --requirement "${ROOT}/requirements/dev.lock" >&2 || die "the test tools could not be fetched; see the lines above, then run again"
+  artifact_done dev "${ROOT}/requirements/tools.lock" "${ROOT}/requirements/dev.lock"
+}
+
+# make_artifacts: all that the local backend needs; a second call takes no time.
+make_artifacts() {
+  local flink failed=""
+  mkdir -p "${ARTIFACTS}"
+  # Flink's environment and the rest do not wait for each other.
+  make_environment flink &
+  flink=$!
+  { make_environment tools && fetch_jars kafka spark flink; } || failed="the tools and jars"
+  wait "${flink}" || failed="the Flink environment"
+  [[ -z "${failed}" ]] || die "${failed} could not be fetched; see the lines above, then run again"
+  link_flink_connector
+}
+
+# Flink loads connectors from the folder of its own jars.
+link_flink_connector() {
+  local jar
+  for jar in "${ARTIFACTS}"/jars/flink/*.jar; do
+    ln --symbolic --force "${jar}" "${ARTIFACTS}/venv-flink/lib/python${PYTHON_VERSION}/site-packages/pyflink/lib/"
+  done
+}

@@ -1,0 +1,5 @@
+#!/usr/bin/env bash
+# Summary: Start the Spark synchronizer; its own flags may follow.
+# Usage: scripts/spark_start.sh [FLAG...] [--backend compose|local]
+set -euo pipefail
+exec "$(dirname "${BASH_SOURCE[0]}")/start.sh" spark "$@"

@@ -1,0 +1,5 @@
+#!/usr/bin/env bash
+# Summary: Stop the Spark synchronizer with SIGTERM: it ends what it has begun, then stops.
+# Usage: scripts/spark_stop.sh [--backend compose|local]
+set -euo pipefail
+exec "$(dirname "${BASH_SOURCE[0]}")/stop.sh" spark "$@"
