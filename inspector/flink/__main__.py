@@ -4,6 +4,7 @@ Usage:
     python -m inspector.flink list [--json]      chk-N and savepoints of this stack, newest last
     python -m inspector.flink resolve WHICH      the folder of latest, chk-N or a path, if it can be restored
     python -m inspector.flink offsets PATH       {"0": 900, "1": 900}: where a restore reads on
+    python -m inspector.flink describe PATH... [--follow] [--rows N]   a report a line, as JSON, for the inspector
 
 Exit codes: 0 done, 1 refused or unreadable, 2 wrong usage, 3 `latest` and no checkpoint at all.
 """
@@ -14,12 +15,18 @@ import argparse
 import json
 import sys
 import time
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from contract.settings import Settings, SettingsError
 from inspector.errors import InspectorError, NothingToRestore
 from inspector.flink.folder import CheckpointFolder, list_folders, resolve
+from inspector.model import as_dict
+
+FOLLOW_SECONDS = 1.0
+"""How often a folder is looked at while it is followed; listing it costs a millisecond."""
 
 
 def print_list(folders: list[CheckpointFolder], as_json: bool) -> None:
@@ -49,6 +56,28 @@ def print_offsets(path: Path) -> None:
     print(json.dumps(by_partition(offsets)))
 
 
+def print_reports(paths: list[Path], rows: int, follow: bool) -> None:
+    """Print one JSON report a path; with `follow`, again whenever the newest restorable checkpoint changes."""
+    from inspector.flink.jvm import flink_jvm  # noqa: PLC0415
+    from inspector.flink.report import describe, folder_report  # noqa: PLC0415
+
+    with ExitStack() as stack:
+        jvm: Any = None
+        for path in paths:
+            described: Path | None = None
+            while True:
+                report, folder = folder_report(path)
+                if folder is not None and folder != described:
+                    jvm = jvm or stack.enter_context(flink_jvm())
+                    describe(jvm, report, folder, rows)
+                if folder is None or folder != described:
+                    print(json.dumps(as_dict(report)), flush=True)
+                described = folder
+                if not follow:
+                    break
+                time.sleep(FOLLOW_SECONDS)
+
+
 def main() -> int:
     """Run the command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="inspector.flink", description="Flink checkpoints of this stack.")
@@ -56,6 +85,10 @@ def main() -> int:
     commands.add_parser("list").add_argument("--json", action="store_true")
     commands.add_parser("resolve").add_argument("which")
     commands.add_parser("offsets").add_argument("path")
+    describe_parser = commands.add_parser("describe")
+    describe_parser.add_argument("paths", type=Path, nargs="+")
+    describe_parser.add_argument("--rows", type=int, default=5)
+    describe_parser.add_argument("--follow", action="store_true")
     arguments = parser.parse_args()
     try:
         root = Settings().flink_checkpoints
@@ -63,6 +96,8 @@ def main() -> int:
             print_list(list_folders(root) if root.is_dir() else [], arguments.json)
         elif arguments.command == "resolve":
             print(resolve(arguments.which, root))
+        elif arguments.command == "describe":
+            print_reports(arguments.paths, arguments.rows, arguments.follow)
         else:
             print_offsets(resolve(arguments.path, root))
     except NothingToRestore as error:

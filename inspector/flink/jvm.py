@@ -30,6 +30,7 @@ FLAGS = (
     "-Xmx512m",
     "--add-opens=java.base/java.lang=ALL-UNNAMED",
     "--add-opens=java.base/java.util=ALL-UNNAMED",
+    "--add-opens=java.base/java.util.stream=ALL-UNNAMED",
     "--add-opens=java.base/java.time=ALL-UNNAMED",
 )
 

@@ -15,7 +15,7 @@ from inspector.flink.jvm import each, java_cause
 
 
 @dataclass(frozen=True)
-class Operator:
+class Entry:
     """One operator's entry: `state` is Flink's own OperatorState; name and uid are None before Flink 2.0."""
 
     id: str
@@ -59,13 +59,13 @@ def _class_loader(jvm: Any) -> Any:
     return jvm.java.lang.ClassLoader.getSystemClassLoader()
 
 
-def operators(jvm: Any, metadata: Any) -> list[Operator]:
+def operators(jvm: Any, metadata: Any) -> list[Entry]:
     """List the operators that have an entry, in the order of the file."""
     found = []
     for state in each(jvm, metadata.getOperatorStates()):
         name, uid = state.getOperatorName(), state.getOperatorUid()
         found.append(
-            Operator(
+            Entry(
                 id=state.getOperatorID().toHexString(),
                 name=name.orElse(None) or None,
                 uid=uid.orElse(None) or None,
@@ -93,13 +93,13 @@ def _stream_handles(jvm: Any, handle: Any) -> Iterator[Any]:
         yield handle
 
 
-def state_files(jvm: Any, operator: Operator) -> dict[Path, int]:
+def state_files(jvm: Any, entry: Entry) -> dict[Path, int]:
     """Files outside `_metadata` that the operator's state is in, with their bytes as Flink recorded them.
 
     A path that several handles share (channel state, file merging) is one entry.
     """
     files: dict[Path, int] = {}
-    for subtask in each(jvm, operator.state.getStates()):
+    for subtask in each(jvm, entry.state.getStates()):
         collections = (
             subtask.getManagedOperatorState(),
             subtask.getRawOperatorState(),
@@ -119,14 +119,19 @@ def state_files(jvm: Any, operator: Operator) -> dict[Path, int]:
     return files
 
 
-def check_files(jvm: Any, entries: list[Operator]) -> None:
-    """Raise an InspectorError that names every state file which is gone or shorter than Flink recorded."""
+def missing_files(jvm: Any, entry: Entry) -> list[str]:
+    """Say of every state file of one operator that is gone, or shorter than Flink recorded, what is wrong."""
     problems = []
-    for operator in entries:
-        for path, size in state_files(jvm, operator).items():
-            if not path.is_file():
-                problems.append(f"state file {path} of operator {operator.label} is missing")
-            elif path.stat().st_size < size:
-                problems.append(f"state file {path} is cut short: {path.stat().st_size} of {size} bytes")
+    for path, size in state_files(jvm, entry).items():
+        if not path.is_file():
+            problems.append(f"state file {path} of operator {entry.label} is missing")
+        elif path.stat().st_size < size:
+            problems.append(f"state file {path} is cut short: {path.stat().st_size} of {size} bytes")
+    return problems
+
+
+def check_files(jvm: Any, entries: list[Entry]) -> None:
+    """Raise an InspectorError that names every state file which is gone or cut short."""
+    problems = [problem for entry in entries for problem in missing_files(jvm, entry)]
     if problems:
         raise InspectorError("; ".join(problems) + ": a restore would fail; choose another checkpoint")

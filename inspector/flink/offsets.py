@@ -12,7 +12,7 @@ from py4j.protocol import Py4JJavaError
 
 from inspector.errors import InspectorError
 from inspector.flink.jvm import each, java_cause
-from inspector.flink.metadata import Operator
+from inspector.flink.metadata import Entry
 
 READER_STATE = "SourceReaderState"
 MARKERS = {-1: "latest", -2: "earliest", -3: "committed"}
@@ -22,8 +22,8 @@ Offsets = dict[tuple[str, int], int]
 """(topic, partition) -> offset of the next record to read, or one of MARKERS."""
 
 
-def list_state(jvm: Any, handles: list[Any], name: str) -> list[bytes]:
-    """Elements of a list state of byte arrays, restored by Flink's operator state backend."""
+def _restored_list(jvm: Any, handles: list[Any], name: str, serializer: Any) -> list[Any]:
+    """Elements of a list state, restored by Flink's operator state backend."""
     flink = jvm.org.apache.flink
     collected = jvm.java.util.ArrayList()
     for handle in handles:
@@ -35,29 +35,50 @@ def list_state(jvm: Any, handles: list[Any], name: str) -> list[bytes]:
         collected,
         flink.core.fs.CloseableRegistry(),
     ).build()
-    serializer = flink.api.common.typeutils.base.array.BytePrimitiveArraySerializer.INSTANCE
     descriptor = flink.api.common.state.ListStateDescriptor(name, serializer)
-    elements = [bytes(element) for element in each(jvm, backend.getListState(descriptor).get())]
+    # The backend knows a union list (`watermark`) from a split one and refuses the other access.
+    state = backend.getUnionListState(descriptor) if _is_union(handles, name) else backend.getListState(descriptor)
+    elements = each(jvm, state.get())
     backend.dispose()
     return elements
 
 
-def handles_with(jvm: Any, operator: Operator, name: str) -> list[Any]:
+def _is_union(handles: list[Any], name: str) -> bool:
+    mode = handles[0].getStateNameToPartitionOffsets()[name].getDistributionMode()
+    return bool(mode.toString() == "UNION")
+
+
+def list_state(jvm: Any, handles: list[Any], name: str) -> list[bytes]:
+    """Elements of a list state of byte arrays."""
+    serializers = jvm.org.apache.flink.api.common.typeutils.base.array
+    return [
+        bytes(element)
+        for element in _restored_list(jvm, handles, name, serializers.BytePrimitiveArraySerializer.INSTANCE)
+    ]
+
+
+def list_longs(jvm: Any, handles: list[Any], name: str) -> list[int]:
+    """Elements of a list state of longs."""
+    serializers = jvm.org.apache.flink.api.common.typeutils.base
+    return [int(element) for element in _restored_list(jvm, handles, name, serializers.LongSerializer.INSTANCE)]
+
+
+def handles_with(jvm: Any, entry: Entry, name: str) -> list[Any]:
     """Find the managed operator state handles of all subtasks that hold a list state of that name."""
     return [
         handle
-        for subtask in each(jvm, operator.state.getStates())
+        for subtask in each(jvm, entry.state.getStates())
         for handle in each(jvm, subtask.getManagedOperatorState())
         if handle.getStateNameToPartitionOffsets().containsKey(name)
     ]
 
 
-def is_source(jvm: Any, operator: Operator) -> bool:
+def is_source(jvm: Any, entry: Entry) -> bool:
     """Whether the operator has a source reader's list state."""
-    return bool(handles_with(jvm, operator, READER_STATE))
+    return bool(handles_with(jvm, entry, READER_STATE))
 
 
-def source_offsets(jvm: Any, operator: Operator) -> Offsets:
+def source_offsets(jvm: Any, entry: Entry) -> Offsets:
     """Offsets of one source operator, readers first, then partitions that wait in the enumerator.
 
     Raises InspectorError when the state is not one of Flink's Kafka source.
@@ -67,24 +88,24 @@ def source_offsets(jvm: Any, operator: Operator) -> Offsets:
     offsets: Offsets = {}
     try:
         serializer = kafka.split.KafkaPartitionSplitSerializer()
-        for element in list_state(jvm, handles_with(jvm, operator, READER_STATE), READER_STATE):
+        for element in list_state(jvm, handles_with(jvm, entry, READER_STATE), READER_STATE):
             split = read(serializer, element)
             offsets[(split.getTopic(), split.getPartition())] = split.getStartingOffset()
-        for split in _waiting_splits(jvm, operator):
+        for split in _waiting_splits(jvm, entry):
             offsets.setdefault((split.getTopic(), split.getPartition()), split.getStartingOffset())
     except Py4JJavaError as error:
         raise InspectorError(
-            f"source {operator.label}: its state is not of this Kafka connector ({java_cause(error)})"
+            f"source {entry.label}: its state is not of this Kafka connector ({java_cause(error)})"
         ) from None
     return dict(sorted(offsets.items()))
 
 
-def _waiting_splits(jvm: Any, operator: Operator) -> list[Any]:
+def _waiting_splits(jvm: Any, entry: Entry) -> list[Any]:
     """Partitions that the enumerator knew and had not given to a reader.
 
     SourceCoordinator writes a version, then the enumerator's state with its own version and length.
     """
-    handle = operator.state.getCoordinatorState()
+    handle = entry.state.getCoordinatorState()
     if handle is None:
         return []
     stream = jvm.java.io.DataInputStream(handle.openInputStream())
@@ -95,7 +116,7 @@ def _waiting_splits(jvm: Any, operator: Operator) -> list[Any]:
     return each(jvm, serializer.deserialize(version, content).unassignedSplits())
 
 
-def all_offsets(jvm: Any, entries: list[Operator]) -> Offsets:
+def all_offsets(jvm: Any, entries: list[Entry]) -> Offsets:
     """Offsets of every source operator together.
 
     Raises InspectorError when two sources read the same partition: there is then no one offset to name.

@@ -1,0 +1,36 @@
+"""Access to Flink's classes and fields that are not public, where its readers have no public door."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def new(jvm: Any, name: str) -> Any:
+    """Make an instance by the constructor without parameters, public or not."""
+    reflect = jvm.java.lang.reflect.Array
+    constructor = jvm.java.lang.Class.forName(name).getDeclaredConstructor(
+        reflect.newInstance(jvm.java.lang.Class.forName("java.lang.Class"), 0)
+    )
+    constructor.setAccessible(True)
+    return constructor.newInstance(reflect.newInstance(jvm.java.lang.Class.forName("java.lang.Object"), 0))
+
+
+def field(target: Any, name: str) -> Any:
+    """Value of a field, looked for in the object's class and its parents."""
+    kind = target.getClass()
+    while name not in {each.getName() for each in kind.getDeclaredFields()}:
+        kind = kind.getSuperclass()
+    found = kind.getDeclaredField(name)
+    found.setAccessible(True)
+    return found.get(target)
+
+
+def getter(jvm: Any, class_name: str, name: str) -> Any:
+    """Build a java.util.function.Function that reads a public field: JVM-side loops without a call per element."""
+    kinds = jvm.java.lang.Class
+    handle = jvm.java.lang.invoke.MethodHandles.publicLookup().findGetter(
+        kinds.forName(class_name), name, kinds.forName("java.lang.Object")
+    )
+    return jvm.java.lang.invoke.MethodHandleProxies.asInterfaceInstance(
+        kinds.forName("java.util.function.Function"), handle
+    )

@@ -1,0 +1,141 @@
+"""Keyed state of an operator, restored by Flink's heap backend: names, keys, open windows, a preview.
+
+The heap backend restores its own checkpoints and every savepoint in canonical format. A RocksDB checkpoint
+that is not a savepoint needs RocksDB, and a serializer of the job's own classes needs the job's jar: both are said.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+
+from inspector.flink.hidden import field, getter
+from inspector.flink.jvm import each, java_cause
+from inspector.flink.metadata import Entry
+from inspector.model import StateStore, Window
+
+TUPLE = "org.apache.flink.api.java.tuple.Tuple2"
+TIME_WINDOW = re.compile(r"TimeWindow\{start=(-?\d+), end=(-?\d+)\}")
+
+
+def keyed_state(jvm: Any, entry: Entry, rows: int) -> list[StateStore]:
+    """Read every keyed state of the operator, all subtasks together; `rows` limits the preview of each."""
+    handles = [
+        handle for subtask in each(jvm, entry.state.getStates()) for handle in each(jvm, subtask.getManagedKeyedState())
+    ]
+    if not handles:
+        return []
+    kinds = {handle.getClass().getSimpleName() for handle in handles}
+    if any(kind.startswith("Incremental") for kind in kinds):
+        note = "an incremental RocksDB checkpoint: only RocksDB itself opens it; take a savepoint to look inside"
+        return [StateStore("keyed state", "rocksdb", note=note)]
+    try:
+        snapshot = _snapshot(jvm, handles[0])
+        backend = _restore(jvm, entry, snapshot, handles)
+        return [_describe(jvm, backend, meta, rows) for meta in each(jvm, snapshot.getStateMetaInfoSnapshots())]
+    except Py4JJavaError as error:
+        return [
+            StateStore("keyed state", "unknown", note=f"Flink's heap backend cannot restore it: {java_cause(error)}")
+        ]
+
+
+def _loader(jvm: Any) -> Any:
+    return jvm.java.lang.ClassLoader.getSystemClassLoader()
+
+
+def _snapshot(jvm: Any, handle: Any) -> Any:
+    """Read the header of a keyed state file: the key serializer and the states that follow."""
+    flink = jvm.org.apache.flink
+    proxy = flink.runtime.state.KeyedBackendSerializationProxy(_loader(jvm))
+    stream = handle.openInputStream()
+    proxy.read(flink.core.memory.DataInputViewStreamWrapper(stream))
+    stream.close()
+    return proxy
+
+
+def _restore(jvm: Any, entry: Entry, snapshot: Any, handles: list[Any]) -> Any:
+    flink = jvm.org.apache.flink
+    state = flink.runtime.state
+    key_groups = state.KeyGroupRange.of(0, entry.max_parallelism - 1)
+    collected = jvm.java.util.ArrayList()
+    for handle in handles:
+        collected.add(handle)
+    return state.heap.HeapKeyedStateBackendBuilder(
+        None,
+        snapshot.getKeySerializerSnapshot().restoreSerializer(),
+        _loader(jvm),
+        entry.max_parallelism,
+        key_groups,
+        flink.api.common.ExecutionConfig(),
+        state.ttl.TtlTimeProvider.DEFAULT,
+        state.metrics.LatencyTrackingStateConfig.disabled(),
+        state.metrics.SizeTrackingStateConfig.disabled(),
+        collected,
+        state.UncompressedStreamCompressionDecorator.INSTANCE,
+        state.LocalRecoveryConfig.BACKUP_AND_RECOVERY_DISABLED,
+        state.heap.HeapPriorityQueueSetFactory(key_groups, entry.max_parallelism, 128),
+        False,
+        flink.core.fs.CloseableRegistry(),
+    ).build()
+
+
+def _describe(jvm: Any, backend: Any, meta: Any, rows: int) -> StateStore:
+    name = meta.getName()
+    if meta.getBackendStateType().toString() == "PRIORITY_QUEUE":
+        serializer = meta.getSerializerSnapshotsImmutable()["VALUE_SERIALIZER"].restoreSerializer()
+        return StateStore(name, "timers", keys=backend.create(name, serializer).size())
+    table = field(backend, "registeredKVStates")[name]
+    store = StateStore(name, meta.getOptionsImmutable()["KEYED_STATE_TYPE"].lower(), keys=table.size())
+    store.windows = _windows(jvm, table)
+    key_serializer, value_serializer = table.getKeySerializer(), table.getStateSerializer()
+    for element in islice(_elements(table.iterator()), rows):
+        row = {"key": _plain(jvm, key_serializer, element.getKey())}
+        namespace = _window(element.getNamespace())
+        if namespace is not None:
+            row["window_end"] = str(namespace[1])
+        row["value"] = _plain(jvm, value_serializer, element.getState())
+        store.rows.append(row)
+    return store
+
+
+def _elements(iterator: Any) -> Any:
+    while iterator.hasNext():
+        yield iterator.next()
+
+
+def _window(namespace: Any) -> tuple[int | None, int] | None:
+    """Start and end of the namespace: SQL windows keep their end (a long), DataStream windows a TimeWindow."""
+    if isinstance(namespace, int):
+        return (None, namespace)
+    match = TIME_WINDOW.fullmatch(str(namespace.toString()))
+    return (int(match[1]), int(match[2])) if match else None
+
+
+def _windows(jvm: Any, table: Any) -> list[Window]:
+    """Count keys by window inside the JVM: a call for each key would take minutes for a large state."""
+    collectors = jvm.java.util.stream.Collectors
+    grouped = table.getKeysAndNamespaces().collect(
+        collectors.groupingBy(getter(jvm, TUPLE, "f1"), collectors.counting())
+    )
+    found = []
+    for entry in each(jvm, grouped.entrySet()):
+        window = _window(entry.getKey())
+        if window is not None:
+            found.append(Window(window[0], window[1], entry.getValue()))
+    return sorted(found, key=lambda window: window.end)
+
+
+def _plain(jvm: Any, serializer: Any, value: Any) -> str:
+    """A value in words; rows of the table runtime have no names in state, only types and an order."""
+    if value is None or isinstance(value, str | int | float | bool):
+        return str(value)
+    if not serializer.getClass().getSimpleName() == "RowDataSerializer":
+        return str(value.toString())
+    types = field(serializer, "types")
+    row_data = jvm.org.apache.flink.table.data.RowData
+    values = [row_data.createFieldGetter(kind, index).getFieldOrNull(value) for index, kind in enumerate(types)]
+    shown = ["null" if each_value is None else str(each_value) for each_value in values]
+    return shown[0] if len(shown) == 1 else f"({', '.join(shown)})"

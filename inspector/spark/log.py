@@ -1,0 +1,78 @@
+"""Spark's numbered logs: a folder of files `0`, `1`, … whose first line is a version (HDFSMetadataLog).
+
+The file sink and the file source fold every tenth file into `9.compact`, `19.compact`, … which repeats all
+entries so far (CompactibleFileStreamLog). Files that start with a dot are checksums and unfinished writes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+KNOWN_VERSIONS = (b"v1", b"v2")
+"""v2 is the commit log of Spark 4 where a state operator keeps checkpoint ids."""
+
+
+class LogError(Exception):
+    """A log file cannot be read; the message says why, without the file's name."""
+
+
+@dataclass(frozen=True)
+class LogFolder:
+    """Numbers of the files in a log folder, ascending; `compact` those that are folded."""
+
+    path: Path
+    numbers: list[int]
+    compact: list[int]
+
+
+def list_log(path: Path) -> LogFolder:
+    """List a log folder; an empty listing when it does not exist. Raises PermissionError."""
+    try:
+        names = os.listdir(path)  # noqa: PTH208 - twice as fast as Path.iterdir for 10,000 files
+    except (FileNotFoundError, NotADirectoryError):
+        names = []
+    numbers = sorted(int(name) for name in names if name.isdigit())
+    compact = sorted(
+        int(name.removesuffix(".compact"))
+        for name in names
+        if name.endswith(".compact") and name.removesuffix(".compact").isdigit()
+    )
+    return LogFolder(path, numbers, compact)
+
+
+def read_lines(path: str) -> list[bytes]:
+    """Return the lines of a log file after its version.
+
+    Raises LogError for a file that is empty, cut short, of an unknown version or not readable.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except PermissionError:
+        raise LogError("no permission to read it") from None
+    except FileNotFoundError:
+        raise LogError("it is missing") from None
+    try:
+        content = os.read(descriptor, os.fstat(descriptor).st_size)
+    finally:
+        os.close(descriptor)
+    # Kafka's initial offsets start with a byte 0, for readers of Spark 2.1 (KafkaSourceInitialOffsetWriter).
+    lines = content.removeprefix(b"\0").split(b"\n")
+    if not content:
+        raise LogError("it is empty")
+    if lines[0] not in KNOWN_VERSIONS:
+        if lines[0].startswith(b"v") and lines[0][1:].isdigit():
+            raise LogError(f"its version is {lines[0].decode()}; known are v1 and v2: a newer Spark wrote it")
+        raise LogError("it does not start with a version line such as v1: not a log of Spark, or damaged")
+    return lines[1:]
+
+
+def parse(line: bytes) -> Any:
+    """One JSON line. Raises LogError when it is none."""
+    try:
+        return json.loads(line)
+    except ValueError:
+        raise LogError("it is cut short or not JSON") from None

@@ -1,0 +1,147 @@
+"""What an offset of each kind of source means, and what lies between two of them.
+
+A source is known by the shape of its offset: the log does not name it.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from inspector.model import Partition, SourceRange
+from inspector.spark.log import LogError, list_log, parse, read_lines
+from inspector.words import count, ranges, time_words
+
+UNKNOWN = "unknown"
+"""Start of a batch whose predecessor Spark has deleted (spark.sql.streaming.minBatchesToRetain)."""
+
+
+def kind_of(offset: Any) -> str:
+    """Kafka, file, delta, rate-micro-batch, counter (rate, socket) or unknown."""
+    if isinstance(offset, bool):
+        return "unknown"
+    if isinstance(offset, int):
+        return "counter"
+    if not isinstance(offset, dict):
+        return "unknown"
+    if "reservoirId" in offset:
+        return "delta"
+    if offset.keys() == {"logOffset"}:
+        return "file"
+    if offset.keys() == {"offset", "timestamp"}:
+        return "rate-micro-batch"
+    if offset and all(isinstance(partitions, dict) for partitions in offset.values()):
+        return "kafka"
+    return "unknown"
+
+
+def initial_offset(checkpoint: Path, source: int) -> Any:
+    """`sources/N/0`: where a Kafka source started, or when a rate source did; None when there is none.
+
+    Raises LogError when the file is damaged.
+    """
+    path = checkpoint / "sources" / str(source) / "0"
+    if not path.exists():
+        return None
+    return parse(b"\n".join(read_lines(str(path))))
+
+
+def kafka_partitions(start: Any, end: Any) -> list[Partition]:
+    """Ranges of every topic and partition of two Kafka offsets; a start that is not on record is None."""
+    found = []
+    for topic in sorted(end):
+        for partition, offset in sorted(end[topic].items(), key=lambda item: int(item[0])):
+            first = start.get(topic, {}).get(partition) if isinstance(start, dict) else None
+            found.append(Partition(topic, int(partition), first, offset))
+    return found
+
+
+def _kafka(start: Any, end: Any) -> SourceRange:
+    partitions = kafka_partitions(start, end)
+    rows = [each.rows for each in partitions]
+    total = "" if None in rows else f" ({count(sum(filter(None, rows)), 'row')})"
+    topics = ", ".join(sorted(end))
+    return SourceRange("kafka", f"Kafka topic {topics}: {ranges(partitions)}{total}", partitions)
+
+
+def file_entries(checkpoint: Path, source: int, first: int, last: int) -> list[str]:
+    """Paths that the file source logged as `first` to `last`, also from a compact file.
+
+    Raises LogError when a file of the log is damaged.
+    """
+    log = list_log(checkpoint / "sources" / str(source))
+    paths = []
+    for number in range(first, last + 1):
+        if number in log.numbers:
+            lines = read_lines(f"{log.path}/{number}")
+        else:
+            folded = next((each for each in log.compact if each >= number), None)
+            if folded is None:
+                raise LogError(f"sources/{source} has neither {number} nor a compact file that holds it")
+            lines = read_lines(f"{log.path}/{folded}.compact")
+        entries = [parse(line) for line in lines if line]
+        paths += [entry["path"] for entry in entries if entry.get("batchId", number) == number]
+    return paths
+
+
+def _files(checkpoint: Path, source: int, start: Any, end: Any) -> SourceRange:
+    last = end["logOffset"]
+    first = start["logOffset"] + 1 if isinstance(start, dict) else (last if start == UNKNOWN else 0)
+    found = SourceRange("file", "", facts={"log offset": str(last)})
+    try:
+        found.files = file_entries(checkpoint, source, first, last)
+    except LogError as error:
+        found.words = f"files: log offset {last}; {error}"
+        return found
+    names = ", ".join(Path(path).name for path in found.files[:5])
+    more = f" and {count(len(found.files) - 5, 'more file')}" if len(found.files) > 5 else ""
+    found.words = f"files: log offset {last}, {names}{more}" if names else f"files: no new file (log offset {last})"
+    return found
+
+
+def _delta(end: Any) -> SourceRange:
+    version, index = end["reservoirVersion"], end["index"]
+    initial = bool(end.get("isStartingVersion"))
+    # DeltaSourceOffset.scala: index -1 (BASE_INDEX, -100 from version 3 on) stands before the first action.
+    if initial:
+        words = f"within the table's first snapshot, version {version}, up to its file {index}"
+    elif index < 0:
+        words = f"all versions before {version}, nothing of version {version} yet"
+    else:
+        words = f"all versions before {version}, and of version {version} the actions up to index {index}"
+    facts = {
+        "reservoirId": f"{end['reservoirId']} (the id of the Delta table)",
+        "reservoirVersion": f"{version} (the table version that is read next or in part)",
+        "index": f"{index} ({'before the first' if index < 0 else 'last read'} action in that version)",
+        "isStartingVersion": f"{str(initial).lower()} ({'the first snapshot' if initial else 'changes after it'})",
+    }
+    return SourceRange("delta", f"Delta table: {words}", facts=facts)
+
+
+def _counter(start: Any, end: int, initial: Any) -> SourceRange:
+    first = start if isinstance(start, int) else (start or 0)
+    if isinstance(initial, int):
+        facts = {"started at": time_words(initial)}
+        return SourceRange("rate", f"rate source: from second {first} to second {end} since its start", facts=facts)
+    return SourceRange("counter", f"counter (rate or socket): from {first} to {end}")
+
+
+def explain(checkpoint: Path, source: int, start: Any, end: Any, initial: Any) -> SourceRange:
+    """Say what source number `source` gives between two of its offsets; None stands for nothing, UNKNOWN for a lost start."""
+    if end is None:
+        return SourceRange("none", f"source {source}: nothing yet")
+    kind = kind_of(end)
+    if kind == "kafka":
+        return _kafka(start if start is not None else initial, end)
+    if kind == "file":
+        return _files(checkpoint, source, start, end)
+    if kind == "delta":
+        return _delta(end)
+    if kind == "counter":
+        return _counter(start, end, initial)
+    if kind == "rate-micro-batch":
+        first = start["offset"] if isinstance(start, dict) else (start or 0)
+        words = f"rate-micro-batch: from value {first} to {end['offset']}, up to {time_words(end['timestamp'])}"
+        return SourceRange(kind, words)
+    return SourceRange("unknown", f"source {source}: offset {json.dumps(end)} of a kind that is not known here")
