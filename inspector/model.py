@@ -175,7 +175,7 @@ class Report:
 
 
 def as_dict(report: Report) -> dict[str, Any]:
-    """The report as JSON types, with the figures that are worked out (`rows`, `records`) written out."""
+    """Turn the report into JSON types, with the figures that are worked out (`rows`, `records`) written out."""
     document = asdict(report)
     for step, data in zip(report.steps, document["steps"], strict=True):
         for source, entry in zip(step.sources, data["sources"], strict=True):

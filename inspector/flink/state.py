@@ -129,10 +129,10 @@ def _windows(jvm: Any, table: Any) -> list[Window]:
 
 
 def _plain(jvm: Any, serializer: Any, value: Any) -> str:
-    """A value in words; rows of the table runtime have no names in state, only types and an order."""
+    """Say a value in words; rows of the table runtime have no names in state, only types and an order."""
     if value is None or isinstance(value, str | int | float | bool):
         return str(value)
-    if not serializer.getClass().getSimpleName() == "RowDataSerializer":
+    if serializer.getClass().getSimpleName() != "RowDataSerializer":
         return str(value.toString())
     types = field(serializer, "types")
     row_data = jvm.org.apache.flink.table.data.RowData

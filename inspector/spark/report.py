@@ -34,7 +34,7 @@ def read_report(path: Path, last: int | None, output: Path | None) -> Report:
     try:
         offsets, commits = list_log(path / "offsets"), list_log(path / "commits")
         batches, errors = read_all(offsets)
-        committed_at, commit_errors = read_commits(commits)
+        _, commit_errors = read_commits(commits)
     except PermissionError as error:
         raise InspectorError(f"{error.filename} cannot be read: no permission; ask its owner") from None
     committed = set(commits.numbers)

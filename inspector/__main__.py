@@ -1,0 +1,166 @@
+"""Open a Spark or Flink checkpoint and say what is in it and what a restart from it does.
+
+Usage:
+    python -m inspector PATH [--json | --format prose|table] [--bootstrap HOST:PORT] [--state] [--all] [--follow]
+    python -m inspector --diff PATH OTHER_PATH [--json]
+    python -m inspector.flink describe PATH | python -m inspector --described -      where Flink lives elsewhere
+
+Runs in the tools environment; Flink's part runs as a process in the Flink environment.
+Exit codes: 0 read, 1 a problem was found (what can be read is shown nevertheless), 2 wrong usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from contract.settings import Settings, SettingsError
+from inspector.diff import compare
+from inspector.ends import add_lag
+from inspector.errors import InspectorError
+from inspector.model import Report, as_dict
+from inspector.reading import flink_reports, read_described, spark_report
+from inspector.recognize import engine_of
+from inspector.render import prose
+
+FOLLOW_SECONDS = 0.5
+"""How often a Spark checkpoint is looked at while it is followed."""
+
+
+def arguments_of(argv: list[str] | None) -> argparse.Namespace:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(prog="inspect", description="What is in a checkpoint, and what a restart does.")
+    parser.add_argument(
+        "path", type=Path, nargs="*", help="a Spark checkpoint location; a Flink job folder, chk-N or savepoint"
+    )
+    parser.add_argument("--diff", action="store_true", help="what changed from the first path to the second")
+    parser.add_argument("--json", action="store_true", help="JSON for programs (with --follow: one document a line)")
+    parser.add_argument("--format", choices=("prose", "table"), help="default: table on a terminal, prose in a pipe")
+    parser.add_argument("--follow", action="store_true", help="print each new batch or checkpoint until Ctrl-C")
+    parser.add_argument(
+        "--bootstrap", metavar="HOST:PORT", help="broker whose topic ends give the lag; default: the stack's"
+    )
+    parser.add_argument("--no-lag", action="store_true", help="do not ask a broker")
+    parser.add_argument("--state", action="store_true", help="read Spark's state too; starts Spark, some seconds")
+    parser.add_argument("--rows", type=int, default=5, help="rows of each state to show")
+    parser.add_argument("--last", type=int, default=10, help="batches to show")
+    parser.add_argument("--all", action="store_true", help="show every batch")
+    parser.add_argument("--sink", type=Path, help="folder of Spark's file sink; default: the stack's for its queries")
+    parser.add_argument("--described", metavar="FILE", help="JSON lines of inspector.flink describe; - for stdin")
+    arguments = parser.parse_args(argv)
+    if not arguments.described and len(arguments.path) != (2 if arguments.diff else 1):
+        parser.error("name one path, or two with --diff")
+    if arguments.last < 1 or arguments.rows < 0:
+        parser.error("--last must be at least 1 and --rows at least 0")
+    return arguments
+
+
+def reports(arguments: argparse.Namespace, settings: Settings) -> Iterator[Report]:
+    """Yield one report a path; with --follow, reports without end."""
+    if arguments.described:
+        yield from read_described(arguments.described)
+        return
+    engines = [engine_of(path) for path in arguments.path]
+    if set(engines) == {"flink"}:
+        yield from flink_reports(arguments.path, arguments.rows, arguments.follow)
+        return
+    for path, engine in zip(arguments.path, engines, strict=True):
+        if engine == "flink":
+            yield from flink_reports([path], arguments.rows, False)
+            continue
+        while True:
+            yield spark_report(path, arguments, settings)
+            if not arguments.follow:
+                break
+            time.sleep(FOLLOW_SECONDS)
+
+
+def with_lag(report: Report, arguments: argparse.Namespace, settings: Settings) -> Report:
+    """Set the restart against the topics' ends; a default broker that does not answer is a note, no problem."""
+    if arguments.no_lag:
+        return report
+    try:
+        add_lag(report, arguments.bootstrap or settings.bootstrap)
+    except InspectorError as error:
+        (report.problems if arguments.bootstrap else report.notes).append(str(error))
+    return report
+
+
+def show(report: Report, arguments: argparse.Namespace) -> None:
+    """Print one report in the format that was asked for, or that fits the output."""
+    if arguments.json:
+        print(json.dumps(as_dict(report), indent=2))
+        return
+    if arguments.format == "table" or (arguments.format is None and sys.stdout.isatty()):
+        from rich.console import Console  # noqa: PLC0415 - costs as much as reading a checkpoint
+
+        from inspector.render import table  # noqa: PLC0415
+
+        table.render(report, Console())
+        return
+    print(prose.render(report))
+
+
+def follow(found: Iterator[Report], arguments: argparse.Namespace) -> None:
+    """Print each batch or checkpoint when it is new or has changed its state."""
+    seen: dict[str, str] = {}
+    for report in found:
+        for step in report.steps:
+            if seen.get(step.path + step.name) == step.state:
+                continue
+            seen[step.path + step.name] = step.state
+            if arguments.json:
+                single = Report(report.engine, report.kind, report.path, report.id, steps=[step])
+                print(json.dumps(as_dict(single)), flush=True)
+            else:
+                print(prose.step_line(report, step), flush=True)
+
+
+def show_diff(before: Report, after: Report, as_json: bool) -> None:
+    """Print what changed between two reports."""
+    differences = compare(before, after)
+    if as_json:
+        print(json.dumps([vars(difference) for difference in differences], indent=2))
+        return
+    print(f"from {before.path} to {after.path}:")
+    for difference in differences:
+        print(f"  {difference.sentence()}")
+    if not differences:
+        print("  no figure differs")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    arguments = arguments_of(argv)
+    try:
+        settings = Settings()
+        found = reports(arguments, settings)
+        if arguments.follow:
+            with contextlib.suppress(KeyboardInterrupt):
+                follow(found, arguments)
+            return 0
+        read = list(found)
+        if arguments.diff:
+            if len(read) != 2:
+                raise InspectorError(f"a difference needs two checkpoints, {len(read)} could be read")
+            show_diff(read[0], read[1], arguments.json)
+        else:
+            for report in read:
+                show(with_lag(report, arguments, settings), arguments)
+    except (InspectorError, SettingsError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        # Whoever read the output (head) has enough.
+        sys.stderr.close()
+        return 0
+    return 1 if any(report.problems for report in read) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

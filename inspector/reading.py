@@ -1,0 +1,81 @@
+"""Where reports come from: Spark's files here, Flink's by a process in the Flink environment."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from contract.settings import ROOT, Settings
+from inspector.errors import InspectorError
+from inspector.model import Report, report_from
+from inspector.spark.report import read_report
+from inspector.spark.state import list_operators, read_state
+
+
+def flink_python() -> Path:
+    """Return the interpreter of the Flink environment. Raises InspectorError when it is not there."""
+    python = Path(os.environ.get("ARTIFACTS") or ROOT / ".artifacts") / "venv-flink" / "bin" / "python"
+    if not python.exists():
+        raise InspectorError(
+            f"{python} is missing: Flink's files are read by Flink's own classes; run scripts/up.sh once"
+        )
+    return python
+
+
+def flink_reports(paths: list[Path], rows: int, follow: bool) -> Iterator[Report]:
+    """Yield the reports that the Flink environment prints. Raises InspectorError when it fails."""
+    command = [str(flink_python()), "-m", "inspector.flink", "describe", f"--rows={rows}"]
+    command += ["--follow"] if follow else []
+    # Its messages are already sentences and go to the same place as ours.
+    with subprocess.Popen(
+        [*command, *map(str, paths)], stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            yield report_from(json.loads(line))
+    if process.returncode != 0:
+        raise InspectorError(f"reading Flink's files ended with exit code {process.returncode}")
+
+
+def read_described(file: str) -> Iterator[Report]:
+    """Yield reports from JSON lines. Raises InspectorError when a line is none, or there is no line at all."""
+    stream = sys.stdin if file == "-" else Path(file).open(encoding="utf-8")
+    empty = True
+    with stream:
+        for line in stream:
+            empty = False
+            try:
+                yield report_from(json.loads(line))
+            except (ValueError, KeyError):
+                raise InspectorError(f"{file}: not a report of inspector.flink describe: {line[:60]!r}") from None
+    if empty:
+        raise InspectorError(f"{file}: no report came from inspector.flink describe")
+
+
+def sink_folder(path: Path, chosen: Path | None, settings: Settings) -> Path | None:
+    """Return the file sink's folder: the one given, or the stack's own for a query of the stack."""
+    if chosen is not None:
+        return chosen
+    if path.resolve().parent == settings.spark_checkpoints:
+        return settings.output / path.resolve().name
+    return None
+
+
+def spark_report(path: Path, arguments: argparse.Namespace, settings: Settings) -> Report:
+    """Read a Spark checkpoint; with --state, its state rows by Spark itself."""
+    last = None if arguments.all else arguments.last
+    report = read_report(path, last, sink_folder(path, arguments.sink, settings))
+    try:
+        report.operators = list_operators(path, report.problems)
+        if arguments.state and report.operators:
+            print("reading state by Spark's own readers: Spark starts, this takes some seconds", file=sys.stderr)
+            for operator, read in zip(report.operators, read_state(path, arguments.rows), strict=True):
+                operator.state, operator.name = read.state, read.name
+    except InspectorError as error:
+        report.problems.append(str(error))
+    return report

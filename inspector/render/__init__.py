@@ -1,0 +1,1 @@
+"""A Report as prose, as tables or as JSON."""

@@ -1,0 +1,148 @@
+"""A Report in sentences: plain text, one fact a line, the restart last because it matters most."""
+
+from __future__ import annotations
+
+import time
+
+from inspector.model import Operator, Report, StateStore, Step
+from inspector.words import age_words, count, offset_words, size_words, time_words
+
+SHOWN_CONFIGURATION = (
+    "spark.sql.shuffle.partitions",
+    "spark.sql.streaming.stateStore.providerClass",
+    "spark.sql.streaming.multipleWatermarkPolicy",
+)
+"""Of the dozen settings that Spark pins, those that a reader most often wants to change and cannot."""
+
+
+def restart_sentence(report: Report) -> str:
+    """Return the sentence that matters, lag included."""
+    if report.restart is None:
+        return ""
+    parts = [report.restart.sentence]
+    if report.lag:
+        behind = sum(lag.records for lag in report.lag)
+        topics = {lag.topic for lag in report.lag}
+        noun = next(iter(topics)).removesuffix("s") if topics == {"visits"} else "record"
+        parts.append(f"{count(behind, noun)} arrived since")
+    return "; ".join([*parts, *report.restart.details]) + "."
+
+
+def headline(report: Report) -> str:
+    """Say what it is, whose, and how much of it there is."""
+    if report.engine == "spark":
+        counts = report.counts
+        if not counts.get("batches"):
+            return f"Spark query {report.id or '(id not known)'} in {report.path}: no batch was planned yet"
+        open_batches = counts["batches"] - counts["committed"]
+        return (
+            f"Spark query {report.id or '(id not known)'} in {report.path}: {count(counts['batches'], 'batch')}"
+            f" on record, {counts['first']} to {counts['last']}; {counts['committed']} committed,"
+            f" {open_batches} planned and not committed"
+        )
+    if report.kind == "folder":
+        return (
+            f"Flink checkpoints in {report.path}: {report.counts['folders']} of them,"
+            f" {report.counts['complete']} complete; opened: the newest restorable"
+        )
+    return f"Flink {report.kind} {report.id or ''} in {report.path}".replace("  ", " ")
+
+
+def step_line(report: Report, step: Step) -> str:
+    """One batch or checkpoint in a line."""
+    if report.engine == "spark":
+        state = {"planned": "planned, not committed"}.get(step.state, step.state)
+        start = f"{step.name}, {state}"
+        if step.state == "unreadable":
+            return f"{start}: {step.reason}"
+        watermark = f", watermark {time_words(step.watermark)}" if step.watermark else ""
+        sources = "; ".join(source.words for source in step.sources)
+        return f"{start}, planned at {time_words(step.at)}{watermark}: {sources}"
+    state = step.state if step.state == "complete" else f"not complete: {step.reason}"
+    age = age_words(max(0.0, time.time() - (step.at or 0) / 1000))
+    sources = "; ".join(source.words for source in step.sources)
+    line = f"{step.name}, {state}, {size_words(step.size or 0)}, {age} old"
+    return f"{line}: {sources}" if sources else line
+
+
+def operator_lines(operator: Operator) -> list[str]:
+    """One operator and its states; what each holds below it."""
+    facts = []
+    if operator.uid and operator.name and operator.uid != operator.name:
+        facts.append(f"name {operator.name}")
+    if operator.uid is None and operator.name:
+        facts.append(f"no uid, hash {operator.id}" if operator.parallelism else f"number {operator.id}")
+    if operator.parallelism is not None:
+        facts.append(f"parallelism {operator.parallelism} of at most {operator.max_parallelism}")
+    if operator.state_bytes is not None:
+        facts.append(f"{size_words(operator.state_bytes)} of state")
+    if operator.watermark is not None:
+        facts.append(f"watermark {time_words(operator.watermark)}")
+    lines = [f"operator {operator.label}: {', '.join(facts)}"]
+    for store in operator.state:
+        lines += [f"  {line}" for line in store_lines(store)]
+    return lines
+
+
+def store_lines(store: StateStore) -> list[str]:
+    """One state: how much it holds, its open windows, a preview."""
+    facts = [] if store.keys is None else [count(store.keys, "timer" if store.kind == "timers" else "entry")]
+    facts = [fact.replace("entrys", "entries") for fact in facts]
+    facts += [count(store.partitions, "partition")] if store.partitions is not None else []
+    facts += [store.note] if store.note else []
+    lines = [f"state {store.name} ({store.kind}): {', '.join(facts)}"]
+    if store.windows:
+        lines.append(f"  {count(len(store.windows), 'open window')}:")
+        for window in store.windows[-10:]:
+            start = "" if window.start is None else f"from {time_words(window.start)} "
+            lines.append(f"    {start}to {time_words(window.end)}: {count(window.keys, 'key')}")
+    for row in store.rows:
+        shown = {name: time_words(int(text)) if name == "window_end" else text for name, text in row.items()}
+        lines.append("  " + ", ".join(f"{name.replace('_', ' ')} {text}" for name, text in shown.items()))
+    return lines
+
+
+def configuration_line(report: Report) -> str:
+    """Say what the log pins for the whole life of the checkpoint; empty when nothing."""
+    shown = {
+        name: value
+        for name, value in report.configuration.items()
+        if report.engine == "flink" or name in SHOWN_CONFIGURATION
+    }
+    hidden = len(report.configuration) - len(shown)
+    more = f" and {count(hidden, 'more setting')} (--json shows all)" if hidden else ""
+    return ", ".join(f"{name} = {value.rpartition('.')[2]}" for name, value in shown.items()) + more
+
+
+def lag_lines(report: Report) -> list[str]:
+    """Each partition's distance to the topic's end."""
+    return [
+        f"{lag.topic} partition {lag.partition}: at {offset_words(lag.position)}, end {lag.end}, lag {lag.records}"
+        for lag in report.lag
+    ]
+
+
+def render(report: Report) -> str:
+    """Return the whole report as text, without a newline at its end."""
+    lines = [headline(report)]
+    total = report.counts.get("batches", report.counts.get("folders", len(report.steps)))
+    if total > len(report.steps):
+        lines.append(f"the last {len(report.steps)}, --all shows each:")
+    lines += [f"  {step_line(report, step)}" for step in report.steps]
+    for operator in report.operators:
+        lines += operator_lines(operator)
+    for transaction in report.transactions:
+        lines.append(
+            f"transaction {transaction.transactional_id}: prepared for checkpoint {transaction.checkpoint},"
+            f" producer {transaction.producer_id}, epoch {transaction.epoch}"
+        )
+    if report.sink:
+        lines.append(f"sink {report.sink.path}: {report.sink.words}")
+    if report.configuration:
+        lines.append(f"{'pinned' if report.engine == 'spark' else 'known'}: {configuration_line(report)}")
+    lines += lag_lines(report)
+    lines += [f"note: {note}" for note in report.notes]
+    lines += [f"PROBLEM: {problem}" for problem in report.problems]
+    if report.restart:
+        lines += ["", restart_sentence(report)]
+    return "\n".join(lines)
