@@ -1,0 +1,82 @@
+"""State of the Flink job, from the JobManager.
+
+Usage: python -m flink_job.status [--wait-checkpoints N] [--wait-seconds S]
+
+Prints one line of JSON: job_id, state, running_tasks, tasks, checkpoints_completed, checkpoints_failed, latest_checkpoint
+(id or null), latest_path, restored_from (path or null), restarts. `--wait-checkpoints N` waits until the job
+has completed N checkpoints since it was submitted. Exit codes: 0 done, 1 not within S seconds or no job,
+2 no JobManager.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from typing import Any
+
+from contract.settings import Settings, SettingsError
+from flink_job.rest import FlinkError, call, checkpoints, jobs_named
+
+POLL_SECONDS = 0.3
+
+
+def job_status(base: str, name: str) -> dict[str, Any] | None:
+    """The newest job of that name as the fields above, or None. Raises FlinkError."""
+    jobs = jobs_named(base, name)
+    if not jobs:
+        return None
+    job = jobs[0]
+    statistics = checkpoints(base, job["jid"])
+    completed = statistics["latest"]["completed"] or {}
+    restored = statistics["latest"]["restored"] or {}
+    metrics = call(base, f"/jobs/{job['jid']}/metrics?get=numRestarts")
+    return {
+        "job_id": job["jid"],
+        "state": job["state"],
+        "running_tasks": job["tasks"]["running"],
+        "tasks": job["tasks"]["total"],
+        "checkpoints_completed": statistics["counts"]["completed"],
+        "checkpoints_failed": statistics["counts"]["failed"],
+        "latest_checkpoint": completed.get("id"),
+        "latest_path": completed.get("external_path"),
+        "restored_from": restored.get("external_path"),
+        "restarts": int(metrics[0]["value"]) if metrics else 0,
+    }
+
+
+def main() -> int:
+    """Run the command line; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="flink_job.status", description="State of the Flink job.")
+    parser.add_argument("--wait-checkpoints", type=int, default=0, metavar="N")
+    parser.add_argument("--wait-seconds", type=float, default=60, metavar="S")
+    arguments = parser.parse_args()
+    settings = Settings()
+    deadline = time.monotonic() + arguments.wait_seconds
+    try:
+        while True:
+            status = job_status(settings.flink_rest, settings.text("FLINK_JOB_NAME"))
+            reached = status is not None and status["checkpoints_completed"] >= arguments.wait_checkpoints
+            if reached or time.monotonic() >= deadline or not arguments.wait_checkpoints:
+                break
+            time.sleep(POLL_SECONDS)
+    except (FlinkError, SettingsError) as error:
+        print(f"flink: {error}", file=sys.stderr)
+        return 2
+    if status is None:
+        print("flink: no job was submitted yet; submit it with scripts/flink_submit.sh", file=sys.stderr)
+        return 1
+    print(json.dumps(status))
+    if not reached:
+        print(
+            f"flink: {status['checkpoints_completed']} checkpoints completed within {arguments.wait_seconds:.0f} s, "
+            f"{arguments.wait_checkpoints} were awaited; the job is {status['state']}",
+            file=sys.stderr,
+        )
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

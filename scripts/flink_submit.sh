@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Summary: Submit the Flink job, to read the topic from its earliest offset; prints the job id.
+# Usage: scripts/flink_submit.sh [--mode exactly-once|at-least-once] [--backend compose|local]
+#
+# Refused while the job runs: two jobs would share one set of transactional ids.
+# To go on from a checkpoint instead: scripts/flink_restore.sh
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/lib/stack.sh"
+load_stack "$@"
+require_running kafka jobmanager
+service_exec jobmanager python -m flink_job.submit "${ARGS[@]}"
