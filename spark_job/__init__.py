@@ -1,0 +1,1 @@
+"""Spark Structured Streaming from topic `visits` to JSON lines in files."""

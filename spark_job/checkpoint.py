@@ -1,0 +1,146 @@
+"""A checkpoint location as Spark leaves it on a local disk, and whose it is.
+
+`offsets/N` is written before batch N runs and `commits/N` after it: a batch that has the first and not the
+second was interrupted, and Spark runs it again, with the same offsets, before anything else.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from spark_job.options import FILES, FOREACH_OVERWRITE, Options, UserError
+
+OWNER_FILE = "synchronizer.json"
+FILE_SINK_LOG = "_spark_metadata"
+BATCH_FOLDER = "batch_id="
+
+
+def newest_batch(folder: Path) -> int | None:
+    """Largest batch id among a log's files (`12`, and `9.compact` in the file sink's), None when it is empty."""
+    try:
+        names = [entry.name.removesuffix(".compact") for entry in folder.iterdir()]
+    except FileNotFoundError:
+        return None
+    return max((int(name) for name in names if name.isdecimal()), default=None)
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint location. `planned` and `committed` are read anew at each call."""
+
+    path: Path
+
+    def planned(self) -> int | None:
+        """Newest batch whose offsets are written."""
+        return newest_batch(self.path / "offsets")
+
+    def committed(self) -> int | None:
+        """Newest batch that is done."""
+        return newest_batch(self.path / "commits")
+
+    def interrupted(self) -> int | None:
+        """Return the batch that was planned and not committed, if there is one."""
+        planned, committed = self.planned(), self.committed()
+        return planned if planned is not None and planned != committed else None
+
+    def initial_offsets(self, topic: str) -> dict[str, int]:
+        """First offset of each partition in batch 0, as the Kafka source noted it; empty when it has not yet.
+
+        The file's first line is the version, `v1`; then JSON (`KafkaSourceInitialOffsetWriter` of Spark).
+        """
+        try:
+            lines = (self.path / "sources" / "0" / "0").read_text(encoding="utf-8").splitlines()
+            return dict(json.loads(lines[-1])[topic])
+        except (OSError, ValueError, KeyError, IndexError):
+            return {}
+
+
+def claim(options: Options, home: Path, topic: str, wait_seconds: float = 15.0) -> IO[str]:
+    """Take the checkpoint and the output for this run; returns the open owner file that carries the lock.
+
+    The lock is on the open file: the JVM inherits it, so a new run waits until the JVM of a killed one is gone.
+    Raises UserError: not writable, in use, or belonging to another sink, output or topic.
+    """
+    _make_writable(options.checkpoint, "checkpoint")
+    _make_writable(options.output, "output")
+    # "a+": made when missing, and never truncated by the run that only finds it taken.
+    owner = (options.checkpoint / OWNER_FILE).open("a+", encoding="utf-8")
+    _lock(owner, options.checkpoint, wait_seconds)
+    mine = {"sink": options.sink, "output": _relative(options.output, home), "topic": topic}
+    owner.seek(0)
+    text = owner.read()
+    if text.strip():
+        _refuse_foreign(options, mine, text)
+    else:
+        owner.write(json.dumps(mine) + "\n")
+        owner.flush()
+    _refuse_newer_output(options)
+    return owner
+
+
+def _relative(path: Path, home: Path) -> str:
+    """Path below the stack's home, which is another one in a container."""
+    resolved = path.resolve()
+    return str(resolved.relative_to(home)) if resolved.is_relative_to(home) else str(resolved)
+
+
+def _make_writable(folder: Path, name: str) -> None:
+    probe = folder / f".writable.{os.getpid()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise UserError(f"{name} {folder} cannot be written: {error.strerror}; choose another or its owner") from None
+
+
+def _lock(owner: IO[str], checkpoint: Path, wait_seconds: float) -> None:
+    deadline = time.monotonic() + wait_seconds
+    while True:
+        try:
+            return fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise UserError(
+                    f"checkpoint {checkpoint} is in use by a running synchronizer; stop it with scripts/spark_stop.sh"
+                ) from None
+            time.sleep(0.1)
+
+
+def _refuse_foreign(options: Options, mine: dict[str, str], text: str) -> None:
+    try:
+        theirs = json.loads(text)
+    except ValueError:
+        raise UserError(f"{options.checkpoint / OWNER_FILE} is not readable; choose another --checkpoint") from None
+    different = [f"{key} {theirs.get(key)} and not {mine[key]}" for key in mine if theirs.get(key) != mine[key]]
+    if different:
+        raise UserError(
+            f"checkpoint {options.checkpoint} belongs to {', '.join(different)}; choose another --checkpoint"
+        )
+
+
+def _refuse_newer_output(options: Options) -> None:
+    """Refuse an output that knows batches this checkpoint never planned: they would be taken for already written.
+
+    The file sink skips a batch id that is in its log; the overwriting sink would replace another run's batch.
+    """
+    if options.sink == FILES:
+        written = newest_batch(options.output / FILE_SINK_LOG)
+    elif options.sink == FOREACH_OVERWRITE:
+        ids = (entry.name.removeprefix(BATCH_FOLDER) for entry in options.output.glob(f"{BATCH_FOLDER}*"))
+        written = max((int(number) for number in ids if number.isdecimal()), default=None)
+    else:
+        return
+    planned = Checkpoint(options.checkpoint).planned()
+    if written is not None and (planned is None or written > planned):
+        newest = "none" if planned is None else planned
+        raise UserError(
+            f"output {options.output} has batches up to {written}, checkpoint {options.checkpoint} up to {newest}: "
+            "it was written with another checkpoint; remove it or choose another --output"
+        )

@@ -1,0 +1,79 @@
+"""Stop inside a chosen batch, between `offsets/N` and `commits/N`: the moment that fault tolerance is about.
+
+Only with `--hold-batch`. With the foreach sinks the batch's lines are written already and its commit is
+missing; with the file sink its first record is on the way. A kill now is a kill inside the batch.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spark_job.options import Options
+
+_POLL_SECONDS = 0.05
+# MicroBatchExecution.BATCH_ID_KEY of Spark: a local property of every task of a micro-batch.
+_BATCH_ID_PROPERTY = "streaming.sql.batchId"
+
+
+@dataclass(frozen=True)
+class Hold:
+    """`held` is written while batch `batch` waits, `release` ends the wait; both stand beside the checkpoint."""
+
+    batch: int
+    held: Path
+    release: Path
+
+    @classmethod
+    def of(cls, options: Options, next_batch: int) -> Hold | None:
+        """Return the hold that the flag asks for; marks of an earlier run are removed."""
+        if options.hold_batch is None:
+            return None
+        batch = int(options.hold_batch) if options.hold_batch.isdecimal() else next_batch
+        beside = options.checkpoint.parent / options.checkpoint.name
+        hold = cls(batch, Path(f"{beside}.held"), Path(f"{beside}.release"))
+        hold.held.unlink(missing_ok=True)
+        hold.release.unlink(missing_ok=True)
+        return hold
+
+    def wait(self, batch: int) -> None:
+        """Wait for the release in the chosen batch; return at once in any other. Says so once for all tasks."""
+        if batch != self.batch or self.release.exists():
+            return
+        try:
+            with self.held.open("x", encoding="utf-8") as file:
+                file.write(f"{batch}\n")
+            sys.stderr.write(f"synchronizer: batch {batch} held between offsets/{batch} and commits/{batch}\n")
+            sys.stderr.flush()
+        except FileExistsError:
+            # Another task of the batch was first.
+            pass
+        parent = os.getppid()
+        while not self.release.exists() and os.getppid() == parent:
+            time.sleep(_POLL_SECONDS)
+        self.held.unlink(missing_ok=True)
+
+    def in_task(self) -> Callable[[bytes | None], bytes | None]:
+        """Return a function for a Python UDF: each value passes as it is, but only after the wait.
+
+        The wait is in a task, at the first record, since the file sink's batch has no other place for Python.
+        Every record then crosses to Python and back, which costs throughput: hence on request only.
+        """
+
+        def wait_then_pass(value: bytes | None) -> bytes | None:
+            from pyspark import TaskContext  # noqa: PLC0415 - in the task's process
+
+            context = TaskContext.get()
+            batch = context.getLocalProperty(_BATCH_ID_PROPERTY) if context else None
+            if batch is not None:
+                self.wait(int(batch))
+            # The worker brings values as bytearray.
+            return None if value is None else bytes(value)
+
+        return wait_then_pass

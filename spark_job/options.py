@@ -1,0 +1,137 @@
+"""Flags of the synchronizer; defaults come from the stack's settings."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from contract.settings import Settings
+
+FILES, FOREACH_APPEND, FOREACH_OVERWRITE = "files", "foreach-append", "foreach-overwrite"
+SINKS = (FILES, FOREACH_APPEND, FOREACH_OVERWRITE)
+AVAILABLE_NOW = "available-now"
+HOLD_NEXT = "next"
+_INTERVAL = re.compile(r"^\s*(\d+)\s+(milliseconds?|seconds?|minutes?|hours?)\s*$")
+
+
+class UserError(Exception):
+    """A mistake or a missing thing; the message is one line: the thing, the cause, the next step."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """One run. `hold_batch`: a batch id, `next`, or None; times in seconds."""
+
+    sink: str
+    query: str
+    master: str
+    trigger: str
+    max_offsets_per_trigger: int | None
+    checkpoint: Path
+    output: Path
+    hold_batch: str | None
+    wait_seconds: float
+    stop_seconds: float
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        sys.stderr.write(f"synchronizer: {message}; --help lists the flags\n")
+        sys.exit(2)
+
+
+def parse(arguments: list[str] | None, settings: Settings) -> Options:
+    """Read the flags. Ends the process with code 2 and one line when they make no sense."""
+    parser = _Parser(
+        prog="python -m spark_job.visits_json_synchronizer",
+        description="Write every record of the visits topic as one line of a JSON file, in micro-batches.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--sink",
+        choices=SINKS,
+        default=settings.text("SPARK_SINK"),
+        help="files: exactly once; foreach-append: naive, repeats a batch after a crash; "
+        "foreach-overwrite: a folder a batch, a batch that is run again replaces its own (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--trigger",
+        type=_trigger,
+        default=settings.text("SPARK_TRIGGER"),
+        metavar="INTERVAL",
+        help=f"'5 seconds', or {AVAILABLE_NOW}: all that is there, then end (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--max-offsets-per-trigger",
+        type=_positive,
+        default=settings.text("SPARK_MAX_OFFSETS_PER_TRIGGER") or None,
+        metavar="N",
+        help="most records of one batch (default: no limit)",
+    )
+    parser.add_argument("--master", default=settings.text("SPARK_MASTER"), help="any Spark master (%(default)s)")
+    parser.add_argument("--checkpoint", type=Path, metavar="PATH", help="default: checkpoints/spark/<query>")
+    parser.add_argument("--output", type=Path, metavar="PATH", help="default: output/<query>")
+    parser.add_argument(
+        "--hold-batch",
+        type=_batch,
+        metavar="N|next",
+        help="stop inside batch N, between offsets/N and commits/N, until <checkpoint>.release exists",
+    )
+    parser.add_argument(
+        "--wait-seconds", type=_seconds, default=60.0, metavar="S", help="for broker and topic (default: %(default)g)"
+    )
+    parser.add_argument(
+        "--stop-seconds",
+        type=_seconds,
+        default=120.0,
+        metavar="S",
+        help="after SIGTERM, for the running batch (default: %(default)g)",
+    )
+    chosen = parser.parse_args(arguments)
+    query = settings.query(chosen.sink)
+    return Options(
+        sink=chosen.sink,
+        query=query,
+        master=chosen.master,
+        trigger=chosen.trigger,
+        max_offsets_per_trigger=chosen.max_offsets_per_trigger,
+        checkpoint=(chosen.checkpoint or settings.spark_checkpoints / query).absolute(),
+        output=(chosen.output or settings.output / query).absolute(),
+        hold_batch=chosen.hold_batch,
+        wait_seconds=chosen.wait_seconds,
+        stop_seconds=chosen.stop_seconds,
+    )
+
+
+def _trigger(text: str) -> str:
+    if text == AVAILABLE_NOW:
+        return text
+    if not _INTERVAL.match(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither an interval like '5 seconds' nor {AVAILABLE_NOW}")
+    return text.strip()
+
+
+def _positive(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
+    return int(text)
+
+
+def _batch(text: str) -> str:
+    if text != HOLD_NEXT and not (text.isascii() and text.isdecimal()):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a batch id nor {HOLD_NEXT}")
+    return text
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1
+    if not 0 <= seconds < 1e9:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
+    return seconds

@@ -1,0 +1,100 @@
+"""The streaming query: Kafka in, text lines out, one of three sinks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import BinaryType
+
+from spark_job.checkpoint import BATCH_FOLDER
+from spark_job.options import AVAILABLE_NOW, FILES, FOREACH_APPEND, Options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from spark_job.hold import Hold
+
+
+def visits(spark: SparkSession, options: Options, bootstrap: str, topic: str) -> DataFrame:
+    """Return the stream of the topic's values: one column, `value`, binary."""
+    reader = (
+        spark.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", bootstrap)
+        .option("subscribe", topic)
+        # For the first start only, afterwards the checkpoint decides: nothing that was sent is left out.
+        .option("startingOffsets", "earliest")
+        # Offsets that are gone (retention, a topic made anew) end the query: silence would be a loss.
+        .option("failOnDataLoss", "true")
+        # Records of transactions that were aborted are no visits.
+        .option("kafka.isolation.level", "read_committed")
+        # A broker that restarts or is paused for a while is waited for, not a reason to end.
+        .option("fetchOffset.numRetries", "20")
+        .option("fetchOffset.retryIntervalMs", "1000")
+        # Larger polls: the default of 500 records makes the poll, not the record, the cost.
+        .option("kafka.max.poll.records", "10000")
+    )
+    if options.max_offsets_per_trigger is not None:
+        reader = reader.option("maxOffsetsPerTrigger", str(options.max_offsets_per_trigger))
+    return reader.load().select("value")
+
+
+def line(value: Column) -> Column:
+    """Turn a record's value into its output line, byte for byte as `contract.visit.output_line`.
+
+    A cast from binary to string keeps the bytes, valid UTF-8 or not. Regular expressions do not, so the few
+    values with a CR or LF go through ISO-8859-1, in which every byte is a character and comes back as it was.
+    """
+    text = value.cast("string")
+    characters = F.decode(value, "ISO-8859-1")
+    joined = F.encode(F.regexp_replace(characters, "[\r\n]+", " "), "ISO-8859-1").cast("string")
+    broken = F.contains(text, F.lit("\n")) | F.contains(text, F.lit("\r"))
+    return F.coalesce(F.when(broken, joined).otherwise(text), F.lit("")).alias("value")
+
+
+def start(stream: DataFrame, options: Options, hold: Hold | None, *, only_interrupted: bool = False) -> StreamingQuery:
+    """Start the query; with `only_interrupted`, for the one batch that the checkpoint has planned already."""
+    if hold is not None and options.sink == FILES:
+        stream = stream.select(F.udf(hold.in_task(), BinaryType())("value").alias("value"))
+    writer = stream.select(line(F.col("value"))).writeStream.queryName(options.query).outputMode("append")
+    writer = writer.option("checkpointLocation", str(options.checkpoint))
+    if only_interrupted:
+        writer = writer.trigger(once=True)
+    elif options.trigger == AVAILABLE_NOW:
+        writer = writer.trigger(availableNow=True)
+    else:
+        writer = writer.trigger(processingTime=options.trigger)
+    if options.sink == FILES:
+        # Text and not json: the lines are JSON already, and must stay the bytes that were sent.
+        return writer.format("text").option("path", str(options.output)).start()
+    write = _append(options) if options.sink == FOREACH_APPEND else _overwrite(options)
+    return writer.foreachBatch(_held(write, hold)).start()
+
+
+def _append(options: Options) -> Callable[[DataFrame, int], None]:
+    """Naive: a batch that runs again after a crash appends its lines again."""
+
+    def append(batch: DataFrame, _batch_id: int) -> None:
+        batch.write.mode("append").text(str(options.output))
+
+    return append
+
+
+def _overwrite(options: Options) -> Callable[[DataFrame, int], None]:
+    """Idempotent: a batch has the same offsets each time it runs, and replaces its own folder."""
+
+    def overwrite(batch: DataFrame, batch_id: int) -> None:
+        batch.write.mode("overwrite").text(str(options.output / f"{BATCH_FOLDER}{batch_id}"))
+
+    return overwrite
+
+
+def _held(write: Callable[[DataFrame, int], None], hold: Hold | None) -> Callable[[DataFrame, int], None]:
+    def write_then_wait(batch: DataFrame, batch_id: int) -> None:
+        write(batch, batch_id)
+        if hold is not None:
+            hold.wait(batch_id)
+
+    return write_then_wait

@@ -1,0 +1,144 @@
+"""The Spark session: every setting that matters, written out with its reason."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import sys
+from pathlib import Path
+
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from contract.settings import ROOT, Settings
+from spark_job.options import Options, UserError
+
+_CONF_DIR = Path(__file__).with_name("conf")
+
+
+def configuration(options: Options, settings: Settings, scratch: Path) -> dict[str, str]:
+    """Return Spark's configuration for this run."""
+    local = options.master.startswith("local")
+    jars = Path(os.environ.get("ARTIFACTS") or ROOT / ".artifacts") / "jars" / "spark"
+    bind = os.environ.get("SPARK_BIND_HOST") or settings.text("BIND_ADDRESS")
+    conf = {
+        "spark.app.name": options.query,
+        "spark.master": options.master,
+        "spark.driver.memory": settings.text("SPARK_DRIVER_MEMORY"),
+        "spark.driver.extraJavaOptions": " ".join(
+            [
+                # Two cores and a small heap: the serial collector needs the least memory and no threads.
+                "-XX:+UseSerialGC",
+                # No file in /tmp for each JVM that was killed.
+                "-XX:-UsePerfData",
+                f"-Djava.io.tmpdir={scratch}",
+                "-Duser.timezone=UTC",
+            ]
+        ),
+        # Event times are text here, yet no zone of the machine may ever get into an output.
+        "spark.sql.session.timeZone": "UTC",
+        "spark.ui.port": settings.text("SPARK_UI_PORT"),
+        # A taken port is an error and not the next port: the links that people have must stay right.
+        "spark.port.maxRetries": "0",
+        # Streaming has no use for it, and says so at each start.
+        "spark.sql.adaptive.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        # What the UI remembers is on the heap; a query that runs for days must not fill it.
+        "spark.ui.retainedJobs": "100",
+        "spark.ui.retainedStages": "100",
+        "spark.ui.retainedTasks": "1000",
+        "spark.sql.ui.retainedExecutions": "50",
+        "spark.sql.streaming.numRecentProgressUpdates": "20",
+        "spark.local.dir": str(scratch),
+        # No Hive metastore, no warehouse folder in the working directory.
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        # The checkpoint keeps this many batches to look at.
+        "spark.sql.streaming.minBatchesToRetain": "100",
+        # Checkpoint and file sink rely on an atomic rename, which this manager asks of the file system.
+        "spark.sql.streaming.checkpointFileManagerClass": (
+            "org.apache.spark.sql.execution.streaming.FileContextBasedCheckpointFileManager"
+        ),
+        # query.stop() gives up on a batch that does not react, instead of waiting for ever.
+        "spark.sql.streaming.stopTimeout": "60s",
+    }
+    if os.environ.get("STACK_UMASK"):
+        # In containers: files that the user outside may remove. Hadoop sets modes by itself, past the umask.
+        conf["spark.hadoop.fs.permissions.umask-mode"] = os.environ["STACK_UMASK"]
+    if local:
+        # Read in place: spark.jars would copy each jar first.
+        conf["spark.driver.extraClassPath"] = str(jars / "*")
+        # Driver and executor are one process: nothing but the UI is for anyone else.
+        conf["spark.driver.host"] = conf["spark.driver.bindAddress"] = "127.0.0.1"
+    else:
+        conf["spark.jars"] = ",".join(sorted(str(jar) for jar in jars.glob("*.jar")))
+        conf["spark.driver.bindAddress"] = bind
+        if bind not in {"0.0.0.0", "::"}:
+            conf["spark.driver.host"] = bind
+    return conf
+
+
+def scratch_folder(options: Options, settings: Settings) -> Path:
+    """Return an empty folder for Spark's temporary files: what a killed run left there is removed."""
+    state = Path(os.environ.get("STACK_STATE") or settings.home / ".stack")
+    scratch = state / "spark" / options.query
+    try:
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"folder {scratch} cannot be made: {error.strerror}; it is for Spark's temporary files"
+        ) from None
+    return scratch
+
+
+def check_ui_port(settings: Settings) -> None:
+    """Raise UserError when the UI's port is taken, before a JVM is started for nothing."""
+    host = os.environ.get("SPARK_BIND_HOST") or settings.text("BIND_ADDRESS")
+    port = settings.number("SPARK_UI_PORT")
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise UserError(
+                f"port {port} for the Spark UI cannot be used at {host}: {error.strerror}; set SPARK_UI_PORT"
+            ) from None
+
+
+def start_session(options: Options, settings: Settings, lock: int) -> SparkSession:
+    """Start the JVM and the session. The JVM holds the file descriptor `lock` open as long as it lives.
+
+    Raises UserError when Java or the session does not start; the reason is above it on stderr.
+    """
+    scratch = scratch_folder(options, settings)
+    conf = SparkConf(loadDefaults=False).setAll(list(configuration(options, settings, scratch).items()))
+    os.environ["SPARK_CONF_DIR"] = str(_CONF_DIR)
+    # The UI binds to this address; without it, to all of them.
+    os.environ["SPARK_LOCAL_IP"] = os.environ.get("SPARK_BIND_HOST") or settings.text("BIND_ADDRESS")
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    # Hadoop asks the system for the user's name, which a container's arbitrary uid does not have.
+    os.environ.setdefault("HADOOP_USER_NAME", "spark")
+    os.environ.setdefault("SPARK_USER", os.environ["HADOOP_USER_NAME"])
+    try:
+        gateway = launch_gateway(conf, {"pass_fds": (lock,)})  # type: ignore[no-untyped-call]
+        context = SparkContext(conf=conf, gateway=gateway)
+    except PySparkException as error:
+        raise UserError(
+            f"Spark did not start: {first_line(error)}; Java 17 has to be on PATH or in JAVA_HOME"
+        ) from None
+    except Exception as error:
+        # py4j wraps whatever the JVM throws: an unknown master, too little memory.
+        raise UserError(f"Spark did not start: {first_line(error)}") from None
+    return SparkSession(context)
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error that says something; Java's cause where py4j brings one."""
+    cause = getattr(error, "java_exception", None)
+    text = str(cause.toString()) if cause is not None else str(error)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__

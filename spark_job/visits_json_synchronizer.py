@@ -1,0 +1,139 @@
+"""Synchronize the visits topic to JSON files: `python -m spark_job.visits_json_synchronizer`.
+
+Exit codes: 0 stopped (SIGTERM, SIGINT) or, with available-now, all done; 1 the query failed;
+2 a mistake or something missing, nothing was started.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from contract.settings import Settings, SettingsError
+from spark_job.broker import wait_for_topic
+from spark_job.checkpoint import FILE_SINK_LOG, Checkpoint, claim, newest_batch
+from spark_job.hold import Hold
+from spark_job.options import FILES, SINKS, Options, UserError, parse
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_POLL_SECONDS = 0.2
+
+
+class Stop:
+    """Set by the first SIGTERM or SIGINT; a second one ends the process at once."""
+
+    def __init__(self) -> None:
+        self.requested = False
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+
+    def _on_signal(self, number: int, _frame: object) -> None:
+        self.requested = True
+        signal.signal(number, signal.SIG_DFL)
+
+
+def say(text: str) -> None:
+    """Print a line for people."""
+    sys.stderr.write(f"synchronizer: {text}\n")
+    sys.stderr.flush()
+
+
+def synchronize(options: Options, settings: Settings, stop: Stop) -> int:
+    """Run the query until it ends or `stop`; the process's exit code."""
+    topic = settings.text("VISITS_TOPIC")
+    with claim(options, settings.home, topic) as owner:
+        checkpoint = Checkpoint(options.checkpoint)
+        interrupted, planned = checkpoint.interrupted(), checkpoint.planned()
+        in_output = options.sink == FILES and interrupted == newest_batch(options.output / FILE_SINK_LOG)
+        hold = Hold.of(options, 0 if planned is None else planned + 1)
+        wait_for_topic(settings.bootstrap, topic, options.wait_seconds, lambda: stop.requested)
+        # Only now: these imports cost half a second, and a mistake should be told at once.
+        from pyspark.errors import StreamingQueryException  # noqa: PLC0415
+
+        from spark_job import query as queries  # noqa: PLC0415
+        from spark_job.report import Report  # noqa: PLC0415
+        from spark_job.session import check_ui_port, first_line, start_session  # noqa: PLC0415
+
+        check_ui_port(settings)
+        spark = start_session(options, settings, owner.fileno())
+        report = Report(checkpoint, topic, interrupted, rerun_in_output=in_output)
+        spark.streams.addListener(report)
+        stream = queries.visits(spark, options, settings.bootstrap, topic)
+        say(f"{options.sink} from {topic} at {settings.bootstrap} to {options.output}, checkpoint {options.checkpoint}")
+        if interrupted is not None:
+            say(f"batch {interrupted} was planned and not committed: it runs again now, with the same offsets")
+        try:
+            _run(stream, options, hold, checkpoint, stop)
+            code = 0
+        except StreamingQueryException as error:
+            say(f"the query failed: {first_line(error)}")
+            code = 1
+        # Its last event follows all batches: with it, each of them is printed.
+        report.terminated.wait(timeout=5)
+        spark.stop()
+        left = checkpoint.interrupted()
+        say(_last_words(checkpoint.committed(), left))
+        return code if left is None else 1
+
+
+def _run(stream: DataFrame, options: Options, hold: Hold | None, checkpoint: Checkpoint, stop: Stop) -> None:
+    """Run the query until it ends or `stop`, then up to the commit of what it has begun.
+
+    Raises StreamingQueryException when the query fails.
+    """
+    from spark_job import query as queries  # noqa: PLC0415
+
+    query = queries.start(stream, options, hold)
+    while not stop.requested and query.isActive:
+        time.sleep(_POLL_SECONDS)
+    if not query.isActive:
+        query.awaitTermination()
+        return
+    in_time = _stop_after_batch(query, checkpoint, options.stop_seconds)
+    if in_time and checkpoint.interrupted() is not None:
+        # The next trigger was faster than the stop: the batch that it planned is finished as well.
+        queries.start(stream, options, None, only_interrupted=True).awaitTermination(round(options.stop_seconds))
+
+
+def _stop_after_batch(query: StreamingQuery, checkpoint: Checkpoint, stop_seconds: float) -> bool:
+    """Stop the query once the batch that runs now is committed, or after `stop_seconds`; whether it was in time."""
+    running = checkpoint.interrupted()
+    if running is not None:
+        say(f"stopping after batch {running}")
+    deadline = time.monotonic() + stop_seconds
+    while checkpoint.interrupted() == running is not None and query.isActive and time.monotonic() < deadline:
+        time.sleep(0.01)
+    query.stop()
+    return time.monotonic() < deadline
+
+
+def _last_words(committed: int | None, interrupted: int | None) -> str:
+    done = "no batch is committed" if committed is None else f"batch {committed} is the last one committed"
+    left = "" if interrupted is None else f"; batch {interrupted} is not and will run again at the next start"
+    return f"stopped: {done}{left}"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the synchronizer; returns the exit code."""
+    stop = Stop()
+    try:
+        settings = Settings()
+        options = parse(arguments, settings)
+        if options.sink not in SINKS:
+            raise UserError(f"SPARK_SINK={options.sink} is unknown; one of {', '.join(SINKS)}")
+        if os.environ.get("STACK_UMASK"):
+            os.umask(int(os.environ["STACK_UMASK"], 8))
+        return synchronize(options, settings, stop)
+    except (UserError, SettingsError) as error:
+        say(str(error))
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
