@@ -22,7 +22,7 @@ certificates() {
 
 [[ -r "${bundle}" && -d "${packaged}" ]] || exit 0
 
-wanted=()
+wanted=() new=0
 while IFS= read -r certificate; do
   file="host-$(printf '%s' "${certificate}" | sha256sum | cut --characters 1-16).crt"
   wanted+=("${file}")
@@ -35,6 +35,7 @@ while IFS= read -r certificate; do
       echo '-----END CERTIFICATE-----'
     } >"${target}/${file}"
     chmod 0644 "${target}/${file}"
+    new=$((new + 1))
   fi
 done < <(comm -23 \
   <(certificates <"${bundle}" | sort --unique) \
@@ -45,6 +46,6 @@ for path in "${target}"/host-*.crt; do
   [[ -e "${path}" ]] || continue
   [[ " ${wanted[*]} " == *" $(basename "${path}") "* ]] || rm "${path}"
 done
-if ((${#wanted[@]})); then
-  echo "certificates: ${#wanted[@]} of this host go into the images (docker/certs)" >&2
+if ((new)); then
+  echo "certificates: ${new} that this host trusts beyond its distribution's will be trusted in the images (docker/certs)" >&2
 fi
