@@ -54,7 +54,8 @@ def add_lag(report: Report, bootstrap: str) -> None:
             report.lag.append(Lag(partition.topic, partition.partition, start, end))
     except KafkaException as error:
         raise InspectorError(
-            f"no lag: the broker at {bootstrap} gave no ends ({error.args[0].str()}); start it or name one by --bootstrap"
+            f"no lag: the broker at {bootstrap} gave no ends ({error.args[0].str()});"
+            " start it, or name another by --bootstrap"
         ) from None
     finally:
         consumer.close()

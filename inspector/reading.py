@@ -44,17 +44,23 @@ def flink_reports(paths: list[Path], rows: int, follow: bool) -> Iterator[Report
 
 def read_described(file: str) -> Iterator[Report]:
     """Yield reports from JSON lines. Raises InspectorError when a line is none, or there is no line at all."""
-    stream = sys.stdin if file == "-" else Path(file).open(encoding="utf-8")
     empty = True
-    with stream:
-        for line in stream:
-            empty = False
-            try:
-                yield report_from(json.loads(line))
-            except (ValueError, KeyError):
-                raise InspectorError(f"{file}: not a report of inspector.flink describe: {line[:60]!r}") from None
+    for line in sys.stdin if file == "-" else _lines(Path(file)):
+        empty = False
+        try:
+            yield report_from(json.loads(line))
+        except (ValueError, KeyError, TypeError):
+            raise InspectorError(f"{file}: not a report of inspector.flink describe: {line[:60]!r}") from None
     if empty:
         raise InspectorError(f"{file}: no report came from inspector.flink describe")
+
+
+def _lines(file: Path) -> Iterator[str]:
+    try:
+        with file.open(encoding="utf-8") as stream:
+            yield from stream
+    except OSError as error:
+        raise InspectorError(f"{file} cannot be read: {error.strerror}") from None
 
 
 def sink_folder(path: Path, chosen: Path | None, settings: Settings) -> Path | None:

@@ -81,7 +81,8 @@ def flink_jvm() -> Iterator[Any]:
             yield gateway.jvm
         finally:
             gateway.close()
-            process.terminate()
+            # Nothing is to be flushed: it only read.
+            process.kill()
             process.wait()
 
 

@@ -74,7 +74,7 @@ def describe(jvm: Any, report: Report, folder: Path, rows: int) -> None:
     gone = {entry.id: missing_files(jvm, entry) for entry in entries}
     report.problems += [problem for problems in gone.values() for problem in problems]
     offsets: dict[str, Offsets] = {}
-    exactly_once = None
+    exactly_once: bool | None = None
     for entry in entries:
         operator = Operator(
             entry.id, entry.name, entry.uid, entry.parallelism, entry.max_parallelism, entry.state_bytes
@@ -89,14 +89,14 @@ def describe(jvm: Any, report: Report, folder: Path, rows: int) -> None:
             if has_sink(jvm, entry):
                 report.transactions += prepared(jvm, entry)
             writers = transactional_writers(jvm, entry)
-            exactly_once = exactly_once or (
-                writers > 0 if writers or handles_with(jvm, entry, "writer_raw_states") else None
-            )
+            if writers is not None:
+                exactly_once = bool(exactly_once) or writers > 0
             operator.watermark = _watermark(jvm, entry)
             operator.state = keyed_state(jvm, entry, rows)
         except InspectorError as error:
             report.problems.append(str(error))
-    report.configuration = {"sink": "exactly-once (transactions)"} if exactly_once else {}
+    if exactly_once is not None:
+        report.configuration = {"sink": "exactly-once (transactions)" if exactly_once else "no transactions"}
     _sources(report, offsets, folder)
     report.restart = _restart(report, offsets, folder, exactly_once)
 
@@ -135,14 +135,18 @@ def _restart(report: Report, offsets: dict[str, Offsets], folder: Path, exactly_
         return Restart("restore", number, sentence)
     restart = Restart("restore", number, f"Restored now, it reads on from {positions(partitions)}", partitions)
     restart.details.append("nothing before them is read again")
-    if report.transactions:
+    waiting = len(report.transactions)
+    if waiting:
         restart.details.append(
-            f"{count(len(report.transactions), 'prepared transaction')} is committed, if it was not yet"
+            f"first it commits {count(waiting, 'prepared transaction')}, unless that was done already"
         )
-    elif exactly_once:
-        restart.details.append("its sink writes in transactions; none was waiting for its commit")
-    restart.details.append(
-        "under at-least-once, results written after this checkpoint, from records behind these offsets,"
-        " are written again; under exactly-once their transactions are aborted"
-    )
+    if exactly_once:
+        restart.details.append(
+            "what its sink wrote after this checkpoint is aborted, not repeated; under at-least-once the results"
+            " of the records behind these offsets would be written again"
+        )
+    elif exactly_once is False:
+        restart.details.append(
+            "its sink is not transactional: results that it wrote after this checkpoint are written again"
+        )
     return restart

@@ -27,10 +27,10 @@ def has_sink(jvm: Any, entry: Entry) -> bool:
     return bool(handles_with(jvm, entry, COMMITTER_STATE))
 
 
-def transactional_writers(jvm: Any, entry: Entry) -> int:
-    """Count the subtasks of a writer that keep transaction state: 0 when the sink is not exactly-once."""
+def transactional_writers(jvm: Any, entry: Entry) -> int | None:
+    """Count the writer subtasks that keep transactions: 0 when the sink is not exactly-once, None for no writer."""
     handles = handles_with(jvm, entry, WRITER_STATE)
-    return len(list_state(jvm, handles, WRITER_STATE)) if handles else 0
+    return len(list_state(jvm, handles, WRITER_STATE)) if handles else None
 
 
 def prepared(jvm: Any, entry: Entry) -> list[Transaction]:

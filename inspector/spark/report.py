@@ -48,7 +48,13 @@ def read_report(path: Path, last: int | None, output: Path | None) -> Report:
     if offsets.numbers:
         report.counts |= {"first": offsets.numbers[0], "last": offsets.numbers[-1]}
     shown = offsets.numbers if last is None else offsets.numbers[-last:]
-    report.steps = [_step(path, number, batches, errors, committed, initial) for number in shown]
+    for number in shown:
+        if number in errors:
+            step = Step(number, f"batch {number}", "unreadable", reason=errors[number], path=str(path))
+        else:
+            step = _step(path, number, batches, initial)
+            step.state = "committed" if number in committed else "planned"
+        report.steps.append(step)
     for batch in list(batches.values())[-1:]:
         report.configuration = batch.configuration
     if output is not None:
@@ -103,18 +109,8 @@ def _initial(path: Path, batches: dict[int, PlannedBatch], problems: list[str]) 
     return found
 
 
-def _step(
-    path: Path,
-    number: int,
-    batches: dict[int, PlannedBatch],
-    errors: dict[int, str],
-    committed: set[int],
-    initial: list[Any],
-) -> Step:
-    step = Step(number, f"batch {number}", "committed" if number in committed else "planned", path=str(path))
-    if number in errors:
-        step.state, step.reason = "unreadable", errors[number]
-        return step
+def _step(path: Path, number: int, batches: dict[int, PlannedBatch], initial: list[Any]) -> Step:
+    step = Step(number, f"batch {number}", "planned", path=str(path))
     batch = batches[number]
     step.at, step.watermark = batch.planned_at, batch.watermark or None
     before = batches[number - 1].ends if number - 1 in batches else []

@@ -19,21 +19,15 @@ UNKNOWN = "unknown"
 
 def kind_of(offset: Any) -> str:
     """Kafka, file, delta, rate-micro-batch, counter (rate, socket) or unknown."""
-    if isinstance(offset, bool):
-        return "unknown"
-    if isinstance(offset, int):
+    if isinstance(offset, int) and not isinstance(offset, bool):
         return "counter"
-    if not isinstance(offset, dict):
+    if not isinstance(offset, dict) or not offset:
         return "unknown"
     if "reservoirId" in offset:
         return "delta"
-    if offset.keys() == {"logOffset"}:
-        return "file"
-    if offset.keys() == {"offset", "timestamp"}:
-        return "rate-micro-batch"
-    if offset and all(isinstance(partitions, dict) for partitions in offset.values()):
-        return "kafka"
-    return "unknown"
+    by_fields = {frozenset({"logOffset"}): "file", frozenset({"offset", "timestamp"}): "rate-micro-batch"}
+    topics = all(isinstance(partitions, dict) for partitions in offset.values())
+    return by_fields.get(frozenset(offset), "kafka" if topics else "unknown")
 
 
 def initial_offset(checkpoint: Path, source: int) -> Any:
@@ -127,21 +121,26 @@ def _counter(start: Any, end: int, initial: Any) -> SourceRange:
     return SourceRange("counter", f"counter (rate or socket): from {first} to {end}")
 
 
+def _rate_micro_batch(start: Any, end: Any) -> SourceRange:
+    first = start["offset"] if isinstance(start, dict) else (start or 0)
+    words = f"rate-micro-batch: from value {first} to {end['offset']}, up to {time_words(end['timestamp'])}"
+    return SourceRange("rate-micro-batch", words)
+
+
 def explain(checkpoint: Path, source: int, start: Any, end: Any, initial: Any) -> SourceRange:
-    """Say what source number `source` gives between two of its offsets; None stands for nothing, UNKNOWN for a lost start."""
+    """Say what a source gives between two of its offsets.
+
+    `start` is None for the source's beginning, UNKNOWN where it was deleted; `end` None: nothing was there yet.
+    """
     if end is None:
         return SourceRange("none", f"source {source}: nothing yet")
-    kind = kind_of(end)
-    if kind == "kafka":
-        return _kafka(start if start is not None else initial, end)
-    if kind == "file":
-        return _files(checkpoint, source, start, end)
-    if kind == "delta":
-        return _delta(end)
-    if kind == "counter":
-        return _counter(start, end, initial)
-    if kind == "rate-micro-batch":
-        first = start["offset"] if isinstance(start, dict) else (start or 0)
-        words = f"rate-micro-batch: from value {first} to {end['offset']}, up to {time_words(end['timestamp'])}"
-        return SourceRange(kind, words)
-    return SourceRange("unknown", f"source {source}: offset {json.dumps(end)} of a kind that is not known here")
+    explained = {
+        "kafka": lambda: _kafka(start if start is not None else initial, end),
+        "file": lambda: _files(checkpoint, source, start, end),
+        "delta": lambda: _delta(end),
+        "counter": lambda: _counter(start, end, initial),
+        "rate-micro-batch": lambda: _rate_micro_batch(start, end),
+    }.get(kind_of(end))
+    if explained is None:
+        return SourceRange("unknown", f"source {source}: offset {json.dumps(end)} of a kind that is not known here")
+    return explained()

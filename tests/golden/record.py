@@ -1,0 +1,179 @@
+"""Record all golden checkpoints again, by real runs on a scratch broker. Tools environment.
+
+Usage: python -m tests.golden.record [spark] [flink]      from the project's root; takes some minutes
+
+Spark and Flink as pinned. For an older release line give an interpreter that has it and its connector:
+    GOLDEN_SPARK_PYTHON, GOLDEN_SPARK_JARS (comma-separated), GOLDEN_SPARK_NAME (folder name, default spark-4.0)
+    GOLDEN_FLINK_PYTHON, GOLDEN_FLINK_CONNECTOR, GOLDEN_FLINK_NAME (default flink-2.2)
+What Flink's own readers say is recorded beside each checkpoint: `rest.json`, and `savepoint_metadata.json` when
+GOLDEN_STATE_PROCESSOR names the jar org.apache.flink:flink-state-processor-api.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Producer
+
+from contract.settings import ROOT
+from contract.visit import iso_time
+from tests.stack.broker import Broker, run_broker
+
+GOLDEN = Path(__file__).resolve().parent
+# Checkpoints hold absolute paths; this one is the same on every machine.
+SCRATCH = Path("/tmp/faultline-golden")
+REST_PORT = 25181
+FIRST_EVENT_MS = 1_767_225_600_000
+
+
+def produce(bootstrap: str, first: int, last: int) -> None:
+    """Send visits `first` to `last`, half a second of event time apart, of 5 visit ids, over 2 partitions."""
+    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all"})
+    for number in range(first, last):
+        at = FIRST_EVENT_MS + number * 500
+        value = json.dumps({"visit_id": f"v{number % 5}", "event_time": iso_time(at)})
+        producer.produce("visits", key=f"v{number % 5}", value=value, partition=number % 2, timestamp=at)
+    producer.flush()
+
+
+def _copy(source: Path, target: Path) -> None:
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(source, target, copy_function=shutil.copy2)
+
+
+def record_spark(broker: Broker) -> None:
+    """Run the recipes of record_spark.py."""
+    out = SCRATCH / "spark"
+    python = os.environ.get("GOLDEN_SPARK_PYTHON") or sys.executable
+    recipes = os.environ.get("GOLDEN_SPARK_RECIPES", "").split()
+    subprocess.run([python, str(GOLDEN / "record_spark.py"), str(out), broker.bootstrap, *recipes], check=True)
+    _copy(out, GOLDEN / os.environ.get("GOLDEN_SPARK_NAME", "spark-4.0"))
+
+
+def rest(path: str, body: dict[str, Any] | None = None, method: str | None = None) -> Any:
+    """Ask the REST API of the recorded job; None while it does not answer."""
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{REST_PORT}{path}", data, {"Content-Type": "application/json"}, method=method
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=5) as answer:
+            return json.loads(answer.read() or b"{}")
+    except (urllib.error.URLError, ConnectionError):
+        return None
+
+
+def await_checkpoints(job: str, wanted: int) -> dict[str, Any]:
+    """Wait until the job has completed `wanted` checkpoints; returns the REST API's statistics."""
+    deadline = time.monotonic() + 90
+    while time.monotonic() < deadline:
+        statistics = rest(f"/jobs/{job}/checkpoints")
+        if statistics and statistics["counts"]["completed"] >= wanted:
+            return dict(statistics)
+        time.sleep(0.2)
+    raise SystemExit(f"job {job} did not complete {wanted} checkpoints in 90 s")
+
+
+@contextmanager
+def flink_job(broker: Broker, checkpoints: Path, delivery: str, *restore: str) -> Iterator[str]:
+    """Run record_flink.py; yields the job id."""
+    artifacts = Path(os.environ.get("ARTIFACTS") or ROOT / ".artifacts")
+    python = os.environ.get("GOLDEN_FLINK_PYTHON") or str(artifacts / "venv-flink" / "bin" / "python")
+    command = [python, str(GOLDEN / "record_flink.py"), broker.bootstrap, str(checkpoints), str(REST_PORT), delivery]
+    with subprocess.Popen([*command, *restore], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.kill()
+
+
+def record_flink(broker: Broker) -> None:
+    """Exactly-once with a prepared transaction and open windows, a savepoint, and at-least-once."""
+    target = GOLDEN / os.environ.get("GOLDEN_FLINK_NAME", "flink-2.2")
+    shutil.rmtree(target, ignore_errors=True)
+    for delivery in ("exactly-once", "at-least-once"):
+        checkpoints = SCRATCH / "flink" / delivery
+        checkpoints.mkdir(parents=True)
+        with flink_job(broker, checkpoints, delivery) as job:
+            start = 1000 if delivery == "exactly-once" else 2000
+            # Visits keep coming, so that windows close between checkpoints and transactions have records.
+            done = 0
+            while done < 3:
+                produce(broker.bootstrap, start, start + 40)
+                start += 40
+                done = (rest(f"/jobs/{job}/checkpoints") or {"counts": {"completed": 0}})["counts"]["completed"]
+                time.sleep(0.3)
+            if delivery == "exactly-once":
+                savepoint(job, checkpoints)
+            rest(f"/jobs/{job}", method="PATCH")
+            statistics = await_checkpoints(job, 3)
+            number = statistics["latest"]["completed"]["id"]
+            details = rest(f"/jobs/{job}/checkpoints/details/{number}")
+            tasks = {
+                vertex["name"]: rest(f"/jobs/{job}/checkpoints/details/{number}/subtasks/{vertex['id']}")
+                for vertex in rest(f"/jobs/{job}")["vertices"]
+            }
+        _copy(checkpoints, target / delivery)
+        (target / delivery / "rest.json").write_text(json.dumps({"checkpoint": details, "tasks": tasks}, indent=1))
+        savepoint_metadata(target / delivery)
+
+
+def savepoint(job: str, checkpoints: Path) -> None:
+    """Trigger a savepoint in canonical format and wait for it."""
+    rest(f"/jobs/{job}/savepoints", {"target-directory": checkpoints.as_uri(), "formatType": "CANONICAL"})
+    deadline = time.monotonic() + 60
+    while not list(checkpoints.glob("savepoint-*/_metadata")):
+        if time.monotonic() > deadline:
+            raise SystemExit("no savepoint in 60 s")
+        time.sleep(0.2)
+
+
+def savepoint_metadata(folder: Path) -> None:
+    """Record what Flink's SQL function says of every checkpoint of the folder."""
+    jar = os.environ.get("GOLDEN_STATE_PROCESSOR")
+    if not jar:
+        return
+    artifacts = Path(os.environ.get("ARTIFACTS") or ROOT / ".artifacts")
+    paths = sorted(path.parent.relative_to(folder) for path in folder.glob("**/_metadata"))
+    done = subprocess.run(
+        [str(artifacts / "venv-flink" / "bin" / "python"), str(GOLDEN / "savepoint_metadata.py"), *map(str, paths)],
+        env=os.environ | {"HADOOP_CLASSPATH": str(Path(jar).resolve())},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    document = json.loads(done.stdout.splitlines()[-1])
+    (folder / "savepoint_metadata.json").write_text(json.dumps(document, indent=1))
+
+
+def main() -> None:
+    """Record what is named on the command line, or both."""
+    wanted = sys.argv[1:] or ["spark", "flink"]
+    shutil.rmtree(SCRATCH, ignore_errors=True)
+    with tempfile.TemporaryDirectory() as folder:
+        for broker in run_broker(Path(folder)):
+            broker.create_topics("visits", "visit_windows")
+            produce(broker.bootstrap, 0, 100)
+            if "spark" in wanted:
+                record_spark(broker)
+            if "flink" in wanted:
+                record_flink(broker)
+    shutil.rmtree(SCRATCH, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,259 @@
+"""The Spark half of the inspector on golden checkpoints, whole and damaged. No JVM."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from contract.settings import ROOT
+from inspector.diff import compare
+from inspector.model import Report, as_dict, report_from
+from inspector.render.prose import render, restart_sentence
+from inspector.spark.report import read_report
+from inspector.spark.sources import file_entries, kind_of
+
+GOLDEN = ROOT / "tests" / "golden"
+SPARK = sorted(GOLDEN.glob("spark-*"))
+RELEASES = [path.name for path in SPARK]
+
+
+def opened(checkpoint: Path, last: int | None = None, output: Path | None = None) -> Report:
+    return read_report(checkpoint, last, output)
+
+
+@pytest.fixture
+def killed(tmp_path: Path) -> Path:
+    """A copy of the checkpoint whose query was killed inside batch 3."""
+    return Path(shutil.copytree(GOLDEN / "spark-4.0" / "kafka_killed" / "checkpoint", tmp_path / "query"))
+
+
+def test_a_planned_batch_is_rerun_from_the_end_of_the_batch_before(killed: Path) -> None:
+    report = opened(killed)
+    assert [step.state for step in report.steps] == ["committed", "committed", "committed", "planned"]
+    assert report.counts == {"batches": 4, "committed": 3, "first": 0, "last": 3}
+    before, last = (json.loads((killed / "offsets" / name).read_text().splitlines()[2])["visits"] for name in "23")
+    ranges = ", ".join(f"partition {number} from {before[number]} to {last[number]}" for number in "01")
+    assert restart_sentence(report) == f"A restart re-runs batch 3: {ranges}."
+    assert not report.problems
+
+
+def test_a_committed_last_batch_is_followed_by_the_next(killed: Path) -> None:
+    shutil.copy(killed / "commits" / "2", killed / "commits" / "3")
+    restart = opened(killed).restart
+    assert restart is not None
+    assert (restart.action, restart.step) == ("continue", 4)
+    assert [partition.start for partition in restart.partitions] == [
+        partition.end for partition in opened(killed).steps[-1].sources[0].partitions
+    ]
+
+
+def test_the_first_batch_starts_at_the_initial_offsets(killed: Path) -> None:
+    first = opened(killed).steps[0].sources[0]
+    assert [partition.start for partition in first.partitions] == [0, 0]
+    assert first.words.startswith("Kafka topic visits: partition 0 from 0 to ")
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_rows_of_all_batches_are_the_records_of_the_topic(release: str) -> None:
+    report = opened(GOLDEN / release / "kafka_files" / "checkpoint")
+    rows = [partition.rows for step in report.steps for partition in step.sources[0].partitions]
+    assert sum(row or 0 for row in rows) == 100
+    assert all(step.state == "committed" for step in report.steps)
+    assert not report.problems
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_files_of_each_batch_are_named_also_from_a_compact_file(release: str) -> None:
+    checkpoint = GOLDEN / release / "files_windowed" / "checkpoint"
+    assert (checkpoint / "sources" / "0" / "9.compact").is_file()
+    files = [Path(name).name for step in opened(checkpoint).steps for name in step.sources[0].files]
+    assert files == [f"visits-{number:02d}.json" for number in range(12)]
+    (tmp := file_entries(checkpoint, 0, 3, 4)), [Path(name).name for name in tmp]
+    assert [Path(name).name for name in tmp] == ["visits-03.json", "visits-04.json"]
+
+
+def test_files_are_read_from_the_compact_file_when_the_small_ones_are_gone(tmp_path: Path) -> None:
+    """Spark deletes them after spark.sql.streaming.fileSource.log.cleanupDelay."""
+    checkpoint = shutil.copytree(GOLDEN / "spark-4.0" / "files_windowed" / "checkpoint", tmp_path / "query")
+    for number in range(9):
+        (checkpoint / "sources" / "0" / str(number)).unlink()
+    files = [Path(name).name for step in opened(checkpoint).steps for name in step.sources[0].files]
+    assert files == [f"visits-{number:02d}.json" for number in range(12)]
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_the_watermark_of_each_batch_grows(release: str) -> None:
+    marks = [step.watermark for step in opened(GOLDEN / release / "files_windowed" / "checkpoint").steps]
+    # The latest event of file n is n minutes and 40 s after midnight; two minutes of delay; one batch later.
+    midnight = 1_767_225_600_000
+    assert marks[0] is None
+    assert marks[5] == midnight + (4 * 60 + 40 - 120) * 1000
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_the_sink_log_is_set_against_the_commits(release: str) -> None:
+    folder = GOLDEN / release / "files_windowed"
+    report = opened(folder / "checkpoint", output=folder / "output")
+    assert report.sink is not None
+    assert report.sink.files == sum(1 for _ in (folder / "output").glob("part-*"))
+    assert report.sink.batches[-1] == report.counts["last"]
+
+
+def test_a_batch_in_the_sink_that_is_not_committed_is_said_to_be_skipped(tmp_path: Path) -> None:
+    folder = shutil.copytree(GOLDEN / "spark-4.0" / "kafka_files", tmp_path / "query")
+    last = max(int(path.name) for path in (folder / "commits_of" if False else folder / "checkpoint" / "commits").iterdir() if path.name.isdigit())
+    (folder / "checkpoint" / "commits" / str(last)).unlink()
+    report = opened(folder / "checkpoint", output=folder / "output")
+    assert "skips it" in restart_sentence(report)
+
+
+def test_several_sources_are_told_apart() -> None:
+    report = opened(GOLDEN / "spark-4.0" / "several_sources" / "checkpoint")
+    assert [source.kind for source in report.steps[-1].sources] == ["kafka", "delta", "rate"]
+    delta = report.steps[-1].sources[1]
+    assert delta.facts.keys() == {"reservoirId", "reservoirVersion", "index", "isStartingVersion"}
+    # Two commits wrote the table: versions 0 and 1 were read.
+    assert delta.words == "Delta table: all versions before 2, nothing of version 2 yet"
+    assert "started at" in report.steps[-1].sources[2].facts
+
+
+@pytest.mark.parametrize(
+    ("offset", "kind"),
+    [
+        ({"visits": {"0": 1}}, "kafka"),
+        ({"logOffset": 3}, "file"),
+        ({"offset": 5, "timestamp": 7}, "rate-micro-batch"),
+        (12, "counter"),
+        ("text", "unknown"),
+        ({}, "unknown"),
+    ],
+)
+def test_kinds_of_offsets(offset: object, kind: str) -> None:
+    assert kind_of(offset) == kind
+
+
+def test_configuration_pinned_in_the_log() -> None:
+    configuration = opened(GOLDEN / "spark-4.0" / "kafka_killed" / "checkpoint").configuration
+    assert configuration["spark.sql.shuffle.partitions"] == "2"
+    assert configuration["spark.sql.streaming.stateStore.providerClass"].endswith("HDFSBackedStateStoreProvider")
+
+
+def _broken(killed: Path, name: str) -> tuple[Path, str]:
+    """Damage the checkpoint; returns the file that must be named and a word of the sentence."""
+    file = killed / name
+    if name == "offsets/3":
+        file.write_bytes(file.read_bytes()[:60])
+        return file, "cut short or not JSON"
+    if name == "offsets/2":
+        file.unlink()
+        return file, "gap"
+    if name == "commits/1":
+        file.unlink()
+        return file, "never this one"
+    if name == "commits/9":
+        shutil.copy(killed / "commits" / "1", file)
+        return file, "not planned"
+    if name == "metadata":
+        file.unlink()
+        return file, "new id"
+    file.write_text("v7\n{}\n{}")
+    return file, "newer Spark"
+
+
+@pytest.mark.parametrize("name", ["offsets/3", "offsets/2", "commits/1", "commits/9", "metadata", "offsets/1"])
+def test_damage_is_named_and_the_rest_still_shown(killed: Path, name: str) -> None:
+    file, word = _broken(killed, name)
+    report = opened(killed)
+    assert any(str(file) in problem and word in problem for problem in report.problems), report.problems
+    assert "Kafka topic visits" in render(report)
+
+
+def test_a_truncated_newest_offsets_file_makes_a_restart_fail(killed: Path) -> None:
+    _broken(killed, "offsets/3")
+    restart = opened(killed).restart
+    assert restart is not None
+    assert restart.action == "impossible"
+
+
+@pytest.mark.parametrize(("path", "word"), [("empty", "is empty"), ("nothing", "does not exist"), ("other", "is not a checkpoint")])
+def test_what_is_no_checkpoint_is_refused(tmp_path: Path, path: str, word: str) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").write_text("hello")
+    done = run(str(tmp_path / path))
+    assert done.returncode == 1
+    assert word in done.stderr
+    assert str(tmp_path / path) in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything; the same sentence is tested by user 65534 in tests/stack")
+def test_a_folder_without_permission_is_refused(killed: Path) -> None:
+    killed.chmod(0)
+    try:
+        done = run(str(killed))
+    finally:
+        killed.chmod(0o755)
+    assert done.returncode == 1
+    assert "no permission" in done.stderr
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "inspector", "--no-lag", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+
+def test_command_line_json_and_exit_codes(killed: Path) -> None:
+    whole = run("--json", str(killed))
+    assert whole.returncode == 0
+    assert json.loads(whole.stdout)["restart"]["step"] == 3
+    (killed / "metadata").unlink()
+    damaged = run("--json", str(killed))
+    assert damaged.returncode == 1
+    assert json.loads(damaged.stdout)["restart"]["step"] == 3
+
+
+def test_nothing_is_changed_by_reading(killed: Path) -> None:
+    def snapshot() -> dict[str, tuple[int, bytes]]:
+        files = [path for path in killed.rglob("*") if path.is_file()]
+        return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
+
+    before = snapshot()
+    assert run(str(killed)).returncode == 0
+    assert snapshot() == before
+
+
+def test_a_report_survives_json() -> None:
+    report = opened(GOLDEN / "spark-4.0" / "several_sources" / "checkpoint")
+    assert report_from(json.loads(json.dumps(as_dict(report)))) == report
+
+
+def test_the_difference_names_what_moved(killed: Path, tmp_path: Path) -> None:
+    before = opened(killed)
+    shutil.copy(killed / "commits" / "2", killed / "commits" / "3")
+    found = {each.what: each.sentence() for each in compare(before, opened(killed))}
+    assert found["restart"] == "restart: re-run 3 -> continue 4"
+    assert found["committed"] == "committed: 3 -> 4 (+1)"
+
+
+def test_ten_thousand_batches_are_all_checked(killed: Path, tmp_path: Path) -> None:
+    big = tmp_path / "big"
+    offsets, commit = (killed / "offsets" / "1").read_text(), (killed / "commits" / "1").read_text()
+    for folder in ("offsets", "commits"):
+        (big / folder).mkdir(parents=True)
+    shutil.copy(killed / "metadata", big / "metadata")
+    for number in range(10_000):
+        (big / "offsets" / str(number)).write_text(offsets)
+        (big / "commits" / str(number)).write_text(commit)
+    (big / "offsets" / "4321").write_text("v1\n{")
+    report = opened(big, last=10)
+    assert report.counts["batches"] == 10_000
+    assert len(report.steps) == 10
+    assert any("4321" in problem for problem in report.problems)
