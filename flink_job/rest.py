@@ -6,12 +6,17 @@ Paths and fields: https://nightlies.apache.org/flink/flink-docs-release-2.2/docs
 from __future__ import annotations
 
 import json
+import time
 import urllib.error
 import urllib.request
+from http import HTTPStatus
 from typing import Any
 
 TERMINAL_STATES = frozenset({"FINISHED", "CANCELED", "FAILED", "SUSPENDED"})
 TIMEOUT_SECONDS = 10
+STARTING_LIMIT_SECONDS = 60
+"""How long a JobManager may answer 503, as it does until its dispatcher is elected."""
+STARTING_POLL_SECONDS = 0.3
 
 
 class FlinkError(Exception):
@@ -19,15 +24,19 @@ class FlinkError(Exception):
 
 
 def call(base: str, path: str, method: str = "GET") -> Any:
-    """The JSON answer of `base + path`. Raises FlinkError when there is none."""
+    """Return the JSON answer of `base + path`, waiting for a JobManager that is still starting. Raises FlinkError."""
     request = urllib.request.Request(base + path, method=method)
-    try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
-            return json.loads(response.read() or b"{}")
-    except urllib.error.HTTPError as error:
-        raise FlinkError(f"{base}{path}: the JobManager answers {error.code} {error.reason}") from error
-    except (OSError, ValueError) as error:
-        raise FlinkError(f"no JobManager answers at {base} ({error}); is the service jobmanager up?") from error
+    deadline = time.monotonic() + STARTING_LIMIT_SECONDS
+    while True:
+        try:
+            with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
+                return json.loads(response.read() or b"{}")
+        except urllib.error.HTTPError as error:
+            if error.code != HTTPStatus.SERVICE_UNAVAILABLE or time.monotonic() >= deadline:
+                raise FlinkError(f"{base}{path}: the JobManager answers {error.code} {error.reason}") from error
+            time.sleep(STARTING_POLL_SECONDS)
+        except (OSError, ValueError) as error:
+            raise FlinkError(f"no JobManager answers at {base} ({error}); is the service jobmanager up?") from error
 
 
 def jobs_named(base: str, name: str) -> list[dict[str, Any]]:

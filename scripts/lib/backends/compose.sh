@@ -84,48 +84,39 @@ stack_has_containers() {
   [[ -n "$(docker ps --quiet --filter "label=com.docker.compose.project=${COMPOSE_PROJECT_NAME}")" ]]
 }
 
-# service_ready SERVICE: healthy, or for a one shot: ended with exit code 0.
-service_ready() {
-  case "$(container_field "$1" '{{.State.Status}} {{.State.ExitCode}} {{if .State.Health}}{{.State.Health.Status}}{{end}}')" in
-    "running 0 healthy") return 0 ;;
-    # A generator with a total may have sent it already.
-    "exited 0 "*) in_list "$1" "${ONE_SHOTS[@]}" generator ;;
-    *) return 1 ;;
-  esac
+# Prints `SERVICE STATE STATUS` of each container, where STATUS is as in `Up 5 seconds (healthy)` or `Exited (0) ...`.
+container_states() {
+  docker ps --all --no-trunc --filter "label=com.docker.compose.project=${COMPOSE_PROJECT_NAME}" \
+    --filter label=com.docker.compose.oneoff=False \
+    --format '{{.Label "com.docker.compose.service"}} {{.State}} {{.Status}}'
 }
 
-# service_failed SERVICE: ended, and not as it should.
-service_failed() {
-  [[ "$(service_state "$1")" == exited ]] && ! service_ready "$1"
-}
-
-stack_is_ready() {
-  local service
+# unready_services [ended]: prints the services that do not do their work, or only those that ended instead.
+# Ready is: healthy; for a one shot, and for a generator with a total: ended with exit code 0.
+unready_services() {
+  local states service status only="${1:-}"
+  states="$(container_states)"
   for service in "${ONE_SHOTS[@]}" "${SERVICES[@]}"; do
-    service_ready "${service}" || return 1
+    status="$(sed --quiet "s/^${service} //p" <<<"${states}")"
+    case "${status}" in
+      "running "*"(healthy)") continue ;;
+      "exited Exited (0) "*) in_list "${service}" "${ONE_SHOTS[@]}" generator && continue ;;
+    esac
+    [[ "${only}" == ended && "${status}" != exited* && "${status}" != dead* ]] || echo "${service}"
   done
-}
-
-stack_has_failed() {
-  local service
-  for service in "${ONE_SHOTS[@]}" "${SERVICES[@]}"; do
-    service_failed "${service}" && return 0
-  done
-  return 1
 }
 
 stack_is_settled() {
-  stack_is_ready || stack_has_failed
+  [[ -z "$(unready_services)" || -n "$(unready_services ended)" ]]
 }
 
 # The last words of each service that is not ready, for a start that failed.
 explain_timeout() {
   local service
-  for service in "${ONE_SHOTS[@]}" "${SERVICES[@]}"; do
-    if ! service_ready "${service}"; then
-      printf -- '-- %s (%s), last lines:\n' "${service}" "$(service_state "${service}")"
-      service_logs "${service}" 8
-    fi
+  for service in $(unready_services); do
+    printf -- '-- %s (%s), last lines:\n' "${service}" "$(service_state "${service}")"
+    # Of a stack trace the causes say enough.
+    service_logs "${service}" 60 | grep --invert-match --extended-regexp '^[[:space:]]+(at |\.\.\. )' | tail --lines 12
   done
 }
 
@@ -147,7 +138,7 @@ stack_up() {
   rm --force "${log}"
   wait_for "${UP_LIMIT_SECONDS}" "every service healthy and the Flink job submitted" stack_is_settled ||
     die "the stack did not come up within ${UP_LIMIT_SECONDS} s"
-  if ! stack_is_ready; then
+  if [[ -n "$(unready_services)" ]]; then
     explain_timeout >&2
     die "a service ended during the start; its last lines are above"
   fi

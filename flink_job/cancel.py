@@ -1,0 +1,50 @@
+"""Cancel the job without a savepoint and wait until it is CANCELED; its checkpoints are retained.
+
+Usage: python -m flink_job.cancel
+
+Says on stderr which checkpoint was completed last, prints the job id on stdout. Exit codes: 0 it is
+cancelled, 1 no job was active, 2 no JobManager or not cancelled in time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from contract.settings import Settings, SettingsError
+from flink_job.rest import FlinkError, active_job, call, checkpoints
+
+LIMIT_SECONDS = 60
+POLL_SECONDS = 0.2
+
+
+def main() -> int:
+    """Run the command line; returns the exit code."""
+    argparse.ArgumentParser(prog="flink_job.cancel", description="Cancel the windowing job.").parse_args()
+    try:
+        settings = Settings()
+        base = settings.flink_rest
+        job = active_job(base, settings.text("FLINK_JOB_NAME"))
+        if job is None:
+            print("cancel: no job is active; scripts/flink_submit.sh submits one", file=sys.stderr)
+            return 1
+        job_id = job["jid"]
+        call(base, f"/jobs/{job_id}?mode=cancel", method="PATCH")
+        deadline = time.monotonic() + LIMIT_SECONDS
+        while call(base, f"/jobs/{job_id}")["state"] != "CANCELED":
+            if time.monotonic() >= deadline:
+                raise FlinkError(f"job {job_id} was not cancelled within {LIMIT_SECONDS} s; see scripts/logs.sh jobmanager")
+            time.sleep(POLL_SECONDS)
+        completed = checkpoints(base, job_id)["latest"]["completed"]
+    except (FlinkError, SettingsError) as error:
+        print(f"cancel: {error}", file=sys.stderr)
+        return 2
+    last = f"chk-{completed['id']} was the last completed checkpoint" if completed else "it had completed no checkpoint"
+    print(f"cancel: job {job_id} is cancelled; {last}", file=sys.stderr)
+    print(job_id)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
