@@ -78,6 +78,9 @@ class Cluster:
             answered = future.result(timeout=_ANSWER_SECONDS).topic_partitions or []
         except (KafkaException, TimeoutError) as error:
             raise Unknown(f"the offsets of group {group} cannot be read at {self._bootstrap}: {error}") from None
+        for item in answered:
+            if item.error is not None:
+                raise Unknown(f"the offsets of group {group} cannot be read at {self._bootstrap}: {item.error.str()}")
         return {item.partition: item.offset for item in answered if item.offset != OFFSET_INVALID}
 
     def read(self, topic: str, spans: Mapping[int, Span]) -> Iterator[list[Message]]:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
+from hashlib import blake2b
 
-from verdict.store import DIGEST_BYTES
+DIGEST_BYTES = 16
+"""128 bits: among a billion records a chance match has odds of one in 10^20."""
 
 
-def digest(*parts: bytes | None) -> bytes:
-    """Digest byte strings, each told apart from the next and from a null; 128 bits make a chance match hopeless."""
-    if len(parts) == 1:
-        return hashlib.blake2b(parts[0] or b"", digest_size=DIGEST_BYTES).digest()
-    framed = b"".join(b"-" if part is None else b"%d:%b" % (len(part), part) for part in parts)
-    return hashlib.blake2b(framed, digest_size=DIGEST_BYTES).digest()
+def digest(content: bytes) -> bytes:
+    """Digest one text."""
+    return blake2b(content, digest_size=DIGEST_BYTES).digest()
+
+
+def record_digest(key: bytes | None, value: bytes | None) -> bytes:
+    """Digest a record's key and value; a null differs from an empty text, and no byte moves from one to the other."""
+    content = b"%d,%d:%b%b" % (
+        -1 if key is None else len(key),
+        -1 if value is None else len(value),
+        key or b"",
+        value or b"",
+    )
+    return blake2b(content, digest_size=DIGEST_BYTES).digest()

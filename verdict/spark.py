@@ -79,16 +79,28 @@ def judge_spark(settings: Settings, cluster: Cluster, where: SparkPlaces) -> Ver
 def _load_lines(connection: duckdb.DuckDBPyConnection, output: Output) -> None:
     with Appender(connection, "lines") as table, Progress("output", len(output.files), "files") as progress:
         for number, file in enumerate(output.files):
-            for line, (position, text) in enumerate(lines(file), start=1):
-                table.add(number, line, position, digest(text), file.leftover)
+            first = 1
+            for positions, texts in lines(file):
+                count = len(texts)
+                table.extend(
+                    [number] * count,
+                    range(first, first + count),
+                    positions,
+                    [digest(text) for text in texts],
+                    [file.leftover] * count,
+                )
+                first += count
             progress.advance(1)
 
 
 def _load_sent(connection: duckdb.DuckDBPyConnection, cluster: Cluster, topic: str, source: Spans) -> None:
     with Appender(connection, "sent") as table, Progress(f"topic {topic}", size(source)) as progress:
         for batch in cluster.read(topic, source):
-            for message in batch:
-                table.add(message.partition(), message.offset(), digest(output_line(message.value())))
+            table.extend(
+                [message.partition() for message in batch],
+                [message.offset() for message in batch],
+                [digest(output_line(message.value())) for message in batch],
+            )
             progress.advance(len(batch))
 
 

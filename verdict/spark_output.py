@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -12,6 +13,8 @@ from urllib.parse import unquote, urlsplit
 from verdict.model import Unknown
 
 METADATA_FOLDER = "_spark_metadata"
+
+_READ_BYTES = 4_194_304
 
 # The names that Spark gives its output files: part-<task>-<job uuid>[-c<file>][.extension]
 _SPARK_NAME = re.compile(r"part-\d{5}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(-c\d+)?(\.\w+)*")
@@ -76,14 +79,15 @@ def list_output(folder: Path, *, with_log: bool) -> Output:
         raise Unknown(f"output {folder} cannot be read: {error.strerror} ({error.filename})") from None
 
 
-def lines(file: OutputFile) -> Iterator[tuple[int, bytes]]:
-    """Read a file's lines without their newline, each with the bytes before it."""
+def lines(file: OutputFile) -> Iterator[tuple[list[int], list[bytes]]]:
+    """Read a file's lines in batches: the bytes before each line, and the lines without their newline."""
     position = 0
     try:
         with file.path.open("rb") as stream:
-            for line in stream:
-                yield position, line.removesuffix(b"\n")
-                position += len(line)
+            while found := stream.readlines(_READ_BYTES):
+                starts = list(itertools.accumulate(map(len, found), initial=position))
+                position = starts.pop()
+                yield starts, [line.removesuffix(b"\n") for line in found]
     except OSError as error:
         raise Unknown(f"output file {file.path} cannot be read: {error.strerror}; judge again") from None
 

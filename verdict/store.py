@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Self
 
@@ -15,8 +15,6 @@ MEMORY_LIMIT = "320MB"
 """DuckDB's share of the process; readers, Arrow and Python take about as much again."""
 
 _BATCH_ROWS = 20_000
-
-DIGEST_BYTES = 16
 
 _PLACE = [("kafka_partition", pa.int32()), ("kafka_offset", pa.int64())]
 _ROUTED = [*_PLACE, ("source_partition", pa.int32()), ("source_offset", pa.int64()), ("digest", pa.binary())]
@@ -67,24 +65,27 @@ class Appender:
         self._connection = connection
         self._table = table
         self._schema = SCHEMAS[table]
-        self._rows: list[tuple[object, ...]] = []
+        self._columns: list[list[object]] = [[] for _ in self._schema]
 
     def add(self, *row: object) -> None:
         """Add one row: a value a column, in the order of the schema."""
-        self._rows.append(row)
-        if len(self._rows) >= _BATCH_ROWS:
+        self.extend(*([value] for value in row))
+
+    def extend(self, *columns: Iterable[object]) -> None:
+        """Add rows column by column, all of one length: several times faster than row by row."""
+        for held, values in zip(self._columns, columns, strict=True):
+            held.extend(values)
+        if len(self._columns[0]) >= _BATCH_ROWS:
             self.flush()
 
     def flush(self) -> None:
         """Hand the collected rows over."""
-        if not self._rows:
+        if not self._columns[0]:
             return
-        columns = [
-            pa.array(values, field.type)
-            for values, field in zip(zip(*self._rows, strict=True), self._schema, strict=True)
-        ]
-        self._rows.clear()
-        self._connection.register("arrow_batch", pa.record_batch(columns, schema=self._schema))
+        arrays = [pa.array(values, field.type) for values, field in zip(self._columns, self._schema, strict=True)]
+        for values in self._columns:
+            values.clear()
+        self._connection.register("arrow_batch", pa.record_batch(arrays, schema=self._schema))
         self._connection.execute(f"INSERT INTO {self._table} SELECT * FROM arrow_batch")
         self._connection.unregister("arrow_batch")
 

@@ -64,7 +64,8 @@ class Stack:
         offsets = [TopicPartition(self.visits, partition, end) for partition, end in ends.items()]
         group = f"group-{self.name}"
         request = [ConsumerGroupTopicPartitions(group, offsets)]
-        admin.alter_consumer_group_offsets(request)[group].result(30)
+        answer = admin.alter_consumer_group_offsets(request)[group].result(30)
+        assert all(item.error is None for item in answer.topic_partitions or [])
 
     def write_output(self, lines: list[bytes], ends: dict[int, int], batch: int = 0) -> Path:
         log, commits, offsets = (

@@ -240,9 +240,9 @@ def test_nothing_read_is_unknown() -> None:
     assert (nothing_due.outcome, nothing_due.pending) == (Outcome.UNKNOWN, 1)
 
 
-def test_visits_before_1970_and_half_surrogates_have_windows_too() -> None:
-    early = b'{"visit_id":"\\ud800","event_time":"1969-12-31T23:59:59.999Z"}'
+def test_visits_before_1970_are_no_visits_and_belong_on_the_rejected_topic() -> None:
+    early = b'{"visit_id":"a","event_time":"1969-12-31T23:59:59.999Z"}'
     source = {0: [early, visit("a", 0), visit("a", 0)]}
-    window = VisitWindow("\ud800", -WINDOW_MS, 0, 1, -1, -1)
-    verdict = judge_job(source, Job(windows=[window]))
-    assert (verdict.outcome, verdict.pending) == (Outcome.HOLDS, 1)
+    assert judge_job(source, Job()).lost == 1
+    verdict = judge_job(source, Job(rejected=[Routed(0, 0, early)]))
+    assert (verdict.outcome, verdict.rejected, verdict.pending) == (Outcome.HOLDS, 1, 1)

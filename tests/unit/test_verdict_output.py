@@ -120,7 +120,7 @@ def test_lines_keep_their_bytes_and_their_place(folder: Path) -> None:
     write_part(folder, "x", "")
     (folder / "x").write_bytes(b"one\n\n\xff\r\nlast")
     (file,) = list_output(folder, with_log=False).files
-    found = list(lines(file))
+    found = [place for starts, texts in lines(file) for place in zip(starts, texts, strict=True)]
     assert found == [(0, b"one"), (4, b""), (5, b"\xff\r"), (8, b"last")]
     assert [line_at(file, position) for position, _ in found] == [text for _, text in found]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import duckdb
 
 from contract.visit import VisitWindow, iso_time, parse_event_time, parse_visit
-from verdict.digest import digest
+from verdict.digest import record_digest
 from verdict.flink_examples import Names
 from verdict.flink_judge import FlinkFacts, judge
 from verdict.flink_reader import encode
@@ -118,7 +118,7 @@ def judge_job(source: Source, job: Job) -> Verdict:
                     if found:
                         start = found.event_time - found.event_time % WINDOW_MS
                         read = (encode(found.visit_id), found.event_time, start)  # type: ignore[assignment]
-                    visits.add(partition, offset, *read, digest(None, value))
+                    visits.add(partition, offset, *read, record_digest(None, value))
         with Appender(connection, "windows") as windows:
             for offset, item in enumerate(job.windows):
                 windows.add(
@@ -128,7 +128,7 @@ def judge_job(source: Source, job: Job) -> Verdict:
         for table, routed in (("late", job.late), ("rejected", job.rejected)):
             with Appender(connection, table) as rows:
                 for offset, copy in enumerate(routed):
-                    rows.add(0, offset, copy.partition, copy.offset, digest(None, copy.value))
+                    rows.add(0, offset, copy.partition, copy.offset, record_digest(None, copy.value))
         with Appender(connection, "malformed") as malformed:
             for offset, fault in enumerate(job.malformed):
                 malformed.add(1, offset, fault)
