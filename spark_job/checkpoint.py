@@ -75,9 +75,11 @@ def claim(options: Options, home: Path, topic: str, wait_seconds: float = 15.0) 
     mine = {"sink": options.sink, "output": _relative(options.output, home), "topic": topic}
     owner.seek(0)
     text = owner.read()
-    if text.strip():
+    # Spark writes `metadata` when a query starts: without it, nobody has used the checkpoint yet.
+    if text.strip() and (options.checkpoint / "metadata").exists():
         _refuse_foreign(options, mine, text)
     else:
+        owner.truncate(0)
         owner.write(json.dumps(mine) + "\n")
         owner.flush()
     _refuse_newer_output(options)
@@ -97,7 +99,7 @@ def _make_writable(folder: Path, name: str) -> None:
         probe.touch()
         probe.unlink()
     except OSError as error:
-        raise UserError(f"{name} {folder} cannot be written: {error.strerror}; choose another or its owner") from None
+        raise UserError(f"{name} {folder} cannot be written: {error.strerror}; choose another --{name}") from None
 
 
 def _lock(owner: IO[str], checkpoint: Path, wait_seconds: float) -> None:

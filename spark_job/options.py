@@ -16,6 +16,7 @@ SINKS = (FILES, FOREACH_APPEND, FOREACH_OVERWRITE)
 AVAILABLE_NOW = "available-now"
 HOLD_NEXT = "next"
 _INTERVAL = re.compile(r"^\s*(\d+)\s+(milliseconds?|seconds?|minutes?|hours?)\s*$")
+_MASTER = re.compile(r"^(local(\[(\d+|\*)(,\s*\d+)?\])?|spark://\S+|k8s://\S+|yarn)$")
 
 
 class UserError(Exception):
@@ -72,7 +73,9 @@ def parse(arguments: list[str] | None, settings: Settings) -> Options:
         metavar="N",
         help="most records of one batch (default: no limit)",
     )
-    parser.add_argument("--master", default=settings.text("SPARK_MASTER"), help="any Spark master (%(default)s)")
+    parser.add_argument(
+        "--master", type=_master, default=settings.text("SPARK_MASTER"), help="any Spark master (%(default)s)"
+    )
     parser.add_argument("--checkpoint", type=Path, metavar="PATH", help="default: checkpoints/spark/<query>")
     parser.add_argument("--output", type=Path, metavar="PATH", help="default: output/<query>")
     parser.add_argument(
@@ -105,6 +108,12 @@ def parse(arguments: list[str] | None, settings: Settings) -> Options:
         wait_seconds=chosen.wait_seconds,
         stop_seconds=chosen.stop_seconds,
     )
+
+
+def _master(text: str) -> str:
+    if not _MASTER.match(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no Spark master: local[N], spark://host:port, yarn or k8s://…")
+    return text
 
 
 def _trigger(text: str) -> str:

@@ -109,6 +109,15 @@ def check_ui_port(settings: Settings) -> None:
             ) from None
 
 
+def check_java() -> None:
+    """Raise UserError when there is no Java to start."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if java is None or not os.access(java, os.X_OK):
+        where = f"JAVA_HOME={home} has none" if home else "none on PATH, and JAVA_HOME is not set"
+        raise UserError(f"Spark needs Java 17: {where}; install it or set JAVA_HOME")
+
+
 def start_session(options: Options, settings: Settings, lock: int) -> SparkSession:
     """Start the JVM and the session. The JVM holds the file descriptor `lock` open as long as it lives.
 
@@ -127,9 +136,7 @@ def start_session(options: Options, settings: Settings, lock: int) -> SparkSessi
         gateway = launch_gateway(conf, {"pass_fds": (lock,)})  # type: ignore[no-untyped-call]
         context = SparkContext(conf=conf, gateway=gateway)
     except PySparkException as error:
-        raise UserError(
-            f"Spark did not start: {first_line(error)}; Java 17 has to be on PATH or in JAVA_HOME"
-        ) from None
+        raise UserError(f"Spark did not start: {first_line(error)}") from None
     except Exception as error:
         # py4j wraps whatever the JVM throws: an unknown master, too little memory.
         raise UserError(f"Spark did not start: {first_line(error)}") from None

@@ -30,6 +30,10 @@ class Stop:
 
     def __init__(self) -> None:
         self.requested = False
+        self.listen()
+
+    def listen(self) -> None:
+        """Install the handlers; once more after the SparkContext, which takes SIGINT for itself."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
 
@@ -58,10 +62,12 @@ def synchronize(options: Options, settings: Settings, stop: Stop) -> int:
 
         from spark_job import query as queries  # noqa: PLC0415
         from spark_job.report import Report  # noqa: PLC0415
-        from spark_job.session import check_ui_port, first_line, start_session  # noqa: PLC0415
+        from spark_job.session import check_java, check_ui_port, first_line, start_session  # noqa: PLC0415
 
+        check_java()
         check_ui_port(settings)
         spark = start_session(options, settings, owner.fileno())
+        stop.listen()
         report = Report(checkpoint, topic, interrupted, rerun_in_output=in_output)
         spark.streams.addListener(report)
         stream = queries.visits(spark, options, settings.bootstrap, topic)
@@ -72,7 +78,7 @@ def synchronize(options: Options, settings: Settings, stop: Stop) -> int:
             _run(stream, options, hold, checkpoint, stop)
             code = 0
         except StreamingQueryException as error:
-            say(f"the query failed: {first_line(error)}")
+            say(f"the query failed: {first_line(error)}{_next_step(error)}")
             code = 1
         # Its last event follows all batches: with it, each of them is printed.
         report.terminated.wait(timeout=5)
@@ -117,6 +123,13 @@ def _last_words(committed: int | None, interrupted: int | None) -> str:
     done = "no batch is committed" if committed is None else f"batch {committed} is the last one committed"
     left = "" if interrupted is None else f"; batch {interrupted} is not and will run again at the next start"
     return f"stopped: {done}{left}"
+
+
+def _next_step(error: Exception) -> str:
+    """Say what to do, where Spark's words are known: the check that `failOnDataLoss` makes."""
+    if "Some data may have been lost" not in str(error):
+        return ""
+    return " The topic was made anew or its records deleted; start clean (scripts/down.sh --wipe)."
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,0 +1,152 @@
+"""Reading a checkpoint location, and refusing one that belongs to something else."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from contract.settings import Settings
+from spark_job.checkpoint import OWNER_FILE, Checkpoint, claim, newest_batch
+from spark_job.options import Options, UserError, parse
+
+Make = Callable[..., Options]
+
+
+@pytest.fixture
+def options(tmp_path: Path) -> Make:
+    def make(*flags: str) -> Options:
+        return parse(list(flags), Settings(environ={"STACK_HOME": str(tmp_path)}))
+
+    return make
+
+
+def log(folder: Path, *names: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (folder / name).touch()
+
+
+def test_newest_batch_is_by_number_and_skips_everything_else(tmp_path: Path) -> None:
+    log(tmp_path, "9", "10", ".10.crc", "9.compact", ".11.abc.tmp")
+    assert newest_batch(tmp_path) == 10
+
+
+def test_a_compacted_batch_counts(tmp_path: Path) -> None:
+    log(tmp_path, "8", "9.compact")
+    assert newest_batch(tmp_path) == 9
+
+
+def test_no_folder_and_no_batch(tmp_path: Path) -> None:
+    assert newest_batch(tmp_path / "offsets") is None
+    assert newest_batch(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("offsets", "commits", "interrupted"),
+    [((), (), None), (("0",), (), 0), (("0", "1"), ("0",), 1), (("0", "1"), ("0", "1"), None)],
+)
+def test_interrupted(tmp_path: Path, offsets: tuple[str], commits: tuple[str], interrupted: int | None) -> None:
+    log(tmp_path / "offsets", *offsets)
+    log(tmp_path / "commits", *commits)
+    assert Checkpoint(tmp_path).interrupted() == interrupted
+
+
+def test_initial_offsets_are_read_as_spark_writes_them(tmp_path: Path) -> None:
+    log(tmp_path / "sources" / "0")
+    # Spark starts the file with a zero byte.
+    (tmp_path / "sources" / "0" / "0").write_bytes(b'\0v1\n{"visits":{"1":7,"0":3}}')
+    assert Checkpoint(tmp_path).initial_offsets("visits") == {"0": 3, "1": 7}
+    assert Checkpoint(tmp_path / "other").initial_offsets("visits") == {}
+
+
+def test_claim_makes_the_folders_and_notes_the_owner(options: Make, tmp_path: Path) -> None:
+    chosen = options()
+    claim(chosen, tmp_path, "visits").close()
+    owner = json.loads((chosen.checkpoint / OWNER_FILE).read_text())
+    assert owner == {"sink": "files", "output": "output/visits_json", "topic": "visits"}
+    assert chosen.output.is_dir()
+
+
+def test_a_checkpoint_is_for_one_run_at_a_time(options: Make, tmp_path: Path) -> None:
+    with claim(options(), tmp_path, "visits"), pytest.raises(UserError, match="is in use"):
+        claim(options(), tmp_path, "visits", wait_seconds=0.2)
+    claim(options(), tmp_path, "visits", wait_seconds=0).close()
+
+
+def test_claim_waits_for_the_jvm_of_a_killed_run(options: Make, tmp_path: Path) -> None:
+    first = claim(options(), tmp_path, "visits")
+    with subprocess.Popen(["sleep", "1"], pass_fds=(first.fileno(),)) as jvm:
+        first.close()
+        with pytest.raises(UserError, match="is in use"):
+            claim(options(), tmp_path, "visits", wait_seconds=0)
+        claim(options(), tmp_path, "visits", wait_seconds=10).close()
+        assert jvm.poll() is not None or jvm.wait(timeout=1) == 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "topic", "message"),
+    [
+        (("--sink", "foreach-append"), "visits", "belongs to sink files and not foreach-append"),
+        (("--output", "/tmp"), "visits", "belongs to output output/visits_json and not /tmp"),
+        ((), "others", "belongs to topic visits and not others"),
+    ],
+)
+def test_a_used_checkpoint_stays_with_its_output(
+    options: Make, tmp_path: Path, flags: tuple[str, ...], topic: str, message: str
+) -> None:
+    first = options()
+    claim(first, tmp_path, "visits").close()
+    log(first.checkpoint, "metadata")
+    with pytest.raises(UserError) as caught:
+        claim(options("--checkpoint", str(first.checkpoint), *flags), tmp_path, topic)
+    assert message in str(caught.value)
+
+
+def test_an_unused_checkpoint_can_change_hands(options: Make, tmp_path: Path) -> None:
+    first = options()
+    claim(first, tmp_path, "visits").close()
+    claim(options("--checkpoint", str(first.checkpoint), "--sink", "foreach-append"), tmp_path, "visits").close()
+
+
+def test_the_same_place_under_another_home_is_the_same(options: Make, tmp_path: Path) -> None:
+    chosen = options()
+    claim(chosen, tmp_path, "visits").close()
+    log(chosen.checkpoint, "metadata")
+    moved = tmp_path.with_name(tmp_path.name + "_moved")
+    tmp_path.rename(moved)
+    there = parse([], Settings(environ={"STACK_HOME": str(moved)}))
+    claim(there, moved, "visits").close()
+    moved.rename(tmp_path)
+
+
+def test_file_sink_output_of_another_checkpoint_is_refused(options: Make, tmp_path: Path) -> None:
+    chosen = options()
+    log(chosen.output / "_spark_metadata", "0", "1", "2")
+    with pytest.raises(UserError, match=r"has batches up to 2, checkpoint .* up to none"):
+        claim(chosen, tmp_path, "visits")
+    log(chosen.checkpoint / "offsets", "0", "1", "2")
+    claim(chosen, tmp_path, "visits").close()
+
+
+def test_overwriting_another_runs_batches_is_refused(options: Make, tmp_path: Path) -> None:
+    chosen = options("--sink", "foreach-overwrite")
+    (chosen.output / "batch_id=4").mkdir(parents=True)
+    log(chosen.checkpoint / "offsets", "0", "1")
+    with pytest.raises(UserError, match=r"has batches up to 4, checkpoint .* up to 1"):
+        claim(chosen, tmp_path, "visits")
+
+
+def test_appending_to_what_is_there_is_not_refused(options: Make, tmp_path: Path) -> None:
+    chosen = options("--sink", "foreach-append")
+    log(chosen.output, "part-00000.txt")
+    claim(chosen, tmp_path, "visits").close()
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(options: Make, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError) as caught:
+        claim(options("--output", str(tmp_path / "file" / "below")), tmp_path, "visits")
+    assert "cannot be written" in str(caught.value)
+    assert "\n" not in str(caught.value)

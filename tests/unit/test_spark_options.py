@@ -1,0 +1,95 @@
+"""Flags of the synchronizer: settings are the defaults, and mistakes are one line and exit code 2."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from contract.settings import ROOT, Settings
+from spark_job.options import AVAILABLE_NOW, SINKS, Options, parse
+
+
+def options(*flags: str, **environ: str) -> Options:
+    return parse(list(flags), Settings(environ={"STACK_HOME": "/home/of/stack", **environ}))
+
+
+def test_defaults_are_the_stacks_settings() -> None:
+    chosen = options()
+    assert (chosen.sink, chosen.trigger, chosen.master) == ("files", "5 seconds", "local[2]")
+    assert chosen.max_offsets_per_trigger is None
+    assert chosen.hold_batch is None
+
+
+@pytest.mark.parametrize("sink", SINKS)
+def test_each_sink_has_its_own_checkpoint_and_output(sink: str) -> None:
+    query = "visits_json" if sink == "files" else f"visits_json_{sink.replace('-', '_')}"
+    chosen = options("--sink", sink)
+    assert chosen.query == query
+    assert chosen.checkpoint == Path("/home/of/stack/checkpoints/spark") / query
+    assert chosen.output == Path("/home/of/stack/output") / query
+
+
+def test_paths_can_be_given(tmp_path: Path) -> None:
+    chosen = options("--checkpoint", str(tmp_path / "c"), "--output", "some/output")
+    assert chosen.checkpoint == tmp_path / "c"
+    assert chosen.output == Path.cwd() / "some/output"
+
+
+def test_settings_come_from_the_environment_too() -> None:
+    chosen = options(SPARK_SINK="foreach-append", SPARK_TRIGGER="1 second", SPARK_MAX_OFFSETS_PER_TRIGGER="50")
+    assert (chosen.sink, chosen.trigger, chosen.max_offsets_per_trigger) == ("foreach-append", "1 second", 50)
+
+
+@pytest.mark.parametrize("trigger", ["5 seconds", "1 second", "500 milliseconds", "2 minutes", AVAILABLE_NOW])
+def test_triggers(trigger: str) -> None:
+    assert options("--trigger", trigger).trigger == trigger
+
+
+@pytest.mark.parametrize("master", ["local", "local[*]", "local[2]", "local[2,3]", "spark://host:7077", "yarn"])
+def test_masters(master: str) -> None:
+    assert options("--master", master).master == master
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--sink", "kafka"),
+        ("--trigger", "soon"),
+        ("--trigger", "5"),
+        ("--max-offsets-per-trigger", "0"),
+        ("--max-offsets-per-trigger", "ten"),
+        ("--master", "elsewhere"),
+        ("--hold-batch", "-1"),
+        ("--hold-batch", "last"),
+        ("--wait-seconds", "-1"),
+        ("--stop-seconds", "nan"),
+        ("--nonsense",),
+    ],
+)
+def test_a_mistake_is_one_line_and_code_2(flags: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        options(*flags)
+    assert caught.value.code == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("synchronizer: ")
+    assert printed.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("environ", "message"),
+    [
+        ({"SPARK_SINK": "kafka"}, "SPARK_SINK=kafka is unknown"),
+        ({"KAFKA_BOOTSTRAP": "127.0.0.1:9"}, "Kafka at 127.0.0.1:9 does not answer"),
+    ],
+)
+def test_what_is_missing_is_one_line_before_any_jvm(environ: dict[str, str], message: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "spark_job.visits_json_synchronizer", "--wait-seconds", "0.5"],
+        cwd=ROOT, capture_output=True, text=True, timeout=30, check=False,
+        env={"PATH": "/usr/bin:/bin", "STACK_HOME": str(tmp_path), **environ},
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -1,0 +1,94 @@
+"""What the synchronizer tells Spark, and the line it prints for a batch."""
+
+import os
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from contract.settings import ROOT, Settings
+from spark_job.options import UserError, parse
+from spark_job.report import batch_line
+from spark_job.session import check_java, check_ui_port, configuration, scratch_folder
+
+
+def conf(tmp_path: Path, *flags: str, **environ: str) -> dict[str, str]:
+    settings = Settings(environ={"STACK_HOME": str(tmp_path), **environ})
+    return configuration(parse(list(flags), settings), settings, tmp_path)
+
+
+def test_local_mode_is_for_loopback_only(tmp_path: Path) -> None:
+    made = conf(tmp_path)
+    assert made["spark.driver.host"] == made["spark.driver.bindAddress"] == "127.0.0.1"
+    assert made["spark.port.maxRetries"] == "0"
+
+
+def test_local_mode_reads_jars_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARTIFACTS", "/somewhere")
+    made = conf(tmp_path)
+    assert made["spark.driver.extraClassPath"] == "/somewhere/jars/spark/*"
+    assert "spark.jars" not in made
+
+
+def test_a_cluster_gets_the_jars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jars = tmp_path / "jars" / "spark"
+    jars.mkdir(parents=True)
+    (jars / "b.jar").touch()
+    (jars / "a.jar").touch()
+    monkeypatch.setenv("ARTIFACTS", str(tmp_path))
+    made = conf(tmp_path, "--master", "spark://host:7077")
+    assert made["spark.jars"] == f"{jars / 'a.jar'},{jars / 'b.jar'}"
+    assert made["spark.master"] == "spark://host:7077"
+
+
+def test_umask_for_containers_reaches_hadoop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("STACK_UMASK", raising=False)
+    assert "spark.hadoop.fs.permissions.umask-mode" not in conf(tmp_path)
+    monkeypatch.setenv("STACK_UMASK", "000")
+    assert conf(tmp_path)["spark.hadoop.fs.permissions.umask-mode"] == "000"
+
+
+def test_scratch_is_empty_at_each_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("STACK_STATE", raising=False)
+    settings = Settings(environ={"STACK_HOME": str(tmp_path)})
+    scratch = scratch_folder(parse([], settings), settings)
+    (scratch / "blockmgr-of-a-killed-run").mkdir()
+    assert list(scratch_folder(parse([], settings), settings).iterdir()) == []
+    assert scratch.is_relative_to(tmp_path)
+
+
+def test_a_taken_ui_port_is_one_line() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        with pytest.raises(UserError, match=f"port {port} for the Spark UI cannot be used"):
+            check_ui_port(Settings(environ={"SPARK_UI_PORT": port}))
+
+
+def test_no_java_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(UserError, match="Spark needs Java 17"):
+        check_java()
+    monkeypatch.delenv("JAVA_HOME")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError, match="none on PATH"):
+        check_java()
+
+
+def test_a_jvm_started_by_sparks_script_ignores_sigterm() -> None:
+    """The driver alone reacts to a SIGTERM to the group: `trap ''` survives exec, as Spark's script does it."""
+    script = f". {ROOT}/spark_job/conf/spark-env.sh; exec grep SigIgn /proc/self/status"
+    ignored = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True).stdout.split()[1]
+    assert int(ignored, 16) & (1 << 14), "bit 14 is SIGTERM"
+
+
+def test_batch_line_has_id_ranges_rows_and_seconds() -> None:
+    line = batch_line(7, "visits", {"0": 100}, {"10": 4, "0": 150, "1": 140}, rows=190, seconds=0.4123, note="re-run")
+    assert line == "batch 7 (re-run): visits-0 [100, 150), visits-1 [0, 140), visits-10 [0, 4), 190 rows, 0.41 s"
+    assert batch_line(8, "visits", {}, {"0": 1}, rows=1, seconds=1, note="").startswith("batch 8: visits-0 [0, 1)")
+
+
+def test_spark_conf_dir_has_what_the_start_script_reads() -> None:
+    assert sorted(os.listdir(ROOT / "spark_job" / "conf")) == ["log4j2.properties", "spark-env.sh"]  # noqa: PTH208
