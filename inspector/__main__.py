@@ -3,9 +3,9 @@
 Usage:
     python -m inspector PATH [--json | --format prose|table] [--bootstrap HOST:PORT] [--state] [--all] [--follow]
     python -m inspector --diff PATH OTHER_PATH [--json]
-    python -m inspector.flink describe PATH | python -m inspector --described -      where Flink lives elsewhere
 
-Runs in the tools environment; Flink's part runs as a process in the Flink environment.
+Runs in the tools environment, where Flink's part is a process of the Flink environment; for Flink's checkpoints
+alone also in the Flink environment, without colour.
 Exit codes: 0 read, 1 a problem was found (what can be read is shown nevertheless), 2 wrong usage.
 """
 
@@ -17,6 +17,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 from contract.settings import Settings, SettingsError
@@ -24,7 +25,7 @@ from inspector.diff import compare
 from inspector.ends import add_lag
 from inspector.errors import InspectorError
 from inspector.model import Report, as_dict
-from inspector.reading import flink_reports, read_described, spark_report
+from inspector.reading import flink_python, flink_reports, spark_report
 from inspector.recognize import engine_of
 from inspector.render import prose
 
@@ -51,9 +52,11 @@ def arguments_of(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--last", type=int, default=10, help="batches to show")
     parser.add_argument("--all", action="store_true", help="show every batch")
     parser.add_argument("--sink", type=Path, help="folder of Spark's file sink; default: the stack's for its queries")
-    parser.add_argument("--described", metavar="FILE", help="JSON lines of inspector.flink describe; - for stdin")
+    parser.add_argument(
+        "--can-read", action="store_true", help="only say by the exit code whether all is here to read it"
+    )
     arguments = parser.parse_args(argv)
-    if not arguments.described and len(arguments.path) != (2 if arguments.diff else 1):
+    if not arguments.can_read and len(arguments.path) != (2 if arguments.diff else 1):
         parser.error("name one path, or two with --diff")
     if arguments.last < 1 or arguments.rows < 0:
         parser.error("--last must be at least 1 and --rows at least 0")
@@ -62,9 +65,6 @@ def arguments_of(argv: list[str] | None) -> argparse.Namespace:
 
 def reports(arguments: argparse.Namespace, settings: Settings) -> Iterator[Report]:
     """Yield one report a path; with --follow, reports without end."""
-    if arguments.described:
-        yield from read_described(arguments.described)
-        return
     engines = [engine_of(path) for path in arguments.path]
     if set(engines) == {"flink"}:
         yield from flink_reports(arguments.path, arguments.rows, arguments.follow)
@@ -78,6 +78,16 @@ def reports(arguments: argparse.Namespace, settings: Settings) -> Iterator[Repor
             if not arguments.follow:
                 break
             time.sleep(FOLLOW_SECONDS)
+
+
+def can_read(paths: list[Path]) -> bool:
+    """Whether this environment has what the paths need: Flink's files need Flink's classes."""
+    try:
+        engines = [engine_of(path) for path in paths]
+    except InspectorError:
+        # What is no checkpoint needs nothing more to be refused.
+        return True
+    return "flink" not in engines or flink_python().exists()
 
 
 def with_lag(report: Report, arguments: argparse.Namespace, settings: Settings) -> Report:
@@ -96,7 +106,8 @@ def show(report: Report, arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(json.dumps(as_dict(report), indent=2))
         return
-    if arguments.format == "table" or (arguments.format is None and sys.stdout.isatty()):
+    wants_table = arguments.format == "table" or (arguments.format is None and sys.stdout.isatty())
+    if wants_table and find_spec("rich"):
         from rich.console import Console  # noqa: PLC0415 - costs as much as reading a checkpoint
 
         from inspector.render import table  # noqa: PLC0415
@@ -138,6 +149,8 @@ def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     arguments = arguments_of(argv)
     try:
+        if arguments.can_read:
+            return 0 if can_read(arguments.path) else 1
         settings = Settings()
         found = reports(arguments, settings)
         if arguments.follow:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 from inspector.errors import InspectorError
 from inspector.model import Lag, Partition, Report
 
 TIMEOUT_SECONDS = 3.0
+
+Ends = dict[tuple[str, int], tuple[int, int]]
+"""(topic, partition) -> first offset that is still there, and the end."""
 
 
 def partitions_of(report: Report) -> list[Partition]:
@@ -14,48 +19,68 @@ def partitions_of(report: Report) -> list[Partition]:
 
 
 def add_lag(report: Report, bootstrap: str) -> None:
-    """Ask the broker for the end of every partition of the restart and write the lag into the report.
+    """Ask the broker for the ends of every partition of the restart and write the lag into the report.
 
     Raises InspectorError when the broker does not answer or lacks the topic.
     """
-    wanted = [(each, each.start if each.end is None else each.end) for each in partitions_of(report)]
-    if not wanted:
-        return
+    wanted = partitions_of(report)
+    if wanted:
+        ask = _from_python if find_spec("confluent_kafka") else _from_flink
+        set_against(report, ask(wanted, bootstrap))
+
+
+def set_against(report: Report, ends: Ends) -> None:
+    """Write the distance to the ends into the report; a position outside of the topic is a problem."""
+    for partition in partitions_of(report):
+        first, end = ends[(partition.topic, partition.partition)]
+        position = partition.start if partition.end is None else partition.end
+        start = {-2: first, -1: end}.get(position or 0, position)
+        if start is None or start < 0:
+            continue
+        name = f"{partition.topic} partition {partition.partition}"
+        if start > end:
+            report.problems.append(
+                f"{name} ends at {end}, before offset {start} of the checkpoint: the topic was made anew;"
+                " records would be skipped or the restart fail"
+            )
+        elif start < first:
+            report.problems.append(
+                f"{name} begins at {first}, after offset {start} of the checkpoint:"
+                f" retention deleted {first - start} records that were not read"
+            )
+        report.lag.append(Lag(partition.topic, partition.partition, start, end))
+
+
+def no_ends(bootstrap: str, why: str) -> InspectorError:
+    """Say that there is no lag, and why."""
+    return InspectorError(
+        f"no lag: the broker at {bootstrap} gave no ends ({why}); start it, or name another by --bootstrap"
+    )
+
+
+def _from_python(wanted: list[Partition], bootstrap: str) -> Ends:
     # Loading the client costs more than reading a checkpoint.
     from confluent_kafka import Consumer, KafkaException, TopicPartition  # noqa: PLC0415
 
+    # Nothing is consumed or committed: asking for offsets only needs some group name.
     consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            # Nothing is consumed or committed: asking for offsets only needs some group name.
-            "group.id": "inspector",
-            "enable.auto.commit": False,
-            "log_level": 0,
-        }
+        {"bootstrap.servers": bootstrap, "group.id": "inspector", "enable.auto.commit": False, "log_level": 0}
     )
     try:
-        for partition, position in wanted:
-            first, end = consumer.get_watermark_offsets(
-                TopicPartition(partition.topic, partition.partition), timeout=TIMEOUT_SECONDS, cached=False
+        return {
+            (each.topic, each.partition): consumer.get_watermark_offsets(
+                TopicPartition(each.topic, each.partition), timeout=TIMEOUT_SECONDS, cached=False
             )
-            start = {-2: first, -1: end}.get(position or 0, position)
-            if start is None or start < 0:
-                continue
-            if start > end:
-                report.problems.append(
-                    f"{partition.topic} partition {partition.partition} ends at {end}, before offset {start} of the"
-                    " checkpoint: the topic was made anew; records would be skipped or the restart fail"
-                )
-            elif start < first:
-                report.problems.append(
-                    f"{partition.topic} partition {partition.partition} begins at {first}, after offset {start} of"
-                    f" the checkpoint: retention deleted {first - start} records that were not read"
-                )
-            report.lag.append(Lag(partition.topic, partition.partition, start, end))
+            for each in wanted
+        }
     except KafkaException as error:
-        raise InspectorError(
-            f"no lag: the broker at {bootstrap} gave no ends ({error.args[0].str()});"
-            " start it, or name another by --bootstrap"
-        ) from None
+        raise no_ends(bootstrap, error.args[0].str()) from None
     finally:
         consumer.close()
+
+
+def _from_flink(wanted: list[Partition], bootstrap: str) -> Ends:
+    # The Flink environment has no Kafka client for Python, but the one inside the connector.
+    from inspector.flink.ends import ends  # noqa: PLC0415
+
+    return ends(wanted, bootstrap)

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 from contract.settings import ROOT, Settings
@@ -18,18 +19,20 @@ from inspector.spark.state import list_operators, read_state
 
 
 def flink_python() -> Path:
-    """Return the interpreter of the Flink environment. Raises InspectorError when it is not there."""
-    python = Path(os.environ.get("ARTIFACTS") or ROOT / ".artifacts") / "venv-flink" / "bin" / "python"
-    if not python.exists():
-        raise InspectorError(
-            f"{python} is missing: Flink's files are read by Flink's own classes; run scripts/up.sh once"
-        )
-    return python
+    """Return the interpreter for Flink's part: this one where it has PyFlink, else that of the Flink environment."""
+    if find_spec("pyflink"):
+        return Path(sys.executable)
+    return Path(os.environ.get("ARTIFACTS") or ROOT / ".artifacts") / "venv-flink" / "bin" / "python"
 
 
 def flink_reports(paths: list[Path], rows: int, follow: bool) -> Iterator[Report]:
     """Yield the reports that the Flink environment prints. Raises InspectorError when it fails."""
-    command = [str(flink_python()), "-m", "inspector.flink", "describe", f"--rows={rows}"]
+    python = flink_python()
+    if not python.exists():
+        raise InspectorError(
+            f"{python} is missing: Flink's files are read by Flink's own classes; run scripts/up.sh once"
+        )
+    command = [str(python), "-m", "inspector.flink", "describe", f"--rows={rows}"]
     command += ["--follow"] if follow else []
     # Its messages are already sentences and go to the same place as ours.
     with subprocess.Popen(
@@ -40,27 +43,6 @@ def flink_reports(paths: list[Path], rows: int, follow: bool) -> Iterator[Report
             yield report_from(json.loads(line))
     if process.returncode != 0:
         raise InspectorError(f"reading Flink's files ended with exit code {process.returncode}")
-
-
-def read_described(file: str) -> Iterator[Report]:
-    """Yield reports from JSON lines. Raises InspectorError when a line is none, or there is no line at all."""
-    empty = True
-    for line in sys.stdin if file == "-" else _lines(Path(file)):
-        empty = False
-        try:
-            yield report_from(json.loads(line))
-        except (ValueError, KeyError, TypeError):
-            raise InspectorError(f"{file}: not a report of inspector.flink describe: {line[:60]!r}") from None
-    if empty:
-        raise InspectorError(f"{file}: no report came from inspector.flink describe")
-
-
-def _lines(file: Path) -> Iterator[str]:
-    try:
-        with file.open(encoding="utf-8") as stream:
-            yield from stream
-    except OSError as error:
-        raise InspectorError(f"{file} cannot be read: {error.strerror}") from None
 
 
 def sink_folder(path: Path, chosen: Path | None, settings: Settings) -> Path | None:

@@ -150,7 +150,8 @@ def savepoint_metadata(folder: Path) -> None:
     paths = sorted(path.parent.relative_to(folder) for path in folder.glob("**/_metadata"))
     done = subprocess.run(
         [str(artifacts / "venv-flink" / "bin" / "python"), str(GOLDEN / "savepoint_metadata.py"), *map(str, paths)],
-        env=os.environ | {"HADOOP_CLASSPATH": str(Path(jar).resolve())},
+        env={name: value for name, value in os.environ.items() if name != "FLINK_HOME"}
+        | {"HADOOP_CLASSPATH": str(Path(jar).resolve())},
         cwd=folder,
         capture_output=True,
         text=True,

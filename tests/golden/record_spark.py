@@ -26,22 +26,19 @@ KILLED_BATCH = 3
 def session() -> SparkSession:
     """One core, two shuffle partitions: the smallest state that still has several partitions."""
     jars = os.environ.get("GOLDEN_SPARK_JARS") or ",".join(map(str, sorted(JARS.glob("*.jar"))))
-    return (
+    builder = (
         SparkSession.builder.master("local[1]")
         .config("spark.jars", jars)
         .config("spark.ui.enabled", "false")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension" if "delta" in jars else "")
-        .config(
-            "spark.sql.catalog.spark_catalog",
-            "org.apache.spark.sql.delta.catalog.DeltaCatalog"
-            if "delta" in jars
-            else "org.apache.spark.sql.execution.datasources.v2.V2SessionCatalog",
-        )
         .config("spark.driver.memory", "512m")
-        .getOrCreate()
     )
+    if "delta" in jars:
+        builder = builder.config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension").config(
+            "spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+        )
+    return builder.getOrCreate()
 
 
 def visits(spark: SparkSession, bootstrap: str, limit: int) -> DataFrame:
