@@ -43,6 +43,7 @@ def folder_report(path: Path) -> tuple[Report, Path | None]:
             raise InspectorError(f"{path} went away while it was read: the job deleted it; choose a newer one")
         report = Report("flink", "savepoint" if folder.is_savepoint else "checkpoint", str(path))
         report.steps = [step_of(folder)]
+        report.counts = {"later": _later(folder)}
         if not folder.complete:
             report.problems.append(f"{path} cannot be restored: {folder.reason}")
             return report, None
@@ -59,6 +60,15 @@ def folder_report(path: Path) -> tuple[Report, Path | None]:
         report.restart = Restart("impossible", None, "Nothing here can be restored; a job starts from the beginning")
         return report, None
     return report, complete[-1].path
+
+
+def _later(folder: CheckpointFolder) -> int:
+    """Count the checkpoints of the same job that completed after this one: their results were committed."""
+    return sum(
+        1
+        for other in list_folders(folder.path.resolve().parent)
+        if other.complete and (other.completed_at or 0) > (folder.completed_at or 0)
+    )
 
 
 def describe(jvm: Any, report: Report, folder: Path, rows: int) -> None:
@@ -140,10 +150,16 @@ def _restart(report: Report, offsets: dict[str, Offsets], folder: Path, exactly_
         restart.details.append(
             f"first it commits {count(waiting, 'prepared transaction')}, unless that was done already"
         )
-    if exactly_once:
+    later = report.counts.get("later", 0)
+    if exactly_once and later:
         restart.details.append(
-            "what its sink wrote after this checkpoint is aborted, not repeated; under at-least-once the results"
-            " of the records behind these offsets would be written again"
+            f"{count(later, 'later checkpoint')} committed results that stay in the topic: those windows are written"
+            " a second time"
+        )
+    elif exactly_once:
+        restart.details.append(
+            "what its sink wrote after this checkpoint was not committed and is aborted; under at-least-once the"
+            " results of the records behind these offsets would be written again"
         )
     elif exactly_once is False:
         restart.details.append(

@@ -18,7 +18,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -71,7 +70,7 @@ def rest(path: str, body: dict[str, Any] | None = None, method: str | None = Non
     try:
         with urllib.request.urlopen(request, timeout=5) as answer:
             return json.loads(answer.read() or b"{}")
-    except (urllib.error.URLError, ConnectionError):
+    except OSError:
         return None
 
 
@@ -95,7 +94,10 @@ def flink_job(broker: Broker, checkpoints: Path, delivery: str, *restore: str) -
     with subprocess.Popen([*command, *restore], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
-            yield process.stdout.readline().strip()
+            job = process.stdout.readline().strip()
+            if not job:
+                raise SystemExit("the job to record did not start; its error is above")
+            yield job
         finally:
             process.kill()
 

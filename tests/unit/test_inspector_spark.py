@@ -7,11 +7,13 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from contract.settings import ROOT
+from inspector.__main__ import main
 from inspector.diff import compare
 from inspector.model import Report, as_dict, report_from
 from inspector.render.prose import render, restart_sentence
@@ -74,8 +76,7 @@ def test_files_of_each_batch_are_named_also_from_a_compact_file(release: str) ->
     assert (checkpoint / "sources" / "0" / "9.compact").is_file()
     files = [Path(name).name for step in opened(checkpoint).steps for name in step.sources[0].files]
     assert files == [f"visits-{number:02d}.json" for number in range(12)]
-    (tmp := file_entries(checkpoint, 0, 3, 4)), [Path(name).name for name in tmp]
-    assert [Path(name).name for name in tmp] == ["visits-03.json", "visits-04.json"]
+    assert [Path(name).name for name in file_entries(checkpoint, 0, 3, 4)] == ["visits-03.json", "visits-04.json"]
 
 
 def test_files_are_read_from_the_compact_file_when_the_small_ones_are_gone(tmp_path: Path) -> None:
@@ -107,7 +108,7 @@ def test_the_sink_log_is_set_against_the_commits(release: str) -> None:
 
 def test_a_batch_in_the_sink_that_is_not_committed_is_said_to_be_skipped(tmp_path: Path) -> None:
     folder = shutil.copytree(GOLDEN / "spark-4.0" / "kafka_files", tmp_path / "query")
-    last = max(int(path.name) for path in (folder / "commits_of" if False else folder / "checkpoint" / "commits").iterdir() if path.name.isdigit())
+    last = opened(folder / "checkpoint").counts["last"]
     (folder / "checkpoint" / "commits" / str(last)).unlink()
     report = opened(folder / "checkpoint", output=folder / "output")
     assert "skips it" in restart_sentence(report)
@@ -181,7 +182,9 @@ def test_a_truncated_newest_offsets_file_makes_a_restart_fail(killed: Path) -> N
     assert restart.action == "impossible"
 
 
-@pytest.mark.parametrize(("path", "word"), [("empty", "is empty"), ("nothing", "does not exist"), ("other", "is not a checkpoint")])
+@pytest.mark.parametrize(
+    ("path", "word"), [("empty", "is empty"), ("nothing", "does not exist"), ("other", "is not a checkpoint")]
+)
 def test_what_is_no_checkpoint_is_refused(tmp_path: Path, path: str, word: str) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "other").mkdir()
@@ -193,21 +196,29 @@ def test_what_is_no_checkpoint_is_refused(tmp_path: Path, path: str, word: str) 
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything; the same sentence is tested by user 65534 in tests/stack")
-def test_a_folder_without_permission_is_refused(killed: Path) -> None:
-    killed.chmod(0)
-    try:
-        done = run(str(killed))
-    finally:
-        killed.chmod(0o755)
-    assert done.returncode == 1
-    assert "no permission" in done.stderr
+@pytest.mark.parametrize("closed", ["", "offsets", "metadata"])
+def test_what_cannot_be_read_for_lack_of_permission_is_named(capsys: pytest.CaptureFixture[str], closed: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        query = Path(shutil.copytree(GOLDEN / "spark-4.0" / "kafka_killed" / "checkpoint", Path(folder) / "query"))
+        Path(folder).chmod(0o755)
+        (query / closed).chmod(0)
+        user = os.geteuid()
+        if user == 0:
+            # Root reads everything.
+            os.seteuid(65534)
+        try:
+            assert main(["--no-lag", str(query)]) == 1
+        finally:
+            os.seteuid(user)
+            (query / closed).chmod(0o755)
+        said = "".join(capsys.readouterr())
+        assert "no permission" in said
+        assert str(query / closed) in said
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "inspector", "--no-lag", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-m", "inspector", "--no-lag", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
 def test_command_line_json_and_exit_codes(killed: Path) -> None:

@@ -1,0 +1,225 @@
+"""The Flink half of the inspector on golden checkpoints, against what Flink's own readers said of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contract.settings import ROOT
+from inspector.model import Report, report_from
+
+pytestmark = pytest.mark.stack
+
+GOLDEN = ROOT / "tests" / "golden"
+FOLDERS = sorted(GOLDEN.glob("flink-*/*-once"))
+IDS = [str(path.relative_to(GOLDEN)) for path in FOLDERS]
+PYTHON = Path(os.environ.get("ARTIFACTS") or ROOT / ".artifacts") / "venv-flink" / "bin" / "python"
+EXACTLY_ONCE = GOLDEN / "flink-2.2" / "exactly-once"
+
+
+def described(*paths: Path) -> list[Report]:
+    """Reports of all paths by one JVM."""
+    done = subprocess.run(
+        [str(PYTHON), "-m", "inspector.flink", "describe", "--rows=100", *map(str, paths)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [report_from(json.loads(line)) for line in done.stdout.splitlines()]
+
+
+def flink(*arguments: str, home: Path | None = None) -> subprocess.CompletedProcess[str]:
+    environ = os.environ | ({"STACK_HOME": str(home)} if home else {})
+    return subprocess.run(
+        [str(PYTHON), "-m", "inspector.flink", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env=environ,
+        check=False,
+    )
+
+
+def inspect(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "inspector", "--no-lag", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=IDS)
+def test_operators_equal_savepoint_metadata(folder: Path) -> None:
+    """Flink's SQL function savepoint_metadata said this of every checkpoint when it was recorded."""
+    expected = json.loads((folder / "savepoint_metadata.json").read_text())
+    assert expected
+    for name, report in zip(expected, described(*(folder / name for name in expected)), strict=True):
+        assert not report.problems
+        found = [
+            {
+                "checkpoint-id": int(report.id),
+                "operator-name": operator.name,
+                "operator-uid": operator.uid,
+                "operator-uid-hash": operator.id,
+                "operator-parallelism": operator.parallelism,
+                "operator-max-parallelism": operator.max_parallelism,
+                "operator-total-size-in-bytes": operator.state_bytes,
+            }
+            for operator in report.operators
+        ]
+        wanted = [{column: row[column] for column in found[0]} for row in expected[name]]
+        assert sorted(found, key=str) == sorted(wanted, key=str)
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=IDS)
+def test_state_bytes_equal_the_rest_api(folder: Path) -> None:
+    """The REST API counts the state of all subtasks of a checkpoint, without the coordinators'."""
+    rest: dict[str, Any] = json.loads((folder / "rest.json").read_text())["checkpoint"]
+    metadata = json.loads((folder / "savepoint_metadata.json").read_text())
+    name = Path(rest["external_path"]).name
+    relative = next(path for path in metadata if Path(path).name == name)
+    [report] = described(folder / relative)
+    coordinators = sum(row["operator-coordinator-state-size-in-bytes"] for row in metadata[relative])
+    assert int(report.id) == rest["id"]
+    assert sum(operator.state_bytes or 0 for operator in report.operators) - coordinators == rest["state_size"]
+
+
+@pytest.mark.parametrize("release", sorted({folder.parent.name for folder in FOLDERS}))
+def test_open_windows_hold_what_was_read_and_not_yet_emitted(release: str) -> None:
+    """Recompute the open windows from the offsets alone, for every checkpoint and savepoint of the run."""
+    paths = sorted(path.parent for path in (GOLDEN / release / "exactly-once").glob("**/_metadata"))
+    for report in described(*paths):
+        aggregate = next(each for each in report.operators if any(store.windows for store in each.state))
+        store = next(store for store in aggregate.state if store.windows)
+        assert aggregate.watermark is not None
+        assert report.restart is not None
+        offsets = [each.start or 0 for each in report.restart.partitions]
+        expected = expected_windows(offsets, aggregate.watermark)
+        assert {(row["key"], int(row["window_end"])): int(row["value"]) for row in store.rows} == expected
+        assert sum(window.keys for window in store.windows) == store.keys == len(expected)
+
+
+def expected_windows(offsets: list[int], watermark: int) -> dict[tuple[str, int], int]:
+    """Visits per id and window that ends after the watermark, of the records below the offsets.
+
+    record.py sends visits 0 to 99, then from 1000 on: visit n at n * 500 ms, of id n % 5, to partition n % 2.
+    """
+    windows: dict[tuple[str, int], int] = {}
+    for partition, offset in enumerate(offsets):
+        sent = [number for number in [*range(100), *range(1000, 10_000)] if number % 2 == partition]
+        for number in sent[:offset]:
+            end = (1_767_225_600_000 + number * 500) // 10_000 * 10_000 + 10_000
+            if end > watermark + 1:
+                windows[(f"v{number % 5}", end)] = windows.get((f"v{number % 5}", end), 0) + 1
+    return windows
+
+
+def test_prepared_transactions_are_named() -> None:
+    checkpoint = next(EXACTLY_ONCE.glob("*/chk-*"))
+    [report] = described(checkpoint)
+    assert {transaction.transactional_id.rpartition("-")[0] for transaction in report.transactions} == {
+        "golden-0",
+        "golden-1",
+    }
+    assert {transaction.checkpoint for transaction in report.transactions} == {int(report.id)}
+    assert report.configuration == {"sink": "exactly-once (transactions)"}
+
+
+def test_a_sink_without_transactions_is_said_to_repeat() -> None:
+    [report] = described(GOLDEN / "flink-2.2" / "at-least-once")
+    assert report.restart is not None
+    assert any("written again" in detail for detail in report.restart.details)
+    assert not report.transactions
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A stack's home with a copy of the exactly-once run; folders end with their modification times."""
+    shutil.copytree(EXACTLY_ONCE, tmp_path / "checkpoints" / "flink")
+    for number, metadata in enumerate(sorted((tmp_path / "checkpoints" / "flink").glob("*/chk-*/_metadata"))):
+        os.utime(metadata, (2_000_000_000 + number, 2_000_000_000 + number))
+    return tmp_path
+
+
+def checkpoints(home: Path) -> list[Path]:
+    return sorted((home / "checkpoints" / "flink").glob("*/chk-*"))
+
+
+def test_resolve_and_offsets(home: Path) -> None:
+    newest = checkpoints(home)[-1]
+    assert flink("resolve", "latest", home=home).stdout.strip() == str(newest)
+    assert flink("resolve", checkpoints(home)[0].name, home=home).stdout.strip() == str(checkpoints(home)[0])
+    [report] = described(newest)
+    assert report.restart is not None
+    expected = {str(each.partition): each.start for each in report.restart.partitions}
+    assert json.loads(flink("offsets", str(newest / "_metadata"), home=home).stdout) == expected
+
+
+def test_what_cannot_be_restored_is_refused_with_what_can(home: Path) -> None:
+    first, second, *_ = checkpoints(home)
+    (second / "_metadata").unlink()
+    (first.parent / "chk-99").mkdir()
+    for which in (second.name, "chk-99", "chk-1000", str(second)):
+        refused = flink("resolve", which, home=home)
+        assert refused.returncode == 1
+        offered = refused.stderr.splitlines()[-1]
+        assert offered.startswith("can be restored, newest last: ")
+        assert f"{first.parent.name}/{first.name}" in offered
+        assert f"{second.parent.name}/{second.name}" not in offered
+        assert refused.stdout == ""
+
+
+def test_latest_of_nothing_has_an_exit_code_of_its_own(tmp_path: Path) -> None:
+    assert flink("resolve", "latest", home=tmp_path).returncode == 3
+
+
+@pytest.mark.parametrize("size", [0, 5, 300, 1500])
+def test_metadata_cut_short_is_one_sentence(home: Path, size: int) -> None:
+    checkpoint = checkpoints(home)[-1]
+    metadata = checkpoint / "_metadata"
+    metadata.write_bytes(metadata.read_bytes()[:size])
+    done = inspect(str(checkpoint))
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert str(metadata) in done.stdout or str(checkpoint) in done.stdout
+    assert "PROBLEM" in done.stdout
+
+
+def test_a_state_file_gone_is_named_and_the_rest_is_shown(home: Path) -> None:
+    checkpoint = checkpoints(home)[-1]
+    gone = next(path for path in sorted(checkpoint.iterdir()) if path.name != "_metadata")
+    gone.unlink()
+    done = inspect(str(checkpoint))
+    assert done.returncode == 1
+    assert f"state file {gone}" in done.stdout
+    assert "operator " in done.stdout
+    refused = flink("offsets", str(checkpoint), home=home)
+    assert refused.returncode == 1
+    assert gone.name in refused.stderr
+
+
+def test_reading_changes_nothing(home: Path) -> None:
+    def snapshot() -> dict[str, tuple[int, bytes]]:
+        files = [path for path in home.rglob("*") if path.is_file()]
+        return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
+
+    before = snapshot()
+    assert inspect(str(home / "checkpoints" / "flink")).returncode == 0
+    assert snapshot() == before
+
+
+def test_the_difference_between_two_checkpoints(home: Path) -> None:
+    first, *_, last = checkpoints(home)
+    done = inspect("--diff", str(first), str(last))
+    assert done.returncode == 0
+    assert "partition visits-0: " in done.stdout

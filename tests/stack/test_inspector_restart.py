@@ -1,0 +1,70 @@
+"""The predicted restart carried out: a query is killed inside a batch, inspected, and started again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from contract.settings import ROOT
+from inspector.spark.report import read_report
+from tests.stack.broker import Broker
+
+pytestmark = pytest.mark.stack
+
+GOLDEN = ROOT / "tests" / "golden"
+
+# The query of the recipe kafka_killed, with another sink: it says which batch it got, and from which offsets.
+AGAIN = """
+import json, sys
+from pathlib import Path
+from tests.golden.record_spark import session, visits
+
+def first(rows, batch):
+    found = rows.groupBy("partition").agg({"offset": "min"}).collect()
+    last = rows.groupBy("partition").agg({"offset": "max"}).collect()
+    low = {row["partition"]: row["min(offset)"] for row in found}
+    high = {row["partition"]: row["max(offset)"] + 1 for row in last}
+    seen.append({"batch": batch, "ranges": sorted([p, low[p], high[p]] for p in low)})
+
+seen = []
+query = (visits(session(), sys.argv[2], 10).writeStream.foreachBatch(first)
+    .option("checkpointLocation", sys.argv[3]).trigger(processingTime="0 seconds").start())
+while not seen and query.isActive:
+    query.awaitTermination(1)
+query.stop()
+Path(sys.argv[1]).write_text(json.dumps(seen[0]))
+"""
+
+
+def test_a_killed_batch_is_rerun_as_predicted(broker: Broker, tmp_path: Path) -> None:
+    broker.create_topics("visits")
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    for number in range(60):
+        producer.produce("visits", value=f"visit {number}", partition=number % 2)
+    producer.flush()
+    recipe = [sys.executable, str(GOLDEN / "record_spark.py"), str(tmp_path), broker.bootstrap, "kafka_killed"]
+    environ = os.environ | {"PYTHONPATH": str(ROOT)}
+    killed = subprocess.run(recipe, capture_output=True, check=False, env=environ)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()[-2000:]
+
+    checkpoint = tmp_path / "kafka_killed" / "checkpoint"
+    predicted = read_report(checkpoint, None, None).restart
+    assert predicted is not None
+    assert predicted.action == "re-run"
+
+    answer = tmp_path / "answer.json"
+    command = [sys.executable, "-c", AGAIN, str(answer), broker.bootstrap, str(checkpoint)]
+    subprocess.run(command, cwd=ROOT, capture_output=True, check=True, env=environ, timeout=180)
+    done = json.loads(answer.read_text())
+    assert done["batch"] == predicted.step
+    assert done["ranges"] == [[each.partition, each.start, each.end] for each in predicted.partitions]
+
+    after = read_report(checkpoint, None, None)
+    assert predicted.step in [step.number for step in after.steps if step.state == "committed"]
