@@ -34,7 +34,9 @@ def main() -> int:
         deadline = time.monotonic() + LIMIT_SECONDS
         while call(base, f"/jobs/{job_id}")["state"] != "CANCELED":
             if time.monotonic() >= deadline:
-                raise FlinkError(f"job {job_id} was not cancelled within {LIMIT_SECONDS} s; see scripts/logs.sh jobmanager")
+                raise FlinkError(
+                    f"job {job_id} was not cancelled within {LIMIT_SECONDS} s; see scripts/logs.sh jobmanager"
+                )
             time.sleep(POLL_SECONDS)
         completed = checkpoints(base, job_id)["latest"]["completed"]
     except (FlinkError, SettingsError) as error:

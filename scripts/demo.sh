@@ -52,6 +52,11 @@ visits_arrived() {
   (($(record_count "${VISITS_TOPIC}") >= $1))
 }
 
+window_is_committed() {
+  [[ -n "$(service_exec kafka kafka-console-consumer.sh --bootstrap-server "${KAFKA_SERVICE_ADDRESS}" \
+    --topic "${VISIT_WINDOWS_TOPIC}" --isolation-level read_committed --from-beginning --max-messages 1 --timeout-ms 3000)" ]]
+}
+
 batch_is_held() {
   [[ -s "${SPARK_CHECKPOINT}.held" ]]
 }
@@ -87,12 +92,14 @@ else
   run scripts/up.sh
 fi
 
-step "wait for the second checkpoint of the Flink job"
+step "wait for the second checkpoint of the Flink job, and for its first windows"
 before="$(job_status)"
 wanted=$(($(field checkpoints_completed <<<"${before}") + 2))
-status="$(job_status --wait-checkpoints "${wanted}" --wait-seconds 90)"
+status="$(job_status --wait-checkpoints "${wanted}" --wait-seconds 180)"
 job_id="$(field job_id <<<"${status}")"
 say "   job ${job_id} is $(field state <<<"${status}"), newest checkpoint chk-$(field latest_checkpoint <<<"${status}")"
+
+wait_for 120 "a committed window" window_is_committed
 
 step "look at its externalized checkpoints: a folder a checkpoint, complete once it has _metadata"
 (cd "${STACK_HOME}" && find "checkpoints/flink/${job_id}" -maxdepth 2 | sort --version-sort) | indent
@@ -106,7 +113,7 @@ run scripts/consume.sh "${VISIT_WINDOWS_TOPIC}" --last 2 | indent
 
 step "let visits arrive while no job runs"
 arrived="$(record_count "${VISITS_TOPIC}")"
-wait_for 60 "${VISITS_MEANWHILE} more visits" visits_arrived $((arrived + VISITS_MEANWHILE))
+wait_for 120 "${VISITS_MEANWHILE} more visits" visits_arrived $((arrived + VISITS_MEANWHILE))
 say "   the topic had ${arrived} visits, now it has $(record_count "${VISITS_TOPIC}")"
 
 step "restore the job from its newest checkpoint"
@@ -130,7 +137,7 @@ step "kill -9 the Spark synchronizer inside a batch"
 run scripts/spark_stop.sh
 say "   to hit the moment for sure, the next batch is held between its offsets file and its commit file"
 run scripts/spark_start.sh --hold-batch next
-wait_for 90 "a batch held before its commit" batch_is_held
+wait_for 180 "a batch held before its commit" batch_is_held
 batch="$(<"${SPARK_CHECKPOINT}.held")"
 planned="$(tail --lines 1 "${SPARK_CHECKPOINT}/offsets/${batch}")"
 say "   batch ${batch} is planned: offsets/${batch} says ${planned}"
@@ -140,7 +147,7 @@ run scripts/kill.sh spark
 
 step "start it again: which batch does it run?"
 run scripts/spark_start.sh
-wait_for 90 "batch ${batch} run again" spark_says "batch ${batch} (re-run"
+wait_for 180 "batch ${batch} run again" spark_says "batch ${batch} (re-run"
 service_logs spark 200 | grep --fixed-strings "batch ${batch} (re-run" | tail --lines 1 | indent
 [[ "$(tail --lines 1 "${SPARK_CHECKPOINT}/offsets/${batch}")" == "${planned}" ]] ||
   die "offsets/${batch} changed: the batch was not run again with the range it had"
@@ -149,9 +156,9 @@ say "   the range in offsets/${batch} is the one from before the kill"
 step "stop the generator and let both pipelines read to the end"
 run scripts/generator_stop.sh
 final_offsets="$(end_offsets "${VISITS_TOPIC}")"
-wait_for 90 "the synchronizer's last commit" spark_has_drained
+wait_for 180 "the synchronizer's last commit" spark_has_drained
 completed="$(field checkpoints_completed <<<"$(job_status)")"
-job_status --wait-checkpoints $((completed + 2)) --wait-seconds 60 >/dev/null
+job_status --wait-checkpoints $((completed + 2)) --wait-seconds 180 >/dev/null
 say "   $(record_count "${VISITS_TOPIC}") visits, all read"
 
 step "judge both pipelines by their records"

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Summary: Set up all that the tests need, then run the checks and every tier of tests.
+# Usage: scripts/test.sh [unit|stack|compose|all] [PYTEST FLAG...]
+#
+# unit     no JVM, seconds
+# stack    the real stack on the local backend, on ports and in a folder of its own
+# compose  the demo on a real container engine; without one it is skipped, but with CI=true that is a failure
+# all      (default) the checks of scripts/check.sh and all tiers
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/lib/stack.sh"
+tier="${1:-all}"
+case "${tier}" in
+  --help | -h)
+    print_help
+    exit 0
+    ;;
+  unit | stack | compose | all) (($# == 0)) || shift ;;
+  *) die "unknown tier '${tier}'; see --help" ;;
+esac
+
+# shellcheck source=scripts/lib/backends/local.sh
+source "${LIBRARY}/backends/local.sh"
+stack_build
+make_dev_environment
+
+if [[ "${tier}" == all ]]; then
+  "${ROOT}/scripts/check.sh"
+fi
+case "${tier}" in
+  unit) selection=(tests/unit) ;;
+  stack) selection=(tests -m stack) ;;
+  compose) selection=(tests -m compose) ;;
+  all) selection=(tests) ;;
+esac
+if [[ "${tier}" == all || "${tier}" == compose ]] && ! docker_answers; then
+  [[ "${CI:-}" != true ]] || die "CI runs the Compose tier, and no container engine answers; .ci/engine.sh starts one"
+  say "no container engine answers: the Compose tier is left out"
+  selection=(tests -m "not compose")
+fi
+cd "${ROOT}"
+# Tests choose their own backends, homes and ports.
+unset STACK_BACKEND STACK_HOME STACK_STATE KAFKA_BOOTSTRAP FLINK_REST JOBMANAGER_HOST
+exec "${ARTIFACTS}/venv-tools/bin/python" -m pytest "${selection[@]}" "$@"

@@ -1,0 +1,86 @@
+"""A stack of its own for tests: another home and other ports, so that a stack in use is left alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+PORT_SETTINGS = (
+    "KAFKA_PORT",
+    "KAFKA_CONTAINER_PORT",
+    "KAFKA_CONTROLLER_PORT",
+    "FLINK_UI_PORT",
+    "FLINK_RPC_PORT",
+    "SPARK_UI_PORT",
+)
+COMMAND_LIMIT_SECONDS = 600
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ports that nothing listens on now; all are held open together, so no two are the same."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [int(each.getsockname()[1]) for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
+
+
+class RunningStack:
+    """The scripts, acting on a stack in `home` on `backend`. Use as a context manager: the end wipes it."""
+
+    def __init__(self, home: Path, backend: str, **settings: str) -> None:
+        self.home = home
+        ports = dict(zip(PORT_SETTINGS, map(str, free_ports(len(PORT_SETTINGS))), strict=True))
+        self.environment = os.environ | ports | {"STACK_HOME": str(home), "STACK_BACKEND": backend} | settings
+
+    def __enter__(self) -> RunningStack:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.script("down.sh", "--wipe", check=False)
+
+    def script(
+        self, name: str, *arguments: str, check: bool = True, settings: dict[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run scripts/NAME; with `check`, fail with everything that it said."""
+        done = subprocess.run(
+            [str(ROOT / "scripts" / name), *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=self.environment | (settings or {}),
+            stdin=subprocess.DEVNULL,
+            timeout=COMMAND_LIMIT_SECONDS,
+        )
+        if check:
+            assert done.returncode == 0, f"{name} {arguments}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+        return done
+
+    def verdict(self, pipeline: str, *arguments: str) -> tuple[int, dict[str, Any]]:
+        """Exit code and JSON of scripts/verdict.sh."""
+        done = self.script("verdict.sh", pipeline, "--json", *arguments, check=False)
+        assert done.stdout, done.stderr
+        return done.returncode, json.loads(done.stdout)
+
+    def job(self, *arguments: str) -> dict[str, Any]:
+        """What scripts/flink_status.sh says, after the wait that `arguments` ask for."""
+        return dict(json.loads(self.script("flink_status.sh", *arguments).stdout))
+
+    def wait_for_checkpoints(self, count: int) -> dict[str, Any]:
+        """Wait until the job has completed `count` more checkpoints."""
+        wanted = int(self.job()["checkpoints_completed"]) + count
+        return self.job("--wait-checkpoints", str(wanted), "--wait-seconds", "120")
+
+    def records(self, topic: str, *flags: str) -> Sequence[str]:
+        """The committed records of a topic, or all of them with `--isolation-level`, as lines."""
+        done = self.script("consume.sh", topic, "--from-beginning", "--timeout-ms", "4000", *flags)
+        return done.stdout.splitlines()

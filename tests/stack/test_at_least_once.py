@@ -1,0 +1,37 @@
+"""What exactly-once is worth: the same kill without it repeats windows, and the verdict says so."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.stack.running_stack import RunningStack
+
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
+
+CHECKPOINT_MS = 25_000
+"""Longer than two windows: some window is written, and seen, between a checkpoint and the kill."""
+
+
+def test_kill_under_at_least_once_repeats_windows(tmp_path: Path) -> None:
+    settings = {"FLINK_MODE": "at-least-once", "FLINK_CHECKPOINT_INTERVAL_MS": str(CHECKPOINT_MS)}
+    with RunningStack(tmp_path, "local", **settings) as stack:
+        stack.script("up.sh")
+        stack.wait_for_checkpoints(1)
+        at_checkpoint = len(stack.records("visit_windows"))
+        deadline = time.monotonic() + CHECKPOINT_MS / 1000
+        while len(stack.records("visit_windows")) == at_checkpoint and time.monotonic() < deadline:
+            pass
+        assert len(stack.records("visit_windows")) > at_checkpoint
+        stack.script("kill.sh", "taskmanager")
+        stack.script("start.sh", "taskmanager")
+        stack.wait_for_checkpoints(1)
+        stack.script("generator_stop.sh")
+        stack.wait_for_checkpoints(2)
+        code, verdict = stack.verdict("flink")
+    assert (code, verdict["outcome"]) == (1, "violated")
+    assert verdict["duplicated"] > 0
+    assert verdict["lost"] == 0
+    assert verdict["examples"]

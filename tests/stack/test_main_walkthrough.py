@@ -1,0 +1,108 @@
+"""The main walkthrough on the local backend, and what a user does next with the stack that it leaves up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.stack.running_stack import RunningStack
+
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunningStack, str, str]]:
+    """The stack after scripts/demo.sh, with what it printed on stdout and stderr."""
+    with RunningStack(tmp_path_factory.mktemp("walkthrough"), "local") as stack:
+        done = stack.script("demo.sh")
+        yield stack, done.stdout, done.stderr
+
+
+def test_walkthrough_ends_in_two_verdicts_that_hold(demo: tuple[RunningStack, str, str]) -> None:
+    _, table, words = demo
+    assert "spark: HOLDS" in table
+    assert "flink: HOLDS" in table
+    assert "(re-run)" in words
+    assert "stop it with: scripts/down.sh" in words.splitlines()[-1]
+
+
+def test_second_up_says_that_it_is_up(demo: tuple[RunningStack, str, str]) -> None:
+    stack, _, _ = demo
+    assert "up already" in stack.script("up.sh").stderr
+
+
+def test_submitting_while_the_job_runs_is_refused(demo: tuple[RunningStack, str, str]) -> None:
+    stack, _, _ = demo
+    refused = stack.script("flink_submit.sh", check=False)
+    assert refused.returncode == 2
+    assert refused.stdout == ""
+    assert "transactional ids" in refused.stderr
+
+
+def test_restore_refuses_what_is_no_checkpoint_and_lists_what_is(demo: tuple[RunningStack, str, str]) -> None:
+    stack, _, _ = demo
+    refused = stack.script("flink_restore.sh", "chk-99999", check=False)
+    assert refused.returncode != 0
+    assert "chk-99999" in refused.stderr
+    restorable = Path(stack.job()["latest_path"]).name
+    assert restorable in refused.stderr
+
+
+def test_stack_fits_into_three_gibibytes(demo: tuple[RunningStack, str, str]) -> None:
+    stack, _, _ = demo
+    total = stack.script("status.sh").stdout.splitlines()[-1].split()
+    assert total[0] == "total"
+    assert 0 < int(total[1]) < 3072
+
+
+def test_kill_of_the_taskmanager_loses_and_repeats_nothing(demo: tuple[RunningStack, str, str]) -> None:
+    stack, _, _ = demo
+    stack.script("generator_start.sh", "--late-percent", "5", "--unparsable-percent", "5", "--duplicated-percent", "5")
+    stack.wait_for_checkpoints(2)
+    stack.script("kill.sh", "taskmanager")
+    stack.script("start.sh", "taskmanager")
+    stack.wait_for_checkpoints(2)
+    stack.script("generator_stop.sh")
+    stack.wait_for_checkpoints(2)
+    code, verdict = stack.verdict("flink")
+    assert (code, verdict["outcome"], verdict["lost"], verdict["duplicated"]) == (0, "holds", 0, 0), verdict
+    assert verdict["late"] > 0
+    assert verdict["rejected"] > 0
+
+
+def test_down_and_up_go_on_without_repeating(demo: tuple[RunningStack, str, str]) -> None:
+    stack, _, _ = demo
+    newest = Path(stack.job()["latest_path"]).name
+    stack.script("down.sh")
+    words = stack.script("up.sh").stderr
+    assert f"/{newest}, offset of each partition" in words
+    stack.wait_for_checkpoints(2)
+    stack.script("generator_stop.sh")
+    stack.wait_for_checkpoints(2)
+    code, verdict = stack.verdict("flink")
+    assert (code, verdict["outcome"]) == (0, "holds"), verdict
+
+
+def test_taken_port_is_named_before_anything_starts(demo: tuple[RunningStack, str, str], tmp_path: Path) -> None:
+    running, _, _ = demo
+    port = running.environment["KAFKA_PORT"]
+    with RunningStack(tmp_path, "local", KAFKA_PORT=port) as second:
+        refused = second.script("up.sh", check=False)
+    assert refused.returncode == 2
+    assert f"port {port}" in refused.stderr
+    assert "KAFKA_PORT" in refused.stderr
+
+
+def test_unknown_names_are_refused_with_the_known_ones(demo: tuple[RunningStack, str, str]) -> None:
+    stack, _, _ = demo
+    for script, argument, known in (
+        ("kill.sh", "zookeeper", "taskmanager"),
+        ("consume.sh", "visit", "visit_windows"),
+    ):
+        refused = stack.script(script, argument, check=False)
+        assert refused.returncode == 2
+        assert argument in refused.stderr
+        assert known in refused.stderr
+        assert "Traceback" not in refused.stderr

@@ -1,0 +1,79 @@
+"""Docs that cannot lie: every script named is there, every command has the flags that it is given."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TRACKED = subprocess.run(
+    ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+    cwd=ROOT,
+    capture_output=True,
+    text=True,
+    check=True,
+).stdout.split()
+PAGES = sorted(name for name in TRACKED if name.endswith(".md"))
+SCRIPTS = sorted(name for name in TRACKED if re.fullmatch(r"scripts/[^/]+\.sh", name))
+FENCE = re.compile(r"^```bash\n(.*?)^```", re.DOTALL | re.MULTILINE)
+SCRIPT = re.compile(r"(?<![\w/])((?:scripts|services|docker|\.ci|tests|benchmarks)/[\w./-]+?\.(?:sh|py))\b")
+LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)")
+# Flags that a script hands on: to the generator, the synchronizer, the console consumer.
+HANDED_ON = {
+    "scripts/generator_start.sh": "generator",
+    "scripts/spark_start.sh": "spark_job",
+}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_path_that_a_page_names_exists(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    missing = {name for name in SCRIPT.findall(text) if not (ROOT / name).exists()}
+    missing |= {link for link in LINK.findall(text) if not (ROOT / page).parent.joinpath(link).exists()}
+    assert not missing
+
+
+def commands(page: str) -> list[str]:
+    """Command lines of the page's bash blocks, comments cut off."""
+    blocks = FENCE.findall((ROOT / page).read_text(encoding="utf-8"))
+    lines = [line.split("  #")[0].strip() for block in blocks for line in block.splitlines()]
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_flag_in_a_command_is_one_of_the_script(page: str) -> None:
+    for command in commands(page):
+        words = [word for word in command.split() if "=" not in word or word.startswith("-")]
+        if words[0] not in SCRIPTS:
+            continue
+        source = (ROOT / words[0]).read_text(encoding="utf-8")
+        room = HANDED_ON.get(words[0])
+        if room:
+            source += "".join(
+                path.read_text(encoding="utf-8") for path in sorted((ROOT / room).glob("*")) if path.is_file()
+            )
+        for flag in (word for word in words[1:] if word.startswith("--")):
+            known = flag in source or flag.removeprefix("--").replace("-", "_") in source
+            # Waits and the like are the flags of the module that the script runs.
+            known = known or any(flag in path.read_text(encoding="utf-8") for path in (ROOT / "flink_job").glob("*.py"))
+            assert known, f"{page}: {command}: {flag}"
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_every_script_says_what_it_does(script: str) -> None:
+    lines = (ROOT / script).read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "#!/usr/bin/env bash"
+    assert lines[1].startswith("# Summary: ")
+    assert lines[2].startswith(f"# Usage: {script}")
+    assert "set -euo pipefail" in lines
+    done = subprocess.run([str(ROOT / script), "--help"], capture_output=True, text=True, check=False, timeout=30)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Summary: ")
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_every_script_is_in_the_docs(script: str) -> None:
+    assert any(script in (ROOT / page).read_text(encoding="utf-8") for page in PAGES)

@@ -1,0 +1,92 @@
+"""Imports go one way; nouns stand once; nothing of one machine or one registry is in the tree."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from contract.settings import Settings, read_env_file
+
+ROOT = Path(__file__).resolve().parents[2]
+# Each room and the rooms that it may import.
+BASE = {"contract"}
+JOBS = {"contract"}
+ALLOWED = {
+    "contract": set(),
+    "broker": BASE,
+    "generator": BASE,
+    "spark_job": BASE,
+    "flink_job": BASE,
+    "inspector": BASE,
+    "verdict": BASE,
+    "faults": {"contract", "inspector", "verdict"},
+    "benchmarks": {"contract", "generator", "inspector", "verdict", "faults"},
+}
+MODULES = sorted(path for room in ALLOWED for path in (ROOT / room).rglob("*.py"))
+
+
+def tracked() -> list[str]:
+    """Files of the repository, those to be committed among them."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
+    return [name for name in names if name and (ROOT / name).is_file()]
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_go_one_way(module: Path) -> None:
+    room = module.relative_to(ROOT).parts[0]
+    imported = set()
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            imported |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            imported.add(node.module.split(".")[0])
+    assert (imported & ALLOWED.keys()) - {room} <= ALLOWED[room]
+
+
+def test_ports_and_topics_stand_in_one_place() -> None:
+    settings = read_env_file(ROOT / ".env")
+    ports = {value for name, value in settings.items() if name.endswith("_PORT")}
+    assert len(ports) == sum(name.endswith("_PORT") for name in settings)
+    words = re.compile(rf"(?<![\w.])({'|'.join(sorted(ports))})(?![\w.])")
+    found = {
+        name
+        for name in tracked()
+        if name.endswith((".py", ".sh", ".yaml", ".properties"))
+        and not name.startswith("tests/")
+        and words.search((ROOT / name).read_text(encoding="utf-8"))
+    }
+    assert not found
+
+
+def test_tree_names_no_machine_and_no_registry() -> None:
+    # In parts, so that this file does not name what it looks for.
+    words = [
+        "/wo" + "rk/",
+        "/ro" + "ot/",
+        "pypi" + ".org",
+        "pythonhosted" + ".org",
+        "repo1" + ".maven",
+        "maven" + ".org",
+    ]
+    words += ["deb.debian" + ".org", "registry.npmjs" + ".org", "docker" + ".io/library"]
+    found = {
+        f"{name}: {word}"
+        for name in tracked()
+        if not name.endswith((".lz4", ".png", ".parquet", ".crc"))
+        for word in words
+        if word in (ROOT / name).read_text(encoding="utf-8", errors="replace")
+    }
+    assert not found
+
+
+def test_environment_wins_over_the_file(tmp_path: Path) -> None:
+    file = tmp_path / ".env"
+    file.write_text("VISITS_TOPIC=visits\nTOPIC_PARTITIONS=2\n# comment=1\n")
+    settings = Settings({"TOPIC_PARTITIONS": "3", "VISITS_TOPIC": ""}, file)
+    assert settings.number("TOPIC_PARTITIONS") == 3
+    assert settings.text("VISITS_TOPIC") == "visits"
