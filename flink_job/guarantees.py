@@ -1,0 +1,114 @@
+"""What the job promises, as Flink configuration: each line has its reason, and none is left to a default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from contract.settings import Settings
+
+EXACTLY_ONCE = "exactly-once"
+AT_LEAST_ONCE = "at-least-once"
+MODES = (EXACTLY_ONCE, AT_LEAST_ONCE)
+
+_CHECKPOINTING_MODE = {EXACTLY_ONCE: "EXACTLY_ONCE", AT_LEAST_ONCE: "AT_LEAST_ONCE"}
+
+
+def job_configuration(settings: Settings, mode: str) -> dict[str, str]:
+    """Flink options of one run of the job in `mode`, one of MODES."""
+    return {
+        "pipeline.name": settings.text("FLINK_JOB_NAME"),
+        "parallelism.default": settings.text("FLINK_PARALLELISM"),
+        # Part of the state's layout: it bounds every later rescaling, so it is written down once.
+        "pipeline.max-parallelism": settings.text("FLINK_MAX_PARALLELISM"),
+        # Rows are handed along a chain as they are: none of its operators keeps one past the call.
+        "pipeline.object-reuse": "true",
+        # The watermark leaves with the very row that moved it, not up to 200 ms of wall clock later:
+        # a checkpoint that holds the last row then holds every window which that row closed.
+        "pipeline.auto-watermark-interval": "0 ms",
+        # Barriers are aligned in exactly-once mode: state then holds each record before them once.
+        "execution.checkpointing.mode": _CHECKPOINTING_MODE[mode],
+        "execution.checkpointing.interval": f"{settings.number('FLINK_CHECKPOINT_INTERVAL_MS')} ms",
+        "execution.checkpointing.timeout": "60 s",
+        # The first checkpoint after a start may find tasks that do not run yet; that is no fault of the job.
+        "execution.checkpointing.tolerable-failed-checkpoints": "10",
+        "execution.checkpointing.max-concurrent-checkpoints": "1",
+        "execution.checkpointing.unaligned.enabled": "false",
+        # A cancelled job can be restored from any of its retained checkpoints. How many those are is the
+        # JobManager's to say: flink_job/conf/config.yaml.
+        "execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION",
+        "execution.checkpointing.storage": "filesystem",
+        "execution.checkpointing.dir": settings.flink_checkpoints.as_uri(),
+        # A checkpoint is whole: chk-N needs no file of chk-N-1 and can be read or copied by itself.
+        "execution.checkpointing.incremental": "false",
+        "state.backend.type": "hashmap",
+        # A killed TaskManager may stay away for long: keep trying until it is back.
+        "restart-strategy.type": "fixed-delay",
+        "restart-strategy.fixed-delay.attempts": "2147483647",
+        "restart-strategy.fixed-delay.delay": "1 s",
+        "table.local-time-zone": "UTC",
+        "table.exec.state.ttl": "0 ms",
+        # Count within the task that reads, then merge: fewer rows cross to the task that owns a visit.
+        "table.optimizer.agg-phase-strategy": "TWO_PHASE",
+        "table.exec.window-agg.buffer-size-limit": "100000",
+    }
+
+
+def source_options(settings: Settings) -> dict[str, str]:
+    """Kafka connector options of the table that reads `visits`."""
+    return {
+        "connector": "kafka",
+        "topic": settings.text("VISITS_TOPIC"),
+        "properties.bootstrap.servers": settings.bootstrap,
+        "properties.group.id": settings.text("FLINK_GROUP_ID"),
+        # Offsets come from the checkpoint; without one the job reads everything. What the group has
+        # committed is for people and tools to look at.
+        "scan.startup.mode": "earliest-offset",
+        "properties.commit.offsets.on.checkpoint": "true",
+        # Visits written in a transaction count once it is committed.
+        "properties.isolation.level": "read_committed",
+        "scan.topic-partition-discovery.interval": "60 s",
+        # Few large answers instead of many small ones: the reading thread shares the cores with the job.
+        "properties.fetch.min.bytes": "1",
+        "properties.max.partition.fetch.bytes": "1048576",
+        "properties.max.poll.records": "2000",
+        "key.format": "raw",
+        "key.fields": "record_key",
+        "value.format": "raw",
+        "value.fields-include": "EXCEPT_KEY",
+    }
+
+
+def sink_options(settings: Settings, topic_setting: str, mode: str) -> dict[str, str]:
+    """Kafka connector options of the table that writes the topic named by `topic_setting`."""
+    topic = settings.text(topic_setting)
+    options = {
+        "connector": "kafka",
+        "topic": topic,
+        "properties.bootstrap.servers": settings.bootstrap,
+        "properties.acks": "all",
+        "properties.enable.idempotence": "true",
+        # A refused visit comes back with three headers, so it may be a little larger than it was.
+        "properties.max.request.size": "2097152",
+        # A broker that is away is waited for: giving a record up would end the TaskManager, not just the job.
+        "properties.delivery.timeout.ms": "604800000",
+        "properties.linger.ms": "20",
+        "properties.batch.size": "65536",
+        "sink.delivery-guarantee": mode,
+    }
+    if mode == EXACTLY_ONCE:
+        options |= {
+            # Each sink has its own ids: two producers with one id would fence each other off.
+            "sink.transactional-id-prefix": f"{settings.text('FLINK_TRANSACTIONAL_ID_PREFIX')}-{topic}",
+            # Ids are used again once their transaction ended, instead of a new one at every checkpoint,
+            # each of which the broker would remember for days.
+            "sink.transaction-naming-strategy": "POOLING",
+            # Longer than any stay away: a transaction that a completed checkpoint promised must not be
+            # aborted by the broker before the job is back to commit it.
+            "properties.transaction.timeout.ms": settings.text("FLINK_TRANSACTION_TIMEOUT_MS"),
+        }
+    return options
+
+
+def with_clause(options: Mapping[str, str]) -> str:
+    """The options as the body of a table's WITH (...)."""
+    return ",\n  ".join(f"'{name}' = '{value.replace(chr(39), chr(39) * 2)}'" for name, value in options.items())

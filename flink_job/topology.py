@@ -1,0 +1,87 @@
+"""The planned job's operators: their names in a checkpoint, and the hand-overs that the planner adds for nothing.
+
+The Table API lets a program set neither, so this walks the transformations that the planner has made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pyflink.datastream import StreamExecutionEnvironment
+from pyflink.java_gateway import get_gateway
+
+CLOCK = "OverAggregate"
+
+_UIDS = {
+    "visits": "visits-source",
+    "LocalWindowAggregate": "windows-local",
+    "GlobalWindowAggregate": "windows",
+    "visit_windows": "visit_windows-sink",
+    "visits_late": "visits_late-sink",
+    "visits_rejected": "visits_rejected-sink",
+}
+"""uid of an operator by its name in the plan, less the plan's own numbers. State is kept under the uid, so a
+checkpoint can be restored by a job whose plan is numbered or written differently."""
+
+
+def transformations(environment: StreamExecutionEnvironment) -> list[Any]:
+    """Every transformation of the job, each after its inputs."""
+    ordered: dict[int, Any] = {}
+
+    def walk(transformation: Any) -> None:
+        if transformation.getId() not in ordered:
+            for before in transformation.getInputs():
+                walk(before)
+            ordered[transformation.getId()] = transformation
+
+    for end in environment._j_stream_execution_environment.getTransformations():
+        walk(end)
+    return list(ordered.values())
+
+
+def plain_name(name: str) -> str:
+    """`Calc[12]` -> `Calc`."""
+    return name.partition("[")[0]
+
+
+def clocks(operators: list[Any]) -> Iterator[Any]:
+    """The running aggregates of flink_job.frontier, in the order of their steps."""
+    return (operator for operator in operators if plain_name(operator.getName()) == CLOCK)
+
+
+def set_uids(environment: StreamExecutionEnvironment) -> None:
+    """Give the source, the sinks and each operator that keeps state its uid.
+
+    Raises ValueError when the plan lacks one of them, or has one twice: then this table is out of date.
+    """
+    operators = transformations(environment)
+    named = [(_UIDS[name], o) for o in operators if (name := plain_name(o.getName())) in _UIDS]
+    named += [(f"clock-{number}", operator) for number, operator in enumerate(clocks(operators), start=1)]
+    found = sorted(uid for uid, _ in named)
+    expected = sorted([*_UIDS.values(), *(f"clock-{number}" for number in range(1, 5))])
+    if found != expected:
+        raise ValueError(f"the plan has the operators {found}, not {expected}")
+    for uid, operator in named:
+        operator.setUid(uid)
+
+
+def chain_clocks(environment: StreamExecutionEnvironment) -> None:
+    """Let each step of the clock hand its rows to the next one by a call instead of through a network buffer.
+
+    The planner puts an exchange to one task in front of every running aggregate. Behind the first of them
+    there is one task already, so each further exchange only copies every row, twice. It is taken out by
+    setting the aggregate's input to the exchange's own input, which is what a planner that knew would plan.
+    """
+    field = (
+        get_gateway()
+        .jvm.java.lang.Class.forName("org.apache.flink.streaming.api.transformations.OneInputTransformation")
+        .getDeclaredField("input")
+    )
+    field.setAccessible(True)
+    for operator in list(clocks(transformations(environment)))[1:]:
+        exchange = operator.getInputs()[0]
+        before = exchange.getInputs()[0]
+        if exchange.getClass().getSimpleName() != "PartitionTransformation" or before.getParallelism() != 1:
+            raise ValueError(f"{operator.getName()} does not follow an exchange behind a single task")
+        field.set(operator, before)
