@@ -8,10 +8,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from types import FrameType
 
 import duckdb
 
@@ -79,7 +81,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return worst.exit_code
 
 
+def _stop(number: int, _: FrameType | None) -> None:
+    """End by way of the `finally` clauses, which remove the temporary database."""
+    sys.exit(128 + number)
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, _stop)
     try:
         code = main()
     except KeyboardInterrupt:

@@ -46,7 +46,7 @@ class _Job:
         one. Offsets at the end of the source say that the windows up to there are written, and that no transaction is
         open after that says that they are committed: so the questions are asked in this order.
         """
-        while behind := self._behind() or self._open_transaction():
+        while behind := self._behind() or self.open_transaction():
             if time.monotonic() >= deadline:
                 raise Unknown(behind)
             self.source.require(self.growing)
@@ -95,7 +95,7 @@ class _Job:
             )
         return None
 
-    def _open_transaction(self) -> str | None:
+    def open_transaction(self) -> str | None:
         """Name a partition of an output where a transaction is open: its last stable offset is not its end."""
         for topic in self._outputs:
             stable = self._cluster.spans(topic, committed=True)
@@ -122,7 +122,8 @@ def judge_flink(settings: Settings, cluster: Cluster, wait_seconds: float) -> Ve
         outputs = Quiet(job.outputs)
         verdict = job.judge()
         job.source.require(job.growing)
-        if not outputs.changed():
+        # What is written after the look, or was in a transaction that began between the two, must be judged too.
+        if not outputs.changed() and not job.open_transaction():
             return verdict
         if time.monotonic() >= deadline:
             raise Unknown(job.writing)
