@@ -139,7 +139,7 @@ def render(report: Report) -> str:
     if report.sink:
         lines.append(f"sink {report.sink.path}: {report.sink.words}")
     if report.configuration:
-        lines.append(f"{'pinned' if report.engine == 'spark' else 'known'}: {configuration_line(report)}")
+        lines.append(f"{'pinned' if report.engine == 'spark' else 'job'}: {configuration_line(report)}")
     lines += lag_lines(report)
     lines += [f"note: {note}" for note in report.notes]
     lines += [f"PROBLEM: {problem}" for problem in report.problems]

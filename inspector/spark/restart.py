@@ -1,8 +1,8 @@
 """What Spark does when a query is started again on a checkpoint.
 
-MicroBatchExecution.populateStartOffsets (Spark 3.5 and 4.0): the newest offsets file is taken. When its batch
-is committed, the query goes on with the next one; otherwise exactly this batch is re-run, from the offsets of the
-batch before, which must be there. Older batches are not looked at.
+MicroBatchExecution.populateStartOffsets (Spark 3.5 and 4.0): the newest offsets file is taken, and the one before,
+which must be there even when it is not needed. When the newest batch is committed, the query goes on with the next
+one; otherwise exactly this batch is re-run. Older batches are not looked at.
 """
 
 from __future__ import annotations
@@ -30,12 +30,14 @@ def predict(
     if last in errors:
         file = checkpoint / "offsets" / str(last)
         return Restart("impossible", last, f"A restart fails: Spark reads {file} first, and {errors[last]}")
-    if last in committed:
-        return _continue(last, batches[last])
     if last > 0 and last - 1 not in batches:
         why = errors.get(last - 1, "it is missing")
         file = checkpoint / "offsets" / str(last - 1)
-        return Restart("impossible", last, f"A restart fails: batch {last} starts where {file} ends, and {why}")
+        return Restart(
+            "impossible", last, f"A restart fails: Spark also reads {file}, where batch {last} starts, and {why}"
+        )
+    if last in committed:
+        return _continue(last, batches[last])
     return _rerun(checkpoint, last, batches, initial)
 
 
