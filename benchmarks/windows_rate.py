@@ -4,7 +4,7 @@ Usage: python -m benchmarks.windows_rate RECORDS LIMIT_SECONDS
 
 Waits until the job's group has committed RECORDS, then prints one line of JSON: `records` between the first
 and the last commit seen, `seconds` between them, `records_per_second`. What was read before the first commit
-does not count: neither the start of the job nor its first records. Exit code 1 if the job has not read everything by then.
+does not count: neither the start of the job nor its first records. Exit code 1 if it has not read all by then.
 """
 
 from __future__ import annotations
