@@ -115,6 +115,8 @@ def open_store() -> Iterator[duckdb.DuckDBPyConnection]:
             "preserve_insertion_order": "false",  # rows name their place themselves; keeping order costs memory
         }
         with duckdb.connect(str(Path(folder) / "verdict.duckdb"), config=config) as connection:
+            # It would be drawn on stdout, which belongs to the verdict.
+            connection.execute("SET enable_progress_bar = false")
             create_tables(connection)
             yield connection
 

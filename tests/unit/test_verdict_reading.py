@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Message
@@ -14,6 +15,7 @@ from verdict.digest import digest, record_digest
 from verdict.flink_reader import parse_window, source_place
 from verdict.model import Example, Outcome, Verdict, unknown
 from verdict.report import print_report
+from verdict.store import open_store, rows
 
 WINDOW: dict[str, object] = {
     "visit_id": "a",
@@ -122,3 +124,17 @@ def test_a_mistake_in_the_call_is_never_taken_for_a_verdict() -> None:
     with pytest.raises(SystemExit) as stopped:
         main(["storm"])
     assert stopped.value.code == 2
+
+
+def test_the_database_draws_nothing_on_stdout_and_spills_into_its_own_folder() -> None:
+    with open_store() as connection:
+        shown, limit, folder = rows(
+            connection,
+            "SELECT current_setting('enable_progress_bar'), current_setting('memory_limit'), "
+            "current_setting('temp_directory')",
+        )[0]
+        assert shown is False
+        assert str(limit).endswith("MiB")
+        home = Path(str(folder)).parent
+        assert home.is_dir()
+    assert not home.exists()
