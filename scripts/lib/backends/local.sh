@@ -9,6 +9,7 @@ SUPERVISOR_HOME="${STACK_STATE}/supervisor"
 SUPERVISOR_CONFIG="${SUPERVISOR_HOME}/supervisord.conf"
 SERVICE_LOGS="${STACK_STATE}/logs"
 # The broker as a command beside it reaches it.
+# shellcheck disable=SC2034  # the scripts that call Kafka's tools read it
 KAFKA_SERVICE_ADDRESS="${KAFKA_BOOTSTRAP}"
 
 readonly LOCAL_PORTS=(KAFKA_PORT KAFKA_CONTAINER_PORT KAFKA_CONTROLLER_PORT FLINK_UI_PORT FLINK_RPC_PORT SPARK_UI_PORT)
