@@ -2,9 +2,9 @@
 
 Usage: python -m flink_job.status [--wait-checkpoints N] [--wait-seconds S]
 
-Prints one line of JSON: job_id, state, running_tasks, tasks, checkpoints_completed, checkpoints_failed, latest_checkpoint
-(id or null), latest_path, restored_from (path or null), restarts. `--wait-checkpoints N` waits until the job
-has completed N checkpoints since it was submitted. Exit codes: 0 done, 1 not within S seconds or no job,
+Prints one line of JSON: job_id, state, running_tasks, tasks, checkpoints_completed, checkpoints_failed, restarts,
+latest_checkpoint (id or null), latest_path, restored_from (path or null). `--wait-checkpoints N` waits until
+the job has completed N checkpoints since it was submitted. Exit codes: 0 done, 1 not within S seconds or no job,
 2 no JobManager.
 """
 
