@@ -45,12 +45,12 @@ def steps(settings: Settings, carried: str) -> list[str]:
         f"CASE WHEN read_seconds - COALESCE(read_{p}, 0) < {idle} THEN newest_{p} ELSE {_FAR_FUTURE} END"
         for p in range(partitions)
     )
+    reached = f"(LEAST({active}, {_FAR_FUTURE}) - {bound})"
     return [
         f"SELECT {carried}, read_second, LAG(read_second) OVER (ORDER BY read_at) AS previous_second"
         f" FROM (SELECT {carried}, read_at, UNIX_TIMESTAMP() AS read_second FROM {{rows}})",
         f"SELECT {carried}, SUM(CASE WHEN read_second > previous_second THEN 1 ELSE 0 END) {_OVER} AS read_seconds,"
         f" {per_partition('event_time', 'newest')} FROM {{rows}}",
         f"SELECT {carried}, read_seconds, {newest}, {per_partition('read_seconds', 'read')} FROM {{rows}}",
-        f"SELECT {carried}, LEAST({active}, {_FAR_FUTURE}) - {bound} AS reached FROM {{rows}}",
-        f"SELECT {carried}, MAX(reached - MOD(reached, {window})) {_OVER} AS closed FROM {{rows}}",
+        f"SELECT {carried}, MAX({reached} - MOD({reached}, {window})) {_OVER} AS closed FROM {{rows}}",
     ]

@@ -32,9 +32,11 @@ def computed_once(table_env: StreamTableEnvironment, table: Table, schema: Any =
     The rows stay Flink's internal RowData: nothing is converted. `schema` adds computed columns or a watermark.
     """
     jvm = get_gateway().jvm
-    j_type = jvm.org.apache.flink.table.types.utils.DataTypeUtils.toInternalDataType(
-        table._j_table.getResolvedSchema().toPhysicalRowDataType()
-    ).notNull()
+    j_types = jvm.org.apache.flink.table.api.DataTypes
+    j_columns = table._j_table.getResolvedSchema().getColumns()
+    # Nullable, whatever the planner knows: else it adds an operator that checks each row for it.
+    j_row = j_types.ROW([j_types.FIELD(c.getName(), c.getDataType().nullable()) for c in j_columns]).notNull()
+    j_type = jvm.org.apache.flink.table.types.utils.DataTypeUtils.toInternalDataType(j_row)
     j_stream = table_env._j_tenv.toDataStream(table._j_table, j_type)
     if schema is None:
         return Table(table_env._j_tenv.fromDataStream(j_stream), table_env)
@@ -59,18 +61,18 @@ def parse(table_env: StreamTableEnvironment, end_mark: str) -> Table:
 
 def follow_clock(table_env: StreamTableEnvironment, settings: Settings) -> Table:
     """Of the table `parsed`, the visits with their window's end, `closed`, and a watermark derived from it."""
-    query = f"SELECT {VISIT}, read_at FROM parsed WHERE event_time IS NOT NULL"
-    visits = table_env.sql_query(query)
+    rows = table_env.sql_query(f"SELECT {VISIT}, read_at FROM parsed WHERE event_time IS NOT NULL")
     reading_order = Schema.new_builder().column_by_expression("read_at", "PROCTIME()").build()
-    for number, step in enumerate(frontier.steps(settings, VISIT), start=1):
-        name = f"clock_{number}"
-        table_env.create_temporary_view(name, visits)
-        visits = computed_once(table_env, table_env.sql_query(step.format(rows=name)), reading_order)
-    table_env.create_temporary_view("closing", visits)
+    *before, last = frontier.steps(settings, VISIT)
+    for number, step in enumerate(before, start=1):
+        table_env.create_temporary_view(f"clock_{number}", rows)
+        rows = computed_once(table_env, table_env.sql_query(step.format(rows=f"clock_{number}")), reading_order)
+    table_env.create_temporary_view("clock", rows)
     window = settings.number("FLINK_WINDOW_SECONDS") * 1000
     clocked = table_env.sql_query(
         f"SELECT {VISIT}, closed, event_time - MOD(event_time, {window}) + {window} AS ends_at,"
-        " TO_TIMESTAMP_LTZ(event_time, 3) AS visited_at, TO_TIMESTAMP_LTZ(closed - 1, 3) AS closed_at FROM closing"
+        " TO_TIMESTAMP_LTZ(event_time, 3) AS visited_at, TO_TIMESTAMP_LTZ(closed - 1, 3) AS closed_at"
+        f" FROM ({last.format(rows='clock')})"
     )
     return computed_once(table_env, clocked, Schema.new_builder().watermark("visited_at", "closed_at").build())
 

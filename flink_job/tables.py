@@ -1,4 +1,8 @@
-"""The four topics as tables: bytes in, bytes out, so that what is refused comes back as it was sent."""
+"""The four topics as tables: bytes in, bytes out, so that what is refused comes back as it was sent.
+
+A value is declared STRING, which the raw format and Flink's rows take as the bytes that they are, valid UTF-8 or
+not: nothing is decoded before the JSON parser asks for it, and the same bytes go out again.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ def visits(settings: Settings) -> str:
     """CREATE statement of the source: the record's parts, nothing interpreted."""
     return f"""CREATE TEMPORARY TABLE visits (
   record_key BYTES,
-  record_value BYTES,
+  record_value STRING,
   source_partition INT METADATA FROM 'partition' VIRTUAL,
   source_offset BIGINT METADATA FROM 'offset' VIRTUAL,
   source_timestamp TIMESTAMP_LTZ(3) METADATA FROM 'timestamp' VIRTUAL
@@ -53,7 +57,7 @@ def refused(settings: Settings, name: str, topic_setting: str, mode: str) -> str
     }
     return f"""CREATE TEMPORARY TABLE {name} (
   record_key BYTES,
-  record_value BYTES,
+  record_value STRING,
   source_timestamp TIMESTAMP_LTZ(3) METADATA FROM 'timestamp',
   headers MAP<STRING, BYTES> METADATA
 ) WITH (

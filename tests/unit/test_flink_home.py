@@ -1,0 +1,84 @@
+"""Configuration and folders of a Flink service, without a JVM."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from contract.settings import Settings
+from flink_job import home
+
+DEFAULTS = Settings(environ={})
+DISTRIBUTION_CONFIG = """env:
+  java:
+    opts:
+      all: --add-opens=java.base/java.lang=ALL-UNNAMED --add-opens=java.base/java.io=ALL-UNNAMED
+jobmanager:
+  bind-host: localhost
+"""
+
+
+@pytest.fixture
+def distribution(tmp_path: Path) -> Path:
+    """A folder that looks like the installed distribution."""
+    folder = tmp_path / "pyflink"
+    for name in ("bin", "conf", "lib", "opt", "plugins"):
+        (folder / name).mkdir(parents=True)
+    (folder / "bin" / "flink").write_text("")
+    (folder / "conf" / "config.yaml").write_text(DISTRIBUTION_CONFIG)
+    (folder / "lib" / "flink-dist.jar").write_text("")
+    return folder
+
+
+@pytest.fixture
+def prepared(distribution: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """What prepare() returns for a taskmanager of a stack in tmp_path."""
+    jars = tmp_path / "artifacts" / "jars" / "flink"
+    jars.mkdir(parents=True)
+    (jars / "flink-sql-connector-kafka.jar").write_text("")
+    monkeypatch.setattr(home, "distribution", lambda: distribution)
+    monkeypatch.setenv("ARTIFACTS", str(tmp_path / "artifacts"))
+    monkeypatch.setenv("STACK_STATE", str(tmp_path / "state"))
+    for name in ("JOBMANAGER_HOST", "FLINK_BIND_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    return home.prepare(DEFAULTS, "taskmanager")
+
+
+def test_every_placeholder_of_the_template_is_filled_in(prepared: dict[str, str]) -> None:
+    text = (Path(prepared["FLINK_CONF_DIR"]) / "config.yaml").read_text()
+    settings = [line for line in text.splitlines() if line and not line.startswith("#")]
+    assert not [line for line in settings if "@" in line]
+    assert f"rest.port: {DEFAULTS.text('FLINK_UI_PORT')}" in settings
+    assert "jobmanager.rpc.address: 127.0.0.1" in settings
+    assert "taskmanager.host: 127.0.0.1" in settings
+    retained = DEFAULTS.text("FLINK_CHECKPOINTS_RETAINED")
+    assert f"execution.checkpointing.num-retained: {retained}" in settings
+    opened = "--add-opens=java.base/java.lang=ALL-UNNAMED --add-opens=java.base/java.io=ALL-UNNAMED"
+    assert f"env.java.opts.all: {opened}" in settings
+
+
+def test_the_classpath_is_the_distributions_and_the_connector(prepared: dict[str, str]) -> None:
+    names = {path.name for path in Path(prepared["FLINK_LIB_DIR"]).iterdir()}
+    assert names == {"flink-dist.jar", "flink-sql-connector-kafka.jar"}
+
+
+def test_a_container_binds_everywhere_and_lets_the_taskmanager_find_its_address(
+    distribution: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FLINK_BIND_HOST", "0.0.0.0")
+    monkeypatch.setenv("JOBMANAGER_HOST", "jobmanager")
+    values = home.configuration_values(DEFAULTS, tmp_path, distribution)
+    assert values["FLINK_BIND_HOST"] == "0.0.0.0"
+    assert values["JOBMANAGER_HOST"] == "jobmanager"
+    assert values["TASKMANAGER_HOST_LINE"] == ""
+
+
+def test_a_missing_connector_says_what_to_run(tmp_path: Path) -> None:
+    with pytest.raises(home.HomeError, match=r"no connector jar .*scripts/setup\.sh"):
+        home.connector_jars(tmp_path)
+
+
+def test_an_unknown_distribution_is_refused() -> None:
+    with pytest.raises(home.HomeError, match=r"env\.java\.opts\.all"):
+        home.java_options("jobmanager:\n  bind-host: localhost\n")
