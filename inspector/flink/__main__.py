@@ -100,6 +100,9 @@ def main() -> int:
             print_reports(arguments.paths, arguments.rows, arguments.follow)
         else:
             print_offsets(resolve(arguments.path, root))
+    except KeyboardInterrupt:
+        # The end of --follow; the shell's number for Ctrl-C.
+        return 130
     except NothingToRestore as error:
         print(error, file=sys.stderr)
         return 3

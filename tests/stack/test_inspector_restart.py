@@ -51,8 +51,11 @@ def test_a_killed_batch_is_rerun_as_predicted(broker: Broker, tmp_path: Path) ->
     producer.flush()
     recipe = [sys.executable, str(GOLDEN / "record_spark.py"), str(tmp_path), broker.bootstrap, "kafka_killed"]
     environ = os.environ | {"PYTHONPATH": str(ROOT)}
-    killed = subprocess.run(recipe, capture_output=True, check=False, env=environ)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()[-2000:]
+    # To a file: the JVM outlives the killed process for a moment, and would hold a pipe open.
+    log = tmp_path / "killed.log"
+    with log.open("wb") as out:
+        killed = subprocess.run(recipe, stdout=out, stderr=out, check=False, env=environ, timeout=180)
+    assert killed.returncode == -signal.SIGKILL, log.read_text()[-2000:]
 
     checkpoint = tmp_path / "kafka_killed" / "checkpoint"
     predicted = read_report(checkpoint, None, None).restart
