@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # Backend `compose`: each service a container of docker-compose.yaml, by Compose 1.29 or 2.
-# Containers are found by the labels that Compose gives them: a look at one takes no Compose, which is slow.
 
 source "${LIBRARY}/preflight.sh"
+source "${LIBRARY}/backends/compose_containers.sh"
 
 # The broker as a command beside it reaches it.
 # shellcheck disable=SC2034  # scripts/consume.sh reads it
@@ -32,32 +32,6 @@ if [[ "${STACK_HOME}" != "${ROOT}" && "${COMPOSE_PROJECT_NAME}" == "$(sed --quie
 fi
 export STACK_UID STACK_GID COMPOSE_PROJECT_NAME
 
-# compose ARGUMENT...: Compose on this project, whichever of the two is installed.
-compose() {
-  local program=(docker compose)
-  if ! docker compose version >/dev/null 2>&1; then
-    command -v docker-compose >/dev/null || die "neither 'docker compose' nor 'docker-compose' is installed; install one, or try --backend local"
-    program=(docker-compose)
-  fi
-  ${COMPOSE_LIMIT:+timeout --foreground "${COMPOSE_LIMIT}"} "${program[@]}" \
-    --project-directory "${ROOT}" --file "${ROOT}/docker-compose.yaml" "$@"
-}
-
-# container SERVICE: prints the id of its container; nothing when there is none.
-container() {
-  docker ps --all --quiet --latest \
-    --filter "label=com.docker.compose.project=${COMPOSE_PROJECT_NAME}" \
-    --filter "label=com.docker.compose.service=$1" \
-    --filter label=com.docker.compose.oneoff=False
-}
-
-# container_field SERVICE FORMAT: prints what `docker inspect` says; nothing when there is no container.
-container_field() {
-  local id
-  id="$(container "$1")"
-  [[ -z "${id}" ]] || docker inspect --format "$2" "${id}" 2>/dev/null || true
-}
-
 # Builds the four images; what did not change comes from the engine's cache.
 stack_build() {
   if ! docker image inspect "faultline/spark:${IMAGE_TAG}" >/dev/null 2>&1; then
@@ -69,26 +43,12 @@ stack_build() {
   if ! docker buildx version >/dev/null 2>&1; then
     export DOCKER_BUILDKIT=0 COMPOSE_DOCKER_CLI_BUILD=0
   fi
-  local log
-  log="$(mktemp)"
-  if ! compose build "${BUILT_SERVICES[@]}" >"${log}" 2>&1; then
-    tail --lines 30 "${log}" >&2
-    rm --force "${log}"
-    die "the images could not be built; the end of the build's log is above"
-  fi
-  rm --force "${log}"
+  quietly compose build "${BUILT_SERVICES[@]}" || die "the images could not be built; the end of the build's log is above"
 }
 
 # stack_has_containers: succeeds while any service of this project runs.
 stack_has_containers() {
   [[ -n "$(docker ps --quiet --filter "label=com.docker.compose.project=${COMPOSE_PROJECT_NAME}")" ]]
-}
-
-# Prints `SERVICE STATE STATUS` of each container, where STATUS is as in `Up 5 seconds (healthy)` or `Exited (0) ...`.
-container_states() {
-  docker ps --all --no-trunc --filter "label=com.docker.compose.project=${COMPOSE_PROJECT_NAME}" \
-    --filter label=com.docker.compose.oneoff=False \
-    --format '{{.Label "com.docker.compose.service"}} {{.State}} {{.Status}}'
 }
 
 # unready_services [ended]: prints the services that do not do their work, or only those that ended instead.
@@ -121,21 +81,16 @@ explain_timeout() {
 }
 
 stack_up() {
-  local log
   mkdir -p "${STACK_HOME}/checkpoints/spark" "${STACK_HOME}/checkpoints/flink" "${STACK_HOME}/output"
   check_memory "${MEMORY_NEEDED_MIB}"
   check_disk "${STACK_HOME}" "${DISK_FOR_RUN_MIB}"
   stack_has_containers || check_ports "${PUBLISHED_PORTS[@]}"
   record_backend
-  log="$(mktemp)"
   # Compose waits for each dependency; it reports a port taken meanwhile or a missing network in its own words.
-  if ! COMPOSE_LIMIT="${UP_LIMIT_SECONDS}" compose up --detach >"${log}" 2>&1; then
-    grep --invert-match --extended-regexp '^(Creating|Starting|Recreating) .*(\.\.\.|done)' "${log}" | tail --lines 10 >&2 || true
-    rm --force "${log}"
+  if ! COMPOSE_LIMIT="${UP_LIMIT_SECONDS}" quietly compose up --detach; then
     explain_timeout >&2
     die "the services could not be started; the reasons are above"
   fi
-  rm --force "${log}"
   wait_for "${UP_LIMIT_SECONDS}" "every service healthy and the Flink job submitted" stack_is_settled ||
     die "the stack did not come up within ${UP_LIMIT_SECONDS} s"
   if [[ -n "$(unready_services)" ]]; then
@@ -152,7 +107,7 @@ stack_down() {
   done
   local options=(--remove-orphans)
   [[ "${1:-}" != --wipe ]] || options+=(--volumes)
-  compose down "${options[@]}" >&2
+  quietly compose down "${options[@]}" || die "the stack could not be stopped; the reasons are above"
   forget_backend
   if [[ "${1:-}" == --wipe ]]; then
     rm --recursive --force "${STACK_STATE}" "${STACK_HOME}/output" \
@@ -176,7 +131,7 @@ service_start() {
   in_list "$(service_state "${service}")" running paused && return 0
   (($# == 0)) || printf -v arguments '%q ' "$@"
   GENERATOR_ARGUMENTS="${arguments}" SPARK_ARGUMENTS="${arguments}" \
-    compose up --detach --no-deps --no-build "${service}" >&2 ||
+    quietly compose up --detach --no-deps --no-build "${service}" ||
     die "service ${service} did not start; see scripts/logs.sh ${service}"
 }
 
@@ -186,7 +141,7 @@ service_stop() {
     paused) service_resume "$1" ;;
     *) return 0 ;;
   esac
-  compose stop "$1" >&2
+  quietly compose stop "$1" || die "service $1 could not be stopped; the reasons are above"
 }
 
 # The whole container: process 1 and with it every process of its namespace.
@@ -227,11 +182,6 @@ service_memory() {
   docker top "${id}" -eo pid,rss | awk 'NR > 1 { sum += $2 } END { print sum * 1024 }'
 }
 
-# on_terminal: a person sits at all three ends; else stdout carries results, which a terminal would mix with stderr.
-on_terminal() {
-  [[ -t 0 && -t 1 && -t 2 ]]
-}
-
 # Without a terminal the command gets no stdin but a pipe that ends with the client, and ends with it:
 # `docker exec` alone would leave it running after a Ctrl-C or a timeout.
 service_exec() {
@@ -252,27 +202,6 @@ service_exec() {
 tool_run() {
   docker image inspect "faultline/spark:${IMAGE_TAG}" >/dev/null 2>&1 || stack_build
   one_off tools "$@"
-}
-
-# one_off SERVICE COMMAND...: a container of its own for one command, removed at its end.
-one_off() {
-  local service="$1"
-  shift
-  if on_terminal; then
-    compose run --rm --no-deps "${service}" "$@"
-  else
-    compose run --rm --no-deps -T "${service}" "$@" </dev/null
-  fi
-}
-
-# tied COMMAND...: runs it with a stdin on which nothing ever comes, open as long as the command lives.
-tied() {
-  local folder status=0
-  folder="$(mktemp --directory)"
-  mkfifo "${folder}/open"
-  "$@" <>"${folder}/open" || status=$?
-  rm --recursive --force "${folder}"
-  return "${status}"
 }
 
 path_in_service() {
