@@ -37,7 +37,9 @@ class Report(StreamingQueryListener):
         self._rerun = rerun
         self._rerun_in_output = rerun_in_output
         self._last: int | None = None
+        # Set while no query runs: one that cannot start is not waited for.
         self.terminated = threading.Event()
+        self.terminated.set()
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: ARG002
         """Wait for this query's end; Spark calls this before `start()` returns."""

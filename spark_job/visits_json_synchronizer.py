@@ -58,7 +58,8 @@ def synchronize(options: Options, settings: Settings, stop: Stop) -> int:
         hold = Hold.of(options, 0 if planned is None else planned + 1)
         wait_for_topic(settings.bootstrap, topic, options.wait_seconds, lambda: stop.requested)
         # Only now: these imports cost half a second, and a mistake should be told at once.
-        from pyspark.errors import StreamingQueryException  # noqa: PLC0415
+        from py4j.protocol import Py4JError  # noqa: PLC0415
+        from pyspark.errors import PySparkException  # noqa: PLC0415
 
         from spark_job import query as queries  # noqa: PLC0415
         from spark_job.report import Report  # noqa: PLC0415
@@ -77,7 +78,7 @@ def synchronize(options: Options, settings: Settings, stop: Stop) -> int:
         try:
             _run(stream, options, hold, checkpoint, stop)
             code = 0
-        except StreamingQueryException as error:
+        except (PySparkException, Py4JError) as error:
             say(f"the query failed: {first_line(error)}{_next_step(error)}")
             code = 1
         # Its last event follows all batches: with it, each of them is printed.
