@@ -81,7 +81,8 @@ explain_timeout() {
 }
 
 stack_up() {
-  mkdir -p "${STACK_HOME}/checkpoints/spark" "${STACK_HOME}/checkpoints/flink" "${STACK_HOME}/output"
+  mkdir -p "${STACK_HOME}/checkpoints/spark" "${STACK_HOME}/checkpoints/flink" "${STACK_HOME}/output" ||
+    die "no folders can be made in ${STACK_HOME}; choose another place for what the stack writes: STACK_HOME=... $(basename "$0")"
   check_memory "${MEMORY_NEEDED_MIB}"
   check_disk "${STACK_HOME}" "${DISK_FOR_RUN_MIB}"
   stack_has_containers || check_ports "${PUBLISHED_PORTS[@]}"
