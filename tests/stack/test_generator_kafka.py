@@ -1,0 +1,95 @@
+"""The generator on real Kafka: the topic holds the stream, record for record."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from contract.settings import ROOT
+from tests.stack.broker import Broker
+
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(300)]
+FLAGS = [
+    "--start",
+    "2026-01-01T00:00:00Z",
+    "--late-percent",
+    "3",
+    "--duplicated-percent",
+    "3",
+    "--unparsable-percent",
+    "3",
+]
+
+
+def start(broker: Broker, topic: str, *flags: str) -> subprocess.Popen[str]:
+    environ = os.environ | {"KAFKA_BOOTSTRAP": broker.bootstrap, "VISITS_TOPIC": topic}
+    return subprocess.Popen(
+        [str(ROOT / "services" / "generator.sh"), *FLAGS, *flags],
+        env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def read(broker: Broker, topic: str) -> list[list[tuple[str, str, int]]]:
+    """Return key, value and timestamp of the records of each partition, in order."""
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "test", "enable.auto.commit": False})
+    ends = [consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=30)[1] for partition in (0, 1)]
+    consumer.assign([TopicPartition(topic, partition, 0) for partition in (0, 1)])
+    found: list[list[tuple[str, str, int]]] = [[], []]
+    deadline = time.monotonic() + 60
+    while [len(partition) for partition in found] != ends:
+        assert time.monotonic() < deadline
+        for message in consumer.consume(1000, 1):
+            key, value, partition = message.key(), message.value(), message.partition()
+            assert key is not None and value is not None and partition is not None
+            found[partition].append((key.decode(), value.decode("utf-8", "surrogateescape"), message.timestamp()[1]))
+    consumer.close()
+    return found
+
+
+def expected(total: int) -> list[list[tuple[str, str, int]]]:
+    """Return the same of what the generator prints, without Kafka."""
+    printed = subprocess.run(
+        [str(ROOT / "services" / "generator.sh"), *FLAGS, "--total", str(total), "--to-stdout"],
+        stdout=subprocess.PIPE, check=True,
+    ).stdout  # fmt: skip
+    found: list[list[tuple[str, str, int]]] = [[], []]
+    for line in printed.splitlines():
+        record = json.loads(line)
+        found[record["partition"]].append((record["key"], record["value"], record["timestamp"]))
+    return found
+
+
+def test_the_topic_is_the_stream(broker: Broker) -> None:
+    broker.create_topics("generator_stream")
+    done = start(broker, "generator_stream", "--rate", "0", "--event-rate", "10", "--total", "3000")
+    out, _ = done.communicate(timeout=120)
+    result = json.loads(out)
+    assert done.returncode == 0
+    assert result["sent"] == result["acknowledged"] == 3000
+    assert read(broker, "generator_stream") == expected(3000)
+
+
+def test_sigterm_flushes_and_states_the_counts(broker: Broker) -> None:
+    broker.create_topics("generator_sigterm")
+    process = start(broker, "generator_sigterm", "--rate", "300")
+    time.sleep(4)
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=60)
+    result = json.loads(out)
+    assert process.returncode == 0
+    assert result["sent"] == result["acknowledged"] == sum(len(part) for part in read(broker, "generator_sigterm")) > 0
+    assert f"{result['sent']} sent, {result['acknowledged']} acknowledged" in err
+
+
+def test_a_topic_that_is_missing_is_one_line(broker: Broker) -> None:
+    process = start(broker, "generator_nowhere", "--wait-seconds", "1")
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert err.count("\n") == 1
+    assert "topic generator_nowhere" in err
