@@ -1,0 +1,87 @@
+"""What the images and docker-compose.yaml promise, as far as it can be seen without an engine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from contract.settings import ROOT, read_env_file
+
+# Compose itself, the images, or the host's scripts use these; no service does.
+NOT_FOR_SERVICES = {
+    "COMPOSE_PROJECT_NAME", "STACK_UID", "STACK_GID", "STACK_BACKEND",
+    "BASE_IMAGE", "IMAGE_TAG", "PYTHON_VERSION", "JAVA_VERSION",
+}  # fmt: skip
+# Further flags of a service, for one run; without a default they are not in .env.
+FLAGS = {"GENERATOR_ARGS", "SPARK_ARGS"}
+ROOT_CERTIFICATE = "-----BEGIN CERTIFICATE-----\nAAAA\nBBBB\n-----END CERTIFICATE-----\n"
+PROXY_CERTIFICATE = "-----BEGIN CERTIFICATE-----\nCCCC\n-----END CERTIFICATE-----\n"
+
+
+@pytest.fixture(scope="module")
+def compose() -> dict[str, Any]:
+    document = yaml.safe_load((ROOT / "docker-compose.yaml").read_text(encoding="utf-8"))
+    assert isinstance(document, dict)
+    return document
+
+
+def test_every_setting_reaches_the_services_by_name(compose: dict[str, Any]) -> None:
+    passed = {name for name, value in compose["x-environment"].items() if value is None}
+    assert passed - FLAGS == read_env_file(ROOT / ".env").keys() - NOT_FOR_SERVICES
+
+
+def test_only_permissions_runs_as_root_and_nothing_restarts(compose: dict[str, Any]) -> None:
+    for name, service in compose["services"].items():
+        assert (service["user"] == "0:0") == (name == "permissions"), name
+        assert service["restart"] == "no", name
+        assert service["cap_drop"] == ["ALL"], name
+    assert compose["services"]["permissions"]["network_mode"] == "none"
+
+
+def test_ports_are_published_on_the_bind_address_only(compose: dict[str, Any]) -> None:
+    published = [port for service in compose["services"].values() for port in service.get("ports", [])]
+    assert len(published) == 3
+    assert all(port.startswith("${BIND_ADDRESS}:") for port in published)
+
+
+def test_every_long_running_service_has_a_health_check_and_the_script_knows_it(compose: dict[str, Any]) -> None:
+    known = (ROOT / "docker" / "health.sh").read_text(encoding="utf-8")
+    for name in ("kafka", "generator", "spark", "jobmanager", "taskmanager"):
+        assert compose["services"][name]["healthcheck"]["test"] == ["CMD", "docker/health.sh", name]
+        assert f"\n  {name}) " in known
+
+
+def collect(bundle: Path, packaged: Path, target: Path) -> list[str]:
+    command = [str(ROOT / "docker" / "collect_certs.sh"), str(bundle), str(packaged), str(target)]
+    subprocess.run(command, check=True, capture_output=True, env={"PATH": os.environ["PATH"]})
+    return sorted(path.read_text() for path in target.glob("*.crt"))
+
+
+def test_only_certificates_beyond_the_distribution_are_collected(tmp_path: Path) -> None:
+    packaged = tmp_path / "packaged"
+    packaged.mkdir()
+    (packaged / "root.crt").write_text(ROOT_CERTIFICATE)
+    bundle = tmp_path / "bundle.crt"
+    target = tmp_path / "certs"
+    target.mkdir()
+    (target / "by_hand.crt").write_text("kept")
+
+    bundle.write_text(ROOT_CERTIFICATE.replace("\nBBBB", "BBBB"))
+    assert collect(bundle, packaged, target) == ["kept"], "an ordinary host: the same certificate, laid out differently"
+
+    bundle.write_text(ROOT_CERTIFICATE + PROXY_CERTIFICATE)
+    assert collect(bundle, packaged, target) == [PROXY_CERTIFICATE, "kept"]
+
+    bundle.write_text(ROOT_CERTIFICATE)
+    assert collect(bundle, packaged, target) == ["kept"], "no longer trusted by the host"
+
+
+def test_a_host_without_a_packaged_folder_collects_nothing(tmp_path: Path) -> None:
+    bundle = tmp_path / "bundle.crt"
+    bundle.write_text(PROXY_CERTIFICATE)
+    assert collect(bundle, tmp_path / "absent", tmp_path / "certs") == []
