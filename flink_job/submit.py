@@ -66,7 +66,9 @@ def submit(settings: Settings, checkpoint: str | None, mode: str) -> str:
         )
     submitted = SUBMITTED.search(done.stdout)
     if done.returncode != 0 or submitted is None:
-        tail = "\n".join((done.stdout + done.stderr).splitlines()[-15:])
+        # Of the client's own stack nothing is of use; the program's last words are.
+        words = [line for line in (done.stdout + done.stderr).splitlines() if not line.startswith(("\tat ", "\t..."))]
+        tail = "\n".join(words[-15:])
         raise FlinkError(f"the client could not submit the job; its last lines:\n{tail}")
     return submitted.group(1)
 

@@ -13,18 +13,21 @@ pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
 
 CHECKPOINT_MS = 25_000
 """Longer than two windows: some window is written, and seen, between a checkpoint and the kill."""
+ATTEMPTS = 5
 
 
 def test_kill_under_at_least_once_repeats_windows(tmp_path: Path) -> None:
     settings = {"FLINK_MODE": "at-least-once", "FLINK_CHECKPOINT_INTERVAL_MS": str(CHECKPOINT_MS)}
     with RunningStack(tmp_path, "local", **settings) as stack:
         stack.script("up.sh")
-        stack.wait_for_checkpoints(1)
-        at_checkpoint = len(stack.records("visit_windows"))
-        deadline = time.monotonic() + CHECKPOINT_MS / 1000
-        while len(stack.records("visit_windows")) == at_checkpoint and time.monotonic() < deadline:
-            pass
-        assert len(stack.records("visit_windows")) > at_checkpoint
+        # A window that was written after the newest checkpoint is what the kill will repeat.
+        for _ in range(ATTEMPTS):
+            checkpoint = stack.wait_for_checkpoints(1)["latest_checkpoint"]
+            written = stack.record_count("visit_windows")
+            while stack.record_count("visit_windows") == written:
+                time.sleep(0.2)
+            if stack.job()["latest_checkpoint"] == checkpoint:
+                break
         stack.script("kill.sh", "taskmanager")
         stack.script("start.sh", "taskmanager")
         stack.wait_for_checkpoints(1)
