@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from contract.visit import EVENT_TIME_PATTERN, VISIT_ID_PATTERN
 
-_DAY_START = len('[{"event_time":"') + 1
 _BETWEEN = '","visit_id":"'
 IS_UTF8 = "ENCODE(record_value, 'UTF-8') = CAST(record_value AS BYTES)"
 """Decoding replaces what is not UTF-8, so encoding again does not give the same bytes."""
@@ -49,42 +48,49 @@ def visit_pattern(end_mark: str) -> str:
     return pattern.replace("'", "''")
 
 
+def pieces(end_mark: str) -> str:
+    """Expressions over `projection`, each computed once: `is_visit` (but for the day), `moment`, `id_start`.
+
+    `moment` is the event time's first 23 characters; what follows a shorter one is in there too.
+    """
+    return f"""REGEXP(projection, '{visit_pattern(end_mark)}') AS is_visit,
+  SUBSTRING(projection, {len('[{"event_time":"') + 1}, {len("2026-01-01T00:00:00.000")}) AS moment,
+  POSITION('{_BETWEEN}' IN projection) + {len(_BETWEEN)} AS id_start"""
+
+
 def _digits(start: int, length: int) -> str:
-    """The number at a fixed place of the event time; `start` counts from its first character."""
-    return f"CAST(SUBSTRING(projection, {_DAY_START + start}, {length}) AS INT)"
+    """Return the expression of the number at a fixed place of `moment`; places count from 1."""
+    return f"CAST(SUBSTRING(moment, {start}, {length}) AS INT)"
 
 
-def event_time(end_mark: str) -> str:
-    """Expression over `projection`: milliseconds since the epoch, or NULL where the record is no visit."""
-    fraction = _DAY_START + 20
-    is_digit = "SUBSTRING(projection, {}, 1) BETWEEN '0' AND '9'"
+def event_time() -> str:
+    """Return the expression over `pieces`: milliseconds since the epoch, or NULL where the record is no visit."""
+    is_digit = "SUBSTRING(moment, {}, 1) BETWEEN '0' AND '9'"
+    # Fewer than three digits are followed by a letter or a sign, and the number is not one then.
     milliseconds = f"""CASE
-      WHEN SUBSTRING(projection, {fraction - 1}, 1) <> '.' THEN 0
-      WHEN NOT {is_digit.format(fraction + 1)} THEN {_digits(20, 1)} * 100
-      WHEN NOT {is_digit.format(fraction + 2)} THEN {_digits(20, 2)} * 10
-      ELSE {_digits(20, 3)} END"""
+      WHEN SUBSTRING(moment, 20, 1) <> '.' THEN 0
+      ELSE COALESCE(TRY_CAST(SUBSTRING(moment, 21, 3) AS INT), CASE
+        WHEN {is_digit.format(22)} THEN {_digits(21, 2)} * 10
+        ELSE {_digits(21, 1)} * 100 END) END"""
     # NULL for a day that no calendar has; DATE casts know the lengths of months and leap years.
-    day = f"TIMESTAMPDIFF(DAY, DATE '1970-01-01', TRY_CAST(SUBSTRING(projection, {_DAY_START}, 10) AS DATE))"
-    return f"""CASE WHEN REGEXP(projection, '{visit_pattern(end_mark)}') THEN
-    CAST({day} AS BIGINT) * 86400000
-    + {_digits(11, 2)} * 3600000 + {_digits(14, 2)} * 60000 + {_digits(17, 2)} * 1000
+    day = "TIMESTAMPDIFF(DAY, DATE '1970-01-01', TRY_CAST(SUBSTRING(moment, 1, 10) AS DATE))"
+    return f"""CASE WHEN is_visit THEN CAST({day} AS BIGINT) * 86400000
+    + {_digits(12, 2)} * 3600000 + {_digits(15, 2)} * 60000 + {_digits(18, 2)} * 1000
     + {milliseconds} END"""
 
 
 def visit_id(end_mark: str) -> str:
-    """Expression over `projection`: the visit_id, where event_time() is not NULL."""
-    start = f"POSITION('{_BETWEEN}' IN projection) + {len(_BETWEEN)}"
-    length = f"CHAR_LENGTH(projection) - {len(tail(end_mark))} - ({start}) + 1"
-    return f"SUBSTRING(projection, {start}, {length})"
+    """Return the expression over `pieces` and `projection`: the visit_id, where event_time() is not NULL."""
+    return f"SUBSTRING(projection, id_start, CHAR_LENGTH(projection) - {len(tail(end_mark)) - 1} - id_start)"
 
 
 def reason(end_mark: str) -> str:
-    """Expression over `record_value` and `projection` of a record that is no visit: why it is none."""
+    """Return the expression over `record_value` and `projection` of a record that is no visit: why it is none."""
     one_object = rf"""^\[\{{.*\}},\{{"visit_id":"{end_mark}"\}}\]\z"""
     good_id = rf'"visit_id":"{VISIT_ID_PATTERN}"\}},'.replace("'", "''")
     return f"""CASE
     WHEN record_value IS NULL THEN 'null value'
-    WHEN NOT {IS_UTF8} THEN 'not UTF-8'
+    WHEN ENCODE(DECODE(record_value, 'UTF-8'), 'UTF-8') <> record_value THEN 'not UTF-8'
     WHEN projection IS NULL OR NOT REGEXP(projection, '{one_object}') THEN 'not one JSON object'
     WHEN NOT REGEXP(projection, '{good_id}') THEN 'visit_id is missing or not usable'
     ELSE 'event_time is missing or not a UTC time' END"""

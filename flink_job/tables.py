@@ -1,7 +1,7 @@
 """The four topics as tables: bytes in, bytes out, so that what is refused comes back as it was sent.
 
-A value is declared STRING, which the raw format and Flink's rows take as the bytes that they are, valid UTF-8 or
-not: nothing is decoded before the JSON parser asks for it, and the same bytes go out again.
+A value that comes in is declared STRING, which the raw format takes as the bytes that they are, valid UTF-8 or
+not: nothing is decoded before the JSON parser asks for it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def refused(settings: Settings, name: str, topic_setting: str, mode: str) -> str
     }
     return f"""CREATE TEMPORARY TABLE {name} (
   record_key BYTES,
-  record_value STRING,
+  record_value BYTES,
   source_timestamp TIMESTAMP_LTZ(3) METADATA FROM 'timestamp',
   headers MAP<STRING, BYTES> METADATA
 ) WITH (

@@ -12,6 +12,7 @@ from pyflink.datastream import StreamExecutionEnvironment
 from pyflink.java_gateway import get_gateway
 
 CLOCK = "OverAggregate"
+EXCHANGE = "PartitionTransformation"
 
 _UIDS = {
     "visits": "visits-source",
@@ -67,21 +68,28 @@ def set_uids(environment: StreamExecutionEnvironment) -> None:
 
 
 def chain_clocks(environment: StreamExecutionEnvironment) -> None:
-    """Let each step of the clock hand its rows to the next one by a call instead of through a network buffer.
+    """Let each step of the clock take its rows by a call instead of through a network buffer.
 
-    The planner puts an exchange to one task in front of every running aggregate. Behind the first of them
-    there is one task already, so each further exchange only copies every row, twice. It is taken out by
-    setting the aggregate's input to the exchange's own input, which is what a planner that knew would plan.
+    The planner puts an exchange to one task in front of every running aggregate. Here all rows are at one task
+    already (computed_once, by_one_task), so each further exchange would only copy every row, twice. It is taken
+    out by setting the aggregate's input to the exchange's own input, as a planner that knew would plan.
+    Raises ValueError when the plan looks otherwise.
     """
+    operators = transformations(environment)
     field = (
         get_gateway()
         .jvm.java.lang.Class.forName("org.apache.flink.streaming.api.transformations.OneInputTransformation")
         .getDeclaredField("input")
     )
     field.setAccessible(True)
-    for operator in list(clocks(transformations(environment)))[1:]:
+    steps = list(clocks(operators))
+    for operator in steps:
         exchange = operator.getInputs()[0]
-        before = exchange.getInputs()[0]
-        if exchange.getClass().getSimpleName() != "PartitionTransformation" or before.getParallelism() != 1:
-            raise ValueError(f"{operator.getName()} does not follow an exchange behind a single task")
-        field.set(operator, before)
+        if exchange.getClass().getSimpleName() != EXCHANGE:
+            raise ValueError(f"{operator.getName()} does not follow an exchange")
+        field.set(operator, exchange.getInputs()[0])
+    # Whatever the job's parallelism, what lies between the one exchange and the clock is that one task.
+    operator = steps[0].getInputs()[0]
+    while operator.getClass().getSimpleName() != EXCHANGE:
+        operator.setParallelism(1)
+        operator = operator.getInputs()[0]
