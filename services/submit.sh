@@ -8,6 +8,12 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 python="${ARTIFACTS}/venv-flink/bin/python"
 
+# A second `docker-compose up` finds the job at work.
+if "${python}" -m flink_job.status 2>/dev/null | grep --quiet --extended-regexp '"state": "(CREATED|INITIALIZING|RUNNING|RESTARTING)"'; then
+  echo "submit: the job is active already" >&2
+  exit 0
+fi
+
 status=0
 checkpoint="$("${python}" -m inspector.flink resolve latest)" || status=$?
 case "${status}" in
