@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -70,19 +71,21 @@ def claim(options: Options, home: Path, topic: str, wait_seconds: float = 15.0) 
     _make_writable(options.checkpoint, "checkpoint")
     _make_writable(options.output, "output")
     # "a+": made when missing, and never truncated by the run that only finds it taken.
-    owner = (options.checkpoint / OWNER_FILE).open("a+", encoding="utf-8")
-    _lock(owner, options.checkpoint, wait_seconds)
-    mine = {"sink": options.sink, "output": _relative(options.output, home), "topic": topic}
-    owner.seek(0)
-    text = owner.read()
-    # Spark writes `metadata` when a query starts: without it, nobody has used the checkpoint yet.
-    if text.strip() and (options.checkpoint / "metadata").exists():
-        _refuse_foreign(options, mine, text)
-    else:
-        owner.truncate(0)
-        owner.write(json.dumps(mine) + "\n")
-        owner.flush()
-    _refuse_newer_output(options)
+    with ExitStack() as unless_claimed:
+        owner = unless_claimed.enter_context((options.checkpoint / OWNER_FILE).open("a+", encoding="utf-8"))
+        _lock(owner, options.checkpoint, wait_seconds)
+        mine = {"sink": options.sink, "output": _relative(options.output, home), "topic": topic}
+        owner.seek(0)
+        text = owner.read()
+        # Spark writes `metadata` when a query starts: without it, nobody has used the checkpoint yet.
+        if text.strip() and (options.checkpoint / "metadata").exists():
+            _refuse_foreign(options, mine, text)
+        else:
+            owner.truncate(0)
+            owner.write(json.dumps(mine) + "\n")
+            owner.flush()
+        _refuse_newer_output(options)
+        unless_claimed.pop_all()
     return owner
 
 

@@ -116,7 +116,8 @@ def account(bootstrap: str, window_seconds: int, bound_seconds: int, topics: Top
             continue
         right = {
             "visit_id": what[0], "window_start": iso_time(start), "window_end": iso_time(start + size),
-            "count": len(members), "first_event_time": iso_time(min(members)), "last_event_time": iso_time(max(members)),
+            "count": len(members),
+            "first_event_time": iso_time(min(members)), "last_event_time": iso_time(max(members)),
         }  # fmt: skip
         if document != right or list(document) != list(right):
             result.wrong.append(f"window {document} should be {right}")
