@@ -47,6 +47,7 @@ read -r consumer_records consumer_per_second <<<"$(consumer_rate warm)"
 say "Flink: the first run warms the JVM and is judged ..."
 service_start jobmanager
 service_start taskmanager
+wait_for 60 "the Flink cluster" port_taken "${FLINK_UI_PORT}"
 service_exec jobmanager python -m flink_job.submit >/dev/null
 service_exec jobmanager python -m flink_job.status --wait-checkpoints 1 >/dev/null
 tool_run python -m benchmarks.windows_rate "${RECORDS}" "${LIMIT_SECONDS}" >/dev/null
