@@ -10,6 +10,8 @@ STACK_HOME="$(mktemp --directory --tmpdir faultline-throughput.XXXXXX)"
 export STACK_HOME
 # Offsets are committed with each checkpoint: a short interval is a fine clock.
 export FLINK_CHECKPOINT_INTERVAL_MS=1000
+# The window of the published design that this job is compared with elsewhere.
+export FLINK_WINDOW_SECONDS=45
 source "${folder}/../scripts/lib/stack.sh"
 load_stack --backend local "$@"
 readonly RECORDS="${ARGS[0]:-1000000}" LIMIT_SECONDS=300
