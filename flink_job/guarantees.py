@@ -67,10 +67,10 @@ def source_options(settings: Settings) -> dict[str, str]:
         # Visits written in a transaction count once it is committed.
         "properties.isolation.level": "read_committed",
         "scan.topic-partition-discovery.interval": "60 s",
-        # Few large answers instead of many small ones: the reading thread shares the cores with the job.
-        "properties.fetch.min.bytes": "1",
-        "properties.max.partition.fetch.bytes": "1048576",
-        "properties.max.poll.records": "2000",
+        # The partitions take turns after this much: while a backlog is read, a partition that waits for
+        # its turn must not look like one that has nothing to say.
+        "properties.max.partition.fetch.bytes": "262144",
+        "properties.max.poll.records": "500",
         "key.format": "raw",
         "key.fields": "record_key",
         "value.format": "raw",
