@@ -33,8 +33,11 @@ def visits(spark: SparkSession, options: Options, bootstrap: str, topic: str) ->
         # A broker that restarts or is paused for a while is waited for, not a reason to end.
         .option("fetchOffset.numRetries", "20")
         .option("fetchOffset.retryIntervalMs", "1000")
-        # Larger polls: the default of 500 records makes the poll, not the record, the cost.
-        .option("kafka.max.poll.records", "10000")
+        # After each poll Spark asks for the partition's range of offsets and seeks, which throws away what was
+        # fetched beyond it: few and large fetches, each polled as a whole.
+        .option("kafka.max.partition.fetch.bytes", str(4 << 20))
+        .option("kafka.max.poll.records", "100000")
+        .option("kafka.receive.buffer.bytes", str(1 << 20))
     )
     if options.max_offsets_per_trigger is not None:
         reader = reader.option("maxOffsetsPerTrigger", str(options.max_offsets_per_trigger))
