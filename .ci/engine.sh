@@ -32,7 +32,13 @@ setting() {
 
 engine_answers() { docker info >/dev/null 2>&1; }
 
-dockerd_runs() { [[ -s "$PID_FILE" ]] && kill -0 "$(<"$PID_FILE")" 2>/dev/null; }
+# A pid file outlives a dockerd that was killed, and its pid may be a zombie's or another program's.
+dockerd_runs() {
+  local pid
+  [[ -s "$PID_FILE" ]] || return 1
+  pid="$(<"$PID_FILE")"
+  [[ "$(ps --no-headers -o comm= -p "$pid" 2>/dev/null)" == dockerd && "$(ps --no-headers -o state= -p "$pid")" != Z* ]]
+}
 
 need_root() { ((EUID == 0)) || fail "$1 needs root; run again with sudo, or start your own Docker engine"; }
 
@@ -48,6 +54,8 @@ install_packages() {
 start_dockerd() {
   need_root "starting dockerd"
   mkdir --parents "$ENGINE_HOME"
+  # dockerd refuses to start beside a pid file, even one whose process is gone.
+  dockerd_runs || rm --force "$PID_FILE"
   say "starting dockerd; log: $LOG_FILE"
   setsid dockerd --pidfile "$PID_FILE" --data-root "$ENGINE_HOME/data" >"$LOG_FILE" 2>&1 </dev/null &
   local started=$SECONDS
