@@ -57,7 +57,10 @@ start_dockerd() {
   # dockerd refuses to start beside a pid file, even one whose process is gone.
   dockerd_runs || rm --force "$PID_FILE"
   say "starting dockerd; log: $LOG_FILE"
-  setsid dockerd --pidfile "$PID_FILE" --data-root "$ENGINE_HOME/data" >"$LOG_FILE" 2>&1 </dev/null &
+  # A run folder of its own: dockerd would wait for the containerd of one that was killed.
+  rm --recursive --force "$ENGINE_HOME"/run.*
+  setsid dockerd --pidfile "$PID_FILE" --data-root "$ENGINE_HOME/data" \
+    --exec-root "$(mktemp --directory "$ENGINE_HOME/run.XXXXXX")" >"$LOG_FILE" 2>&1 </dev/null &
   local started=$SECONDS
   until engine_answers; do
     if ((SECONDS - started > START_LIMIT_SECONDS)) || ! kill -0 $! 2>/dev/null; then
