@@ -79,6 +79,8 @@ def main() -> int:
     try:
         settings = Settings()
         created = create_topics(connect(settings.bootstrap, arguments.wait_seconds), settings)
+    except KeyboardInterrupt:
+        return 130
     except (TopicError, SettingsError) as error:
         print(f"topics: {error}", file=sys.stderr)
         return 2

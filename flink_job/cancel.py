@@ -39,6 +39,8 @@ def main() -> int:
                 )
             time.sleep(POLL_SECONDS)
         completed = checkpoints(base, job_id)["latest"]["completed"]
+    except KeyboardInterrupt:
+        return 130
     except (FlinkError, SettingsError) as error:
         print(f"cancel: {error}", file=sys.stderr)
         return 2

@@ -61,6 +61,8 @@ def main() -> int:
             if reached or time.monotonic() >= deadline or not arguments.wait_checkpoints:
                 break
             time.sleep(POLL_SECONDS)
+    except KeyboardInterrupt:
+        return 130
     except (FlinkError, SettingsError) as error:
         print(f"flink: {error}", file=sys.stderr)
         return 2

@@ -106,6 +106,9 @@ def main() -> int:
     except (FlinkError, HomeError, SettingsError) as error:
         print(f"submit: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("submit: interrupted; scripts/flink_status.sh says whether the job was submitted", file=sys.stderr)
+        return 130
     return 0
 
 
