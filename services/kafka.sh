@@ -26,8 +26,10 @@ sed \
   "${ROOT}/broker/conf/server.properties" >"${config}"
 
 if [[ ! -f "${data}/logs/meta.properties" ]]; then
+  # 16 random bytes in base64, as kafka-storage.sh random-uuid prints them, without a JVM's start.
+  cluster_id="$(head --bytes 16 /dev/urandom | base64 | tr '+/' 'AB' | tr --delete '=')"
   "${ROOT}/broker/bin/kafka-storage.sh" format --standalone --ignore-formatted \
-    --cluster-id "$("${ROOT}/broker/bin/kafka-storage.sh" random-uuid)" --config "${config}" >&2
+    --cluster-id "${cluster_id}" --config "${config}" >&2
 fi
 
 export KAFKA_HEAP_OPTS="${KAFKA_HEAP_OPTS:--Xms256m -Xmx384m}"
