@@ -63,11 +63,15 @@ class Step:
 
 @dataclass
 class Window:
-    """Keys that have state in one open window; `start` None where only the end is on record."""
+    """Keys that have state in one open window; `start` None where only the end is on record.
+
+    `visits`: records counted in it so far, None where the state is not this project's own.
+    """
 
     start: int | None
     end: int
     keys: int
+    visits: int | None = None
 
 
 @dataclass

@@ -42,7 +42,7 @@ def _why_none(path: Path, children: list[Path]) -> str:
         return f"{path} is empty: not a checkpoint (yet)"
     queries = [child.name for child in children if child.is_dir() and is_spark_checkpoint(child)]
     if queries:
-        return f"{path} holds the checkpoints of several queries; name one of: {', '.join(queries)}"
+        return f"{path} holds the checkpoints of queries and is none itself; name one of: {', '.join(queries)}"
     if (path / "shared").is_dir():
         return f"{path} is a job's folder without any chk-N: nothing can be restored from it"
     return f"{path} is not a checkpoint: it has neither offsets/ and commits/ (Spark) nor chk-N or _metadata (Flink)"

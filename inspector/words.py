@@ -30,7 +30,7 @@ def time_words(milliseconds: int | None) -> str:
 
 def count(number: int, noun: str) -> str:
     """`1 row`, `2 rows`, `2 batches`."""
-    plural = noun + ("es" if noun.endswith(("ch", "s", "x")) else "s")
+    plural = noun[:-1] + "ies" if noun.endswith("ry") else noun + ("es" if noun.endswith(("ch", "s", "x")) else "s")
     return f"{number:,} {noun if number == 1 else plural}"
 
 

@@ -64,15 +64,16 @@ def print_reports(paths: list[Path], rows: int, follow: bool) -> None:
     with ExitStack() as stack:
         jvm: Any = None
         for path in paths:
-            described: Path | None = None
+            described: list[tuple[str, bool]] = []
             while True:
-                report, folder = folder_report(path)
-                if folder is not None and folder != described:
-                    jvm = jvm or stack.enter_context(flink_jvm())
-                    describe(jvm, report, folder, rows)
-                if folder is None or folder != described:
+                report, folders = folder_report(path)
+                states = [(step.path, step.state == "complete") for step in report.steps]
+                if states != described:
+                    if folders:
+                        jvm = jvm or stack.enter_context(flink_jvm())
+                        describe(jvm, report, folders, rows)
                     print(json.dumps(as_dict(report)), flush=True)
-                described = folder
+                described = states
                 if not follow:
                     break
                 time.sleep(FOLLOW_SECONDS)

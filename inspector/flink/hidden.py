@@ -34,3 +34,34 @@ def getter(jvm: Any, class_name: str, name: str) -> Any:
     return jvm.java.lang.invoke.MethodHandleProxies.asInterfaceInstance(
         kinds.forName("java.util.function.Function"), handle
     )
+
+
+def method(jvm: Any, class_name: str, name: str) -> Any:
+    """Build a java.util.function.Function that calls a public method without parameters, which gives an object."""
+    kinds, invoke = jvm.java.lang.Class, jvm.java.lang.invoke
+    return invoke.MethodHandleProxies.asInterfaceInstance(
+        kinds.forName("java.util.function.Function"), _handle(jvm, class_name, name)
+    )
+
+
+def first_long(jvm: Any, class_name: str, name: str) -> Any:
+    """Build a java.util.function.ToLongFunction: the first field of the RowData that the method gives, a BIGINT."""
+    kinds, invoke = jvm.java.lang.Class, jvm.java.lang.invoke
+    row_data = kinds.forName("org.apache.flink.table.data.RowData")
+    number = jvm.java.lang.Integer.TYPE
+    get_long = invoke.MethodHandles.publicLookup().findVirtual(
+        row_data, "getLong", invoke.MethodType.methodType(jvm.java.lang.Long.TYPE, number)
+    )
+    position = jvm.java.lang.reflect.Array.newInstance(kinds.forName("java.lang.Object"), 1)
+    position[0] = 0
+    given = _handle(jvm, class_name, name).asType(invoke.MethodType.methodType(row_data, kinds.forName(class_name)))
+    return invoke.MethodHandleProxies.asInterfaceInstance(
+        kinds.forName("java.util.function.ToLongFunction"),
+        invoke.MethodHandles.filterReturnValue(given, invoke.MethodHandles.insertArguments(get_long, 1, position)),
+    )
+
+
+def _handle(jvm: Any, class_name: str, name: str) -> Any:
+    kinds, invoke = jvm.java.lang.Class, jvm.java.lang.invoke
+    returned = invoke.MethodType.methodType(kinds.forName("java.lang.Object"))
+    return invoke.MethodHandles.publicLookup().findVirtual(kinds.forName(class_name), name, returned)

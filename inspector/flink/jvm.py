@@ -96,5 +96,6 @@ def java_cause(error: Py4JJavaError) -> str:
     exception = error.java_exception
     while exception.getCause() is not None:
         exception = exception.getCause()
-    message = str(exception.getMessage() or "").splitlines()
-    return f"{exception.getClass().getSimpleName()}{': ' + message[0] if message else ''}"
+    # What follows the first sentence are guesses for whoever writes a job.
+    message = str(exception.getMessage() or "").splitlines()[:1]
+    return ": ".join([exception.getClass().getSimpleName(), *(each.partition(". ")[0] for each in message)])

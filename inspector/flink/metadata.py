@@ -123,10 +123,15 @@ def missing_files(jvm: Any, entry: Entry) -> list[str]:
     """Say of every state file of one operator that is gone, or shorter than Flink recorded, what is wrong."""
     problems = []
     for path, size in state_files(jvm, entry).items():
-        if not path.is_file():
+        try:
+            found = path.stat().st_size
+        except FileNotFoundError:
             problems.append(f"state file {path} of operator {entry.label} is missing")
-        elif path.stat().st_size < size:
-            problems.append(f"state file {path} is cut short: {path.stat().st_size} of {size} bytes")
+        except PermissionError:
+            problems.append(f"state file {path} of operator {entry.label} cannot be read: no permission")
+        else:
+            if found < size:
+                problems.append(f"state file {path} of operator {entry.label} is cut short: {found} of {size} bytes")
     return problems
 
 

@@ -73,9 +73,14 @@ def handles_with(jvm: Any, entry: Entry, name: str) -> list[Any]:
     ]
 
 
-def is_source(jvm: Any, entry: Entry) -> bool:
-    """Whether the operator has a source reader's list state."""
-    return bool(handles_with(jvm, entry, READER_STATE))
+def state_names(jvm: Any, entry: Entry) -> set[str]:
+    """Names of the operator's list states. An operator is known by them: a source has READER_STATE."""
+    return {
+        name
+        for subtask in each(jvm, entry.state.getStates())
+        for handle in each(jvm, subtask.getManagedOperatorState())
+        for name in handle.getStateNameToPartitionOffsets()
+    }
 
 
 def source_offsets(jvm: Any, entry: Entry) -> Offsets:
@@ -122,7 +127,7 @@ def all_offsets(jvm: Any, entries: list[Entry]) -> Offsets:
     Raises InspectorError when two sources read the same partition: there is then no one offset to name.
     """
     offsets: Offsets = {}
-    for operator in (entry for entry in entries if is_source(jvm, entry)):
+    for operator in (entry for entry in entries if READER_STATE in state_names(jvm, entry)):
         for partition, offset in source_offsets(jvm, operator).items():
             if offsets.get(partition, offset) != offset:
                 raise InspectorError(f"two sources read {partition[0]}-{partition[1]} from different offsets")

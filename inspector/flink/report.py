@@ -7,15 +7,19 @@ from typing import Any
 
 from inspector.errors import InspectorError
 from inspector.flink.folder import METADATA, CheckpointFolder, is_checkpoint_folder, list_folders, read_folder
-from inspector.flink.metadata import Entry, load_metadata, missing_files, operators
-from inspector.flink.offsets import Offsets, handles_with, is_source, list_longs, source_offsets
-from inspector.flink.sink import has_sink, prepared, transactional_writers
+from inspector.flink.metadata import load_metadata, missing_files, operators
+from inspector.flink.offsets import READER_STATE, Offsets, handles_with, list_longs, source_offsets, state_names
+from inspector.flink.restart import partitions_of, predict
+from inspector.flink.sink import COMMITTER_STATE, WRITER_STATE, prepared, transactional_writers
 from inspector.flink.state import keyed_state
-from inspector.model import Operator, Partition, Report, Restart, SourceRange, StateStore, Step
+from inspector.model import Operator, Report, Restart, SourceRange, StateStore, Step
 from inspector.words import count, positions
 
 WATERMARK_STATE = "watermark"
 """Union list state in which the table runtime's window operators keep their watermark."""
+EXACTLY_ONCE, AT_LEAST_ONCE = "exactly-once (transactions)", "at-least-once (no transactions)"
+SOURCE, STATE, SINK = range(3)
+"""The order in which operators are shown; Flink's own is that of a hash table."""
 
 
 def step_of(folder: CheckpointFolder) -> Step:
@@ -31,8 +35,8 @@ def step_of(folder: CheckpointFolder) -> Step:
     )
 
 
-def folder_report(path: Path) -> tuple[Report, Path | None]:
-    """Report a path without a JVM, and the checkpoint to open: the path itself, or the newest restorable below it.
+def folder_report(path: Path) -> tuple[Report, list[Path]]:
+    """Report a path without a JVM, and what to open: the path itself, or the checkpoints below it, newest first.
 
     Raises InspectorError when the path is neither a checkpoint nor a folder of checkpoints.
     """
@@ -43,36 +47,58 @@ def folder_report(path: Path) -> tuple[Report, Path | None]:
             raise InspectorError(f"{path} went away while it was read: the job deleted it; choose a newer one")
         report = Report("flink", "savepoint" if folder.is_savepoint else "checkpoint", str(path))
         report.steps = [step_of(folder)]
-        report.counts = {"later": _later(folder)}
+        report.counts = _later(folder)
         if not folder.complete:
             report.problems.append(f"{path} cannot be restored: {folder.reason}")
-            return report, None
-        return report, path
+            report.restart = Restart("impossible", None, f"A restore from {folder.name} fails: {folder.reason}")
+            return report, []
+        return report, [path]
     folders = list_folders(path)
     if not folders:
         raise InspectorError(f"{path} holds no chk-N and no savepoint: not a checkpoint folder of Flink, or empty")
     report = Report("flink", "folder", str(path))
     report.steps = [step_of(folder) for folder in folders]
-    complete = [folder for folder in folders if folder.complete]
+    complete = [folder.path for folder in folders if folder.complete]
     report.counts = {"folders": len(folders), "complete": len(complete)}
     if not complete:
-        report.problems.append(f"{path}: none of {count(len(folders), 'folder')} can be restored")
+        report.problems.append(f"{path}: nothing in its {count(len(folders), 'folder')} can be restored")
         report.restart = Restart("impossible", None, "Nothing here can be restored; a job starts from the beginning")
-        return report, None
-    return report, complete[-1].path
+    return report, complete[::-1]
 
 
-def _later(folder: CheckpointFolder) -> int:
-    """Count the checkpoints of the same job that completed after this one: their results were committed."""
-    return sum(
-        1
-        for other in list_folders(folder.path.resolve().parent)
-        if other.complete and (other.completed_at or 0) > (folder.completed_at or 0)
-    )
+def _later(folder: CheckpointFolder) -> dict[str, int]:
+    """Count what completed after this one: `later` by the same job, which committed its results, and in other runs."""
+    parent = folder.path.resolve().parent
+    others = list_folders(parent.parent if folder.job_id else parent)
+    later = [other for other in others if other.complete and (other.completed_at or 0) > (folder.completed_at or 0)]
+    same = sum(1 for other in later if other.job_id == folder.job_id)
+    return {"later": same, "later_runs": len(later) - same}
 
 
-def describe(jvm: Any, report: Report, folder: Path, rows: int) -> None:
-    """Fill the report from the files of one checkpoint; what cannot be read goes to its problems."""
+def describe(jvm: Any, report: Report, folders: list[Path], rows: int) -> None:
+    """Fill the report from the first of the checkpoints that can be restored; why others cannot goes to its problems.
+
+    When none can, the report has what can be read of the first.
+    """
+    found: list[Report] = []
+    for folder in folders:
+        one = Report(report.engine, report.kind, report.path, counts=dict(report.counts))
+        # One that was skipped had completed: the job committed what belongs to it.
+        one.counts["later"] = one.counts.get("later", 0) + len(found)
+        one.steps = [step for step in report.steps if Path(step.path) == folder]
+        _describe(jvm, one, folder, rows)
+        report.problems += one.problems
+        found.append(one)
+        if not one.problems:
+            break
+        one.steps[0].state, one.steps[0].reason = "damaged", "it cannot be restored, see the problems"
+    chosen = found[0] if found[-1].problems else found[-1]
+    report.counts["complete"] = report.counts.get("complete", 1) - sum(1 for one in found if one.problems)
+    report.id, report.operators, report.transactions = chosen.id, chosen.operators, chosen.transactions
+    report.configuration, report.restart = chosen.configuration, chosen.restart
+
+
+def _describe(jvm: Any, report: Report, folder: Path, rows: int) -> None:
     try:
         metadata = load_metadata(jvm, folder)
     except InspectorError as error:
@@ -85,84 +111,48 @@ def describe(jvm: Any, report: Report, folder: Path, rows: int) -> None:
     report.problems += [problem for problems in gone.values() for problem in problems]
     offsets: dict[str, Offsets] = {}
     exactly_once: bool | None = None
+    ranks: dict[str, int] = {}
     for entry in entries:
         operator = Operator(
             entry.id, entry.name, entry.uid, entry.parallelism, entry.max_parallelism, entry.state_bytes
         )
         report.operators.append(operator)
+        ranks[entry.id] = STATE
         if gone[entry.id]:
-            operator.state = [StateStore("state", "unreadable", note="a file of it is gone")]
+            operator.state = [StateStore("its state", "not readable", note="a file of it is gone or cut short")]
             continue
+        names = state_names(jvm, entry)
         try:
-            if is_source(jvm, entry):
+            if READER_STATE in names:
+                ranks[entry.id] = SOURCE
                 offsets[entry.label] = source_offsets(jvm, entry)
-            if has_sink(jvm, entry):
+            if COMMITTER_STATE in names:
+                ranks[entry.id] = SINK
                 report.transactions += prepared(jvm, entry)
-            writers = transactional_writers(jvm, entry)
-            if writers is not None:
-                exactly_once = bool(exactly_once) or writers > 0
-            operator.watermark = _watermark(jvm, entry)
+            if WRITER_STATE in names:
+                ranks[entry.id] = SINK
+                exactly_once = bool(exactly_once) or transactional_writers(jvm, entry) > 0
+            if WATERMARK_STATE in names:
+                # Each subtask kept its own; a window is closed when all of them have passed it.
+                marks = list_longs(jvm, handles_with(jvm, entry, WATERMARK_STATE), WATERMARK_STATE)
+                operator.watermark = min(marks, default=None)
             operator.state = keyed_state(jvm, entry, rows)
         except InspectorError as error:
             report.problems.append(str(error))
+    report.operators.sort(key=lambda operator: (ranks[operator.id], operator.label))
     if exactly_once is not None:
-        report.configuration = {"sink": "exactly-once (transactions)" if exactly_once else "no transactions"}
+        report.configuration = {"sink": EXACTLY_ONCE if exactly_once else AT_LEAST_ONCE}
     _sources(report, offsets, folder)
-    report.restart = _restart(report, offsets, folder, exactly_once)
-
-
-def _watermark(jvm: Any, entry: Entry) -> int | None:
-    handles = handles_with(jvm, entry, WATERMARK_STATE)
-    values = list_longs(jvm, handles, WATERMARK_STATE) if handles else []
-    # Each subtask kept its own; a window is closed when all of them have passed it.
-    return min(values) if values else None
-
-
-def _partitions(offsets: Offsets) -> list[Partition]:
-    return [Partition(topic, partition, offset, None) for (topic, partition), offset in offsets.items()]
+    if report.problems:
+        report.restart = Restart("impossible", int(report.id), f"A restore from {folder.name} fails: see the problems")
+    else:
+        report.restart = predict(report, offsets, folder.name, exactly_once)
 
 
 def _sources(report: Report, offsets: dict[str, Offsets], folder: Path) -> None:
     step = next(step for step in report.steps if Path(step.path) == folder)
     for label, found in offsets.items():
-        partitions = _partitions(found)
+        partitions = partitions_of(found)
         topics = ", ".join(sorted({each_one.topic for each_one in partitions})) or "not known yet"
         words = f"source {label}, Kafka topic {topics}: {positions(partitions) or 'no partition was read yet'}"
         step.sources.append(SourceRange("kafka", words, partitions))
-
-
-def _restart(report: Report, offsets: dict[str, Offsets], folder: Path, exactly_once: bool | None) -> Restart:
-    number = int(report.id)
-    if report.problems:
-        return Restart("impossible", number, f"A restore from {folder.name} fails: see the problems")
-    merged: Offsets = {}
-    for found in offsets.values():
-        for partition, offset in found.items():
-            merged[partition] = min(offset, merged.get(partition, offset))
-    partitions = _partitions(merged)
-    if not partitions:
-        sentence = "Restored now, it starts where the job is told to: no Kafka partition had been read"
-        return Restart("restore", number, sentence)
-    restart = Restart("restore", number, f"Restored now, it reads on from {positions(partitions)}", partitions)
-    restart.details.append("nothing before them is read again")
-    waiting = len(report.transactions)
-    if waiting:
-        restart.details.append(
-            f"first it commits {count(waiting, 'prepared transaction')}, unless that was done already"
-        )
-    later = report.counts.get("later", 0)
-    if exactly_once and later:
-        restart.details.append(
-            f"{count(later, 'later checkpoint')} committed results that stay in the topic: those windows are written"
-            " a second time"
-        )
-    elif exactly_once:
-        restart.details.append(
-            "what its sink wrote after this checkpoint was not committed and is aborted; under at-least-once the"
-            " results of the records behind these offsets would be written again"
-        )
-    elif exactly_once is False:
-        restart.details.append(
-            "its sink is not transactional: results that it wrote after this checkpoint are written again"
-        )
-    return restart

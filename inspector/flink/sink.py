@@ -22,15 +22,9 @@ WRITER_STATE = "writer_raw_states"
 KAFKA = "org.apache.flink.connector.kafka.sink"
 
 
-def has_sink(jvm: Any, entry: Entry) -> bool:
-    """Whether the operator is the committing half of a sink."""
-    return bool(handles_with(jvm, entry, COMMITTER_STATE))
-
-
-def transactional_writers(jvm: Any, entry: Entry) -> int | None:
-    """Count the writer subtasks that keep transactions: 0 when the sink is not exactly-once, None for no writer."""
-    handles = handles_with(jvm, entry, WRITER_STATE)
-    return len(list_state(jvm, handles, WRITER_STATE)) if handles else None
+def transactional_writers(jvm: Any, entry: Entry) -> int:
+    """Count the writer subtasks that keep transactions: 0 when the sink is not exactly-once."""
+    return len(list_state(jvm, handles_with(jvm, entry, WRITER_STATE), WRITER_STATE))
 
 
 def prepared(jvm: Any, entry: Entry) -> list[Transaction]:

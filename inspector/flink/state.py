@@ -12,12 +12,18 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
-from inspector.flink.hidden import field, getter
+from inspector.flink.hidden import field, first_long, getter, method
 from inspector.flink.jvm import each, java_cause
 from inspector.flink.metadata import Entry
 from inspector.model import StateStore, Window
+from inspector.words import time_words
 
+STATE_ENTRY = "org.apache.flink.runtime.state.StateEntry"
 TUPLE = "org.apache.flink.api.java.tuple.Tuple2"
+OWN_WINDOWS = "windows"
+"""uid under which this project's job keeps its windows (flink_job/topology.py)."""
+OWN_FIELDS = ("visits", "first event time", "last event time")
+"""What the job aggregates in a window, in its order: the state itself has types but no names."""
 TIME_WINDOW = re.compile(r"TimeWindow\{start=(-?\d+), end=(-?\d+)\}")
 
 
@@ -35,7 +41,8 @@ def keyed_state(jvm: Any, entry: Entry, rows: int) -> list[StateStore]:
     try:
         snapshot = _snapshot(jvm, handles[0])
         backend = _restore(jvm, entry, snapshot, handles)
-        return [_describe(jvm, backend, meta, rows) for meta in each(jvm, snapshot.getStateMetaInfoSnapshots())]
+        metas = each(jvm, snapshot.getStateMetaInfoSnapshots())
+        return [_describe(jvm, backend, meta, rows, entry.uid == OWN_WINDOWS) for meta in metas]
     except Py4JJavaError as error:
         return [
             StateStore("keyed state", "unknown", note=f"Flink's heap backend cannot restore it: {java_cause(error)}")
@@ -82,14 +89,14 @@ def _restore(jvm: Any, entry: Entry, snapshot: Any, handles: list[Any]) -> Any:
     ).build()
 
 
-def _describe(jvm: Any, backend: Any, meta: Any, rows: int) -> StateStore:
+def _describe(jvm: Any, backend: Any, meta: Any, rows: int, is_own: bool) -> StateStore:
     name = meta.getName()
     if meta.getBackendStateType().toString() == "PRIORITY_QUEUE":
         serializer = meta.getSerializerSnapshotsImmutable()["VALUE_SERIALIZER"].restoreSerializer()
         return StateStore(name, "timers", keys=backend.create(name, serializer).size())
     table = field(backend, "registeredKVStates")[name]
     store = StateStore(name, meta.getOptionsImmutable()["KEYED_STATE_TYPE"].lower(), keys=table.size())
-    store.windows = _windows(jvm, table)
+    store.windows = _windows(jvm, table, is_own)
     key_serializer, value_serializer = table.getKeySerializer(), table.getStateSerializer()
     for element in islice(_elements(table.iterator()), rows):
         row = {"key": _plain(jvm, key_serializer, element.getKey())}
@@ -97,6 +104,8 @@ def _describe(jvm: Any, backend: Any, meta: Any, rows: int) -> StateStore:
         if namespace is not None:
             row["window_end"] = str(namespace[1])
         row["value"] = _plain(jvm, value_serializer, element.getState())
+        if is_own:
+            row["value"] = _named(row["value"])
         store.rows.append(row)
     return store
 
@@ -114,18 +123,38 @@ def _window(namespace: Any) -> tuple[int | None, int] | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
-def _windows(jvm: Any, table: Any) -> list[Window]:
+def _windows(jvm: Any, table: Any, is_own: bool) -> list[Window]:
     """Count keys by window inside the JVM: a call for each key would take minutes for a large state."""
     collectors = jvm.java.util.stream.Collectors
     grouped = table.getKeysAndNamespaces().collect(
         collectors.groupingBy(getter(jvm, TUPLE, "f1"), collectors.counting())
     )
+    visits = _visits(jvm, table) if is_own else {}
     found = []
     for entry in each(jvm, grouped.entrySet()):
         window = _window(entry.getKey())
         if window is not None:
-            found.append(Window(window[0], window[1], entry.getValue()))
+            found.append(Window(window[0], window[1], entry.getValue(), visits.get(entry.getKey())))
     return sorted(found, key=lambda window: window.end)
+
+
+def _visits(jvm: Any, table: Any) -> dict[Any, int]:
+    """Add up the first field of all values, the count of visits, by window."""
+    streams = jvm.java.util.stream
+    spliterator = jvm.java.util.Spliterators.spliteratorUnknownSize(table.iterator(), 0)
+    namespace = method(jvm, STATE_ENTRY, "getNamespace")
+    total = streams.Collectors.summingLong(first_long(jvm, STATE_ENTRY, "getState"))
+    grouped = streams.StreamSupport.stream(spliterator, False).collect(streams.Collectors.groupingBy(namespace, total))
+    return {entry.getKey(): int(entry.getValue()) for entry in each(jvm, grouped.entrySet())}
+
+
+def _named(value: str) -> str:
+    """`(4, 1795272570147, 1795272572708)` with the names of OWN_FIELDS, times in words."""
+    parts = value.strip("()").split(", ")
+    if len(parts) != len(OWN_FIELDS) or not all(part.isdigit() for part in parts):
+        return value
+    words = [parts[0], *(time_words(int(part)) for part in parts[1:])]
+    return ", ".join(f"{name} {word}" for name, word in zip(OWN_FIELDS, words, strict=True))
 
 
 def _plain(jvm: Any, serializer: Any, value: Any) -> str:
@@ -134,8 +163,28 @@ def _plain(jvm: Any, serializer: Any, value: Any) -> str:
         return str(value)
     if serializer.getClass().getSimpleName() != "RowDataSerializer":
         return str(value.toString())
-    types = field(serializer, "types")
-    row_data = jvm.org.apache.flink.table.data.RowData
-    values = [row_data.createFieldGetter(kind, index).getFieldOrNull(value) for index, kind in enumerate(types)]
-    shown = ["null" if each_value is None else str(each_value) for each_value in values]
+    return _row(jvm, list(field(serializer, "types")), value)
+
+
+def _row(jvm: Any, kinds: list[Any], row: Any) -> str:
+    getter_of = jvm.org.apache.flink.table.data.RowData.createFieldGetter
+    shown = [_value(jvm, kind, getter_of(kind, index).getFieldOrNull(row)) for index, kind in enumerate(kinds)]
     return shown[0] if len(shown) == 1 else f"({', '.join(shown)})"
+
+
+def _value(jvm: Any, kind: Any, value: Any) -> str:
+    if value is None:
+        return "null"
+    root = kind.getTypeRoot().toString()
+    if root in ("ROW", "STRUCTURED_TYPE"):
+        return _row(jvm, each(jvm, kind.getChildren()), value)
+    if root == "ARRAY":
+        element = kind.getElementType()
+        getter_of = jvm.org.apache.flink.table.data.ArrayData.createElementGetter(element)
+        return (
+            f"[{', '.join(_value(jvm, element, getter_of.getElementOrNull(value, at)) for at in range(value.size()))}]"
+        )
+    if root == "RAW":
+        return "(only the job's own serializer reads it)"
+    # Rows of the heap backend hold Java's values, whose own words do.
+    return str(value)

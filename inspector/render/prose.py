@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import time
+from collections import Counter
 
-from inspector.model import Operator, Report, StateStore, Step
+from inspector.model import Operator, Report, StateStore, Step, Window
 from inspector.words import age_words, count, offset_words, size_words, time_words
 
 SHOWN_CONFIGURATION = (
@@ -13,6 +15,9 @@ SHOWN_CONFIGURATION = (
     "spark.sql.streaming.multipleWatermarkPolicy",
 )
 """Of the dozen settings that Spark pins, those that a reader most often wants to change and cannot."""
+
+PLAN_NUMBER = re.compile(r"\[\d+\]|\$\d+")
+"""What the SQL planner numbers in names: `Calc[14]`."""
 
 
 def restart_sentence(report: Report) -> str:
@@ -41,9 +46,10 @@ def headline(report: Report) -> str:
             f" {open_batches} planned and not committed"
         )
     if report.kind == "folder":
+        opened = "; opened: the newest restorable" if report.counts["complete"] else ""
         return (
             f"Flink checkpoints in {report.path}: {report.counts['folders']} of them,"
-            f" {report.counts['complete']} complete; opened: the newest restorable"
+            f" {report.counts['complete']} complete{opened}"
         )
     return f"Flink {report.kind} {report.id or ''} in {report.path}".replace("  ", " ")
 
@@ -58,7 +64,9 @@ def step_line(report: Report, step: Step) -> str:
         watermark = f", watermark {time_words(step.watermark)}" if step.watermark else ""
         sources = "; ".join(source.words for source in step.sources)
         return f"{start}, planned at {time_words(step.at)}{watermark}: {sources}"
-    state = step.state if step.state == "complete" else f"not complete: {step.reason}"
+    state = {"complete": "complete", "incomplete": f"not complete: {step.reason}"}.get(
+        step.state, f"{step.state}: {step.reason}"
+    )
     age = age_words(max(0.0, time.time() - (step.at or 0) / 1000))
     sources = "; ".join(source.words for source in step.sources)
     line = f"{step.name}, {state}, {size_words(step.size or 0)}, {age} old"
@@ -79,15 +87,41 @@ def operator_lines(operator: Operator) -> list[str]:
     if operator.watermark is not None:
         facts.append(f"watermark {time_words(operator.watermark)}")
     lines = [f"operator {operator.label}: {', '.join(facts)}"]
-    for store in operator.state:
+    for store in filter(is_telling, operator.state):
         lines += [f"  {line}" for line in store_lines(store)]
     return lines
+
+
+def is_telling(store: StateStore) -> bool:
+    """Whether there is anything to say of it: every keyed operator has timers, mostly none of them set."""
+    return store.kind != "timers" or store.keys != 0
+
+
+def window_words(window: Window) -> str:
+    """`14 keys, 41 visits`; the visits where the state says them."""
+    visits = [] if window.visits is None else [count(window.visits, "visit")]
+    return ", ".join([count(window.keys, "key"), *visits])
+
+
+def is_folded(operator: Operator) -> bool:
+    """Whether there is nothing to say of it: no state and no uid, as of most steps of an SQL plan."""
+    return not operator.state and not operator.state_bytes and operator.uid is None and operator.name is not None
+
+
+def folded_line(report: Report) -> str:
+    """The operators without state in one line, by name and number; empty when there are none."""
+    names = [
+        PLAN_NUMBER.sub("", operator.name or "").strip("*") for operator in report.operators if is_folded(operator)
+    ]
+    if not names:
+        return ""
+    kinds = ", ".join(f"{number} {name}" for name, number in Counter(names).most_common())
+    return f"and {count(len(names), 'operator')} without state, of which a restore needs nothing: {kinds}"
 
 
 def store_lines(store: StateStore) -> list[str]:
     """One state: how much it holds, its open windows, a preview."""
     facts = [] if store.keys is None else [count(store.keys, "timer" if store.kind == "timers" else "entry")]
-    facts = [fact.replace("entrys", "entries") for fact in facts]
     facts += [count(store.partitions, "partition")] if store.partitions is not None else []
     facts += [store.note] if store.note else []
     lines = [f"state {store.name} ({store.kind}): {', '.join(facts)}"]
@@ -95,10 +129,11 @@ def store_lines(store: StateStore) -> list[str]:
         lines.append(f"  {count(len(store.windows), 'open window')}:")
         for window in store.windows[-10:]:
             start = "" if window.start is None else f"from {time_words(window.start)} "
-            lines.append(f"    {start}to {time_words(window.end)}: {count(window.keys, 'key')}")
+            lines.append(f"    {start}to {time_words(window.end)}: {window_words(window)}")
     for row in store.rows:
         shown = {name: time_words(int(text)) if name == "window_end" else text for name, text in row.items()}
-        lines.append("  " + ", ".join(f"{name.replace('_', ' ')} {text}" for name, text in shown.items()))
+        words = [f"{name.replace('_', ' ')} {text}" for name, text in shown.items()]
+        lines.append("  " + ", ".join(words).replace(", value visits ", ", visits "))
     return lines
 
 
@@ -130,7 +165,8 @@ def render(report: Report) -> str:
         lines.append(f"the last {len(report.steps)}, --all shows each:")
     lines += [f"  {step_line(report, step)}" for step in report.steps]
     for operator in report.operators:
-        lines += operator_lines(operator)
+        lines += [] if is_folded(operator) else operator_lines(operator)
+    lines += list(filter(None, [folded_line(report)]))
     for transaction in report.transactions:
         lines.append(
             f"transaction {transaction.transactional_id}: prepared for checkpoint {transaction.checkpoint},"

@@ -9,10 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from inspector.model import Operator, Report, StateStore
-from inspector.render.prose import configuration_line, headline, restart_sentence
+from inspector.render.prose import configuration_line, folded_line, headline, is_folded, is_telling, restart_sentence
 from inspector.words import age_words, offset_words, size_words, time_words
 
-STATE_STYLES = {"committed": "green", "complete": "green", "planned": "yellow", "incomplete": "red"}
+STATE_STYLES = {"committed": "green", "complete": "green", "planned": "yellow", "incomplete": "yellow"}
 
 
 def _text(content: str, style: str = "") -> Text:
@@ -73,7 +73,8 @@ def operators(report: Report) -> Table:
     """One row for each operator."""
     table = Table("operator", "name or hash", "parallelism", "state", "watermark", "holds", title="Operators")
     for operator in report.operators:
-        table.add_row(*_operator(operator))
+        if not is_folded(operator):
+            table.add_row(*_operator(operator))
     return table
 
 
@@ -86,18 +87,21 @@ def _operator(operator: Operator) -> list[Text]:
         _text(parallel),
         _text("" if operator.state_bytes is None else size_words(operator.state_bytes)),
         _text("" if operator.watermark is None else time_words(operator.watermark)),
-        _text("\n".join(map(_state, operator.state))),
+        _text("\n".join(map(_state, filter(is_telling, operator.state)))),
     ]
 
 
 def windows(report: Report) -> Table | None:
     """Open windows of all operators; None when there are none."""
-    table = Table("operator", "state", "window starts", "window ends", "keys", title="Open windows")
+    table = Table("operator", "state", "window starts", "window ends", "keys", "visits", title="Open windows")
     for operator in report.operators:
         for store in operator.state:
             for window in store.windows:
                 start = "" if window.start is None else time_words(window.start)
-                table.add_row(_text(operator.label), _text(store.name), start, time_words(window.end), str(window.keys))
+                visits = "" if window.visits is None else str(window.visits)
+                table.add_row(
+                    _text(operator.label), _text(store.name), start, time_words(window.end), str(window.keys), visits
+                )
     return table if table.row_count else None
 
 
@@ -130,6 +134,8 @@ def render(report: Report, console: Console) -> None:
     for table in (operators(report) if report.operators else None, windows(report), previews(report), lag(report)):
         if table is not None:
             console.print(table)
+    if folded_line(report):
+        console.print(_text(folded_line(report), "dim"))
     for transaction in report.transactions:
         console.print(
             _text(f"transaction {transaction.transactional_id}: prepared for checkpoint {transaction.checkpoint}")

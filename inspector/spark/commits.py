@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspector.spark.log import LogError, LogFolder, parse, read_lines
+from inspector.spark.log import LogError, LogFolder, LogGone, parse, read_lines
 
 
 def read_commits(folder: LogFolder) -> tuple[dict[int, int], dict[int, str]]:
@@ -12,11 +12,14 @@ def read_commits(folder: LogFolder) -> tuple[dict[int, int], dict[int, str]]:
     """
     commits: dict[int, int] = {}
     errors: dict[int, str] = {}
-    for number in folder.numbers:
+    for number in list(folder.numbers):
         try:
             lines = read_lines(f"{folder.path}/{number}")
             document = parse(lines[0] if lines else b"")
             commits[number] = int(document["nextBatchWatermarkMs"])
+        except LogGone:
+            # A running query deleted it meanwhile, as an old one.
+            folder.numbers.remove(number)
         except LogError as error:
             errors[number] = str(error)
         except (KeyError, TypeError, ValueError):

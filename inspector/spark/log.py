@@ -20,6 +20,10 @@ class LogError(Exception):
     """A log file cannot be read; the message says why, without the file's name."""
 
 
+class LogGone(LogError):
+    """The file is not there, or no more: a running query deletes old batches."""
+
+
 @dataclass(frozen=True)
 class LogFolder:
     """Numbers of the files in a log folder, ascending; `compact` those that are folded."""
@@ -35,7 +39,7 @@ def list_log(path: Path) -> LogFolder:
         names = os.listdir(path)  # noqa: PTH208 - twice as fast as Path.iterdir for 10,000 files
     except (FileNotFoundError, NotADirectoryError):
         names = []
-    numbers = sorted(int(name) for name in names if name.isdigit())
+    numbers = sorted(int(name) for name in names if name.isdecimal())
     compact = sorted(
         int(name.removesuffix(".compact"))
         for name in names
@@ -54,9 +58,13 @@ def read_lines(path: str) -> list[bytes]:
     except PermissionError:
         raise LogError("no permission to read it") from None
     except FileNotFoundError:
-        raise LogError("it is missing") from None
+        raise LogGone("it is missing") from None
     try:
         content = os.read(descriptor, os.fstat(descriptor).st_size)
+    except IsADirectoryError:
+        raise LogError("it is a folder, not a file of Spark's log") from None
+    except OSError as error:
+        raise LogError(f"the system cannot read it: {error.strerror}") from None
     finally:
         os.close(descriptor)
     # Kafka's initial offsets start with a byte 0, for readers of Spark 2.1 (KafkaSourceInitialOffsetWriter).

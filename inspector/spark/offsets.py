@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from inspector.spark.log import LogError, LogFolder, parse, read_lines
+from inspector.spark.log import LogError, LogFolder, LogGone, parse, read_lines
+from inspector.spark.sources import is_sound
 
 
 @dataclass(slots=True)
@@ -33,7 +34,7 @@ def read_planned(folder: LogFolder, number: int) -> PlannedBatch:
     if not isinstance(document, dict) or not sources:
         raise LogError("it is cut short: the line of a source is missing")
     try:
-        return PlannedBatch(
+        batch = PlannedBatch(
             number=number,
             watermark=int(document["batchWatermarkMs"]),
             planned_at=int(document["batchTimestampMs"]),
@@ -42,15 +43,26 @@ def read_planned(folder: LogFolder, number: int) -> PlannedBatch:
         )
     except (KeyError, TypeError, ValueError):
         raise LogError("its second line lacks batchWatermarkMs or batchTimestampMs") from None
+    if not isinstance(batch.configuration, dict):
+        raise LogError("its pinned configuration (conf) is not a table of settings")
+    for position, end in enumerate(batch.ends):
+        if not is_sound(end):
+            raise LogError(f"the offset of source {position} has a field of the wrong kind")
+    return batch
 
 
 def read_all(folder: LogFolder) -> tuple[dict[int, PlannedBatch], dict[int, str]]:
-    """Read every offsets file: batches by number, and what is wrong with those that cannot be read."""
+    """Read every offsets file: batches by number, and what is wrong with those that cannot be read.
+
+    A file that a running query deleted meanwhile is taken out of `folder`, as if it had been listed a moment later.
+    """
     batches: dict[int, PlannedBatch] = {}
     errors: dict[int, str] = {}
-    for number in folder.numbers:
+    for number in list(folder.numbers):
         try:
             batches[number] = read_planned(folder, number)
+        except LogGone:
+            folder.numbers.remove(number)
         except LogError as error:
             errors[number] = str(error)
     return batches, errors

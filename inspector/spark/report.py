@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from inspector.errors import InspectorError
-from inspector.model import Report, Step
+from inspector.model import Report, Restart, Step
 from inspector.spark.commits import read_commits
 from inspector.spark.log import LogError, list_log
 from inspector.spark.offsets import PlannedBatch, read_all
@@ -16,6 +16,7 @@ from inspector.spark.sink import read_sink
 from inspector.spark.sources import UNKNOWN, explain, initial_offset
 
 LOGS = ("offsets", "commits")
+CUT = "is cut short or not JSON"
 
 
 def is_spark_checkpoint(path: Path) -> bool:
@@ -32,7 +33,13 @@ def read_report(path: Path, last: int | None, output: Path | None) -> Report:
     report = Report("spark", "query", str(path))
     report.id = _query_id(path, report.problems)
     try:
-        offsets, commits = list_log(path / "offsets"), list_log(path / "commits")
+        # A running query plans and commits meanwhile: a commit counts that was there before the offsets were listed,
+        # or that belongs to one of them.
+        earlier = set(list_log(path / "commits").numbers)
+        offsets = list_log(path / "offsets")
+        commits = list_log(path / "commits")
+        newest = offsets.numbers[-1] if offsets.numbers else -1
+        commits.numbers[:] = [number for number in commits.numbers if number <= newest or number in earlier]
         batches, errors = read_all(offsets)
         _, commit_errors = read_commits(commits)
     except PermissionError as error:
@@ -60,6 +67,8 @@ def read_report(path: Path, last: int | None, output: Path | None) -> Report:
     if output is not None:
         report.sink = read_sink(output, committed, report.problems)
     report.restart = predict(path, batches, errors, committed, initial)
+    if any(problem.startswith(f"{path / 'metadata'} {CUT}") for problem in report.problems):
+        report.restart = Restart("impossible", None, f"A restart fails: Spark reads {path / 'metadata'} first of all")
     if report.restart.action == "re-run" and report.sink and report.restart.step in report.sink.batches:
         report.restart.details.append("the sink has this batch already and skips it: no line is written twice")
     return report
@@ -74,28 +83,37 @@ def _query_id(path: Path, problems: list[str]) -> str:
     except PermissionError:
         problems.append(f"{file} cannot be read: no permission")
     except (ValueError, KeyError, TypeError):
-        problems.append(f"{file} is cut short or not JSON: a restart fails on it")
+        problems.append(f"{file} {CUT}: a restart fails on it")
     return ""
 
 
 def _gaps(path: Path, planned: list[int], committed: set[int]) -> list[str]:
-    problems = []
     present = set(planned)
-    for missing in sorted(set(range(planned[0], planned[-1] + 1)) - present) if planned else []:
-        problems.append(f"{path}/offsets/{missing} is missing: a gap between batches")
-    for number in sorted(committed - present):
-        # Spark deletes old offsets before old commits, so a commit that is older than all offsets is no fault.
-        if not planned or number > planned[0]:
-            problems.append(
-                f"{path}/commits/{number} has no offsets/{number}: a commit of a batch that was not planned"
-            )
-    for number in planned[:-1]:
-        if number not in committed:
-            problems.append(
-                f"{path}/commits/{number} is missing though later batches were planned:"
-                " Spark re-runs the newest batch only, never this one"
-            )
+    lacking = sorted(set(range(planned[0], planned[-1] + 1)) - present) if planned else []
+    problems = [f"{path}/offsets/{run} missing: a gap between batches" for run in runs(lacking)]
+    # Spark deletes old offsets before old commits, so a commit that is older than all offsets is no fault.
+    orphans = sorted(number for number in committed - present if not planned or number > planned[0])
+    problems += [
+        f"{path}/commits/{run} there without offsets: commits of what was not planned" for run in runs(orphans)
+    ]
+    open_ones = [number for number in planned[:-1] if number not in committed]
+    problems += [
+        f"{path}/commits/{run} missing though later batches were planned:"
+        " Spark re-runs the newest batch only, never these"
+        for run in runs(open_ones)
+    ]
     return problems
+
+
+def runs(numbers: list[int]) -> list[str]:
+    """`4 is`, `7 to 9 are`: ascending numbers, those in a row together."""
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and number == found[-1][-1] + 1:
+            found[-1][1:] = [number]
+        else:
+            found.append([number])
+    return [f"{run[0]} is" if len(run) == 1 else f"{run[0]} to {run[-1]} are" for run in found]
 
 
 def _initial(path: Path, batches: dict[int, PlannedBatch], problems: list[str]) -> list[Any]:

@@ -25,7 +25,7 @@ def predict(
 ) -> Restart:
     """Predict the restart from what the logs hold; `errors` are offsets files that cannot be read."""
     if not batches and not errors:
-        return Restart("continue", 0, "A restart begins with batch 0: nothing was planned yet")
+        return _begin(checkpoint, committed)
     last = max([*batches, *errors])
     if last in errors:
         file = checkpoint / "offsets" / str(last)
@@ -36,9 +36,27 @@ def predict(
         return Restart(
             "impossible", last, f"A restart fails: Spark also reads {file}, where batch {last} starts, and {why}"
         )
-    if last in committed:
-        return _continue(last, batches[last])
-    return _rerun(checkpoint, last, batches, initial)
+    if last not in committed:
+        return _rerun(checkpoint, last, batches, initial)
+    if last + 1 in committed:
+        return _taken(checkpoint, last + 1, last + 1, f"since offsets/{last} is the newest")
+    return _continue(last, batches[last])
+
+
+def _begin(checkpoint: Path, committed: set[int]) -> Restart:
+    if committed:
+        return _taken(checkpoint, 0, min(committed), "from the sources' start, since no batch is planned")
+    return Restart("continue", 0, "A restart begins with batch 0: nothing was planned yet")
+
+
+def _taken(checkpoint: Path, begin: int, taken: int, why: str) -> Restart:
+    # MicroBatchExecution takes a commit file that is there already for a second query on this checkpoint.
+    return Restart(
+        "impossible",
+        begin,
+        f"A restart plans batch {begin} anew, {why}, and fails when batch {taken} is to be committed:"
+        f" {checkpoint}/commits/{taken} is there already",
+    )
 
 
 def _continue(last: int, batch: PlannedBatch) -> Restart:

@@ -30,6 +30,18 @@ def kind_of(offset: Any) -> str:
     return by_fields.get(frozenset(offset), "kafka" if topics else "unknown")
 
 
+def is_sound(offset: Any) -> bool:
+    """Whether the fields of an offset have the types that its source writes."""
+    numbers = {
+        "kafka": lambda: [each for partitions in offset.values() for each in partitions.values()],
+        "file": lambda: [offset["logOffset"]],
+        "delta": lambda: [offset.get("reservoirVersion"), offset.get("index")],
+        "rate-micro-batch": lambda: [offset["offset"], offset["timestamp"]],
+    }.get(kind_of(offset), list[Any])()
+    partitions = [name for each in offset.values() for name in each] if kind_of(offset) == "kafka" else []
+    return all(type(number) is int for number in numbers) and all(name.isdecimal() for name in partitions)
+
+
 def initial_offset(checkpoint: Path, source: int) -> Any:
     """`sources/N/0`: where a Kafka source started, or when a rate source did; None when there is none.
 

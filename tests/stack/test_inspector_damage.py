@@ -23,6 +23,8 @@ CASES = (
     "metadata-missing",
     "middle-commit-missing",
     "last-commit-missing",
+    "metadata-cut",
+    "last-offsets-missing",
 )
 
 # Starts the same query on each copy in turn, and says how it ended and which batches it ran.
@@ -60,6 +62,13 @@ def damage(checkpoint: Path, case: str) -> None:
     elif case == "metadata-missing":
         (checkpoint / "metadata").unlink()
         (checkpoint / ".metadata.crc").unlink(missing_ok=True)
+    elif case == "metadata-cut":
+        file = checkpoint / "metadata"
+        content = file.read_bytes()
+        (checkpoint / ".metadata.crc").unlink(missing_ok=True)
+        file.write_bytes(content[:10])
+    elif case == "last-offsets-missing":
+        remove("offsets", last)
     elif case == "middle-commit-missing":
         remove("commits", 5)
     elif case == "last-commit-missing":

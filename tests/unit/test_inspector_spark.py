@@ -13,15 +13,28 @@ from pathlib import Path
 import pytest
 
 from contract.settings import ROOT
-from inspector.__main__ import main
 from inspector.diff import compare
 from inspector.model import Report, as_dict, report_from
 from inspector.render.prose import render, restart_sentence
+from inspector.spark import report as report_module
+from inspector.spark.log import LogFolder
 from inspector.spark.report import read_report
 from inspector.spark.sources import file_entries, kind_of
 
 GOLDEN = ROOT / "tests" / "golden"
 SPARK = sorted(GOLDEN.glob("spark-*"))
+NOBODY = 65534
+AS_USER = """
+import contextlib, io, os, sys
+from inspector.__main__ import main
+user, whole, *arguments = sys.argv[1:]
+with contextlib.redirect_stdout(io.StringIO()):
+    assert main(["--no-lag", whole]) == 0
+os.setgroups([])
+os.setgid(int(user))
+os.setuid(int(user))
+sys.exit(main(["--no-lag", *arguments]))
+"""
 RELEASES = [path.name for path in SPARK]
 
 
@@ -156,7 +169,7 @@ def _broken(killed: Path, name: str) -> tuple[Path, str]:
         return file, "gap"
     if name == "commits/1":
         file.unlink()
-        return file, "never this one"
+        return file, "never these"
     if name == "commits/9":
         shutil.copy(killed / "commits" / "1", file)
         return file, "not planned"
@@ -182,6 +195,89 @@ def test_a_truncated_newest_offsets_file_makes_a_restart_fail(killed: Path) -> N
     assert restart.action == "impossible"
 
 
+def test_commits_without_any_offsets_make_a_restart_fail(killed: Path) -> None:
+    """Spark: CONCURRENT_STREAM_LOG_UPDATE, as the stack test sees it of the newest batch."""
+    shutil.rmtree(killed / "offsets")
+    report = opened(killed)
+    assert f"{killed}/commits/0 to 2 are there without offsets: commits of what was not planned" in report.problems
+    assert report.restart is not None
+    assert report.restart.action == "impossible"
+    assert f"{killed}/commits/0 is there already" in report.restart.sentence
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "word"),
+    [
+        ("offsets/2", "no log at all", "does not start with a version line"),
+        ("offsets/2", "", "it is empty"),
+        ("offsets/2", 'v1\n{"batchWatermarkMs":0,"batchTimestampMs":1}\n{"visits":{"0":"x"}}', "of the wrong kind"),
+        (
+            "offsets/2",
+            'v1\n{"batchWatermarkMs":0,"batchTimestampMs":1,"conf":[]}\n{"visits":{"0":1}}',
+            "table of settings",
+        ),
+        ("offsets/2", 'v1\n{"batchWatermarkMs":0}\n{"visits":{"0":1}}', "lacks"),
+        ("offsets/2", None, "it is a folder"),
+        ("commits/2", "v1\n[]", "no nextBatchWatermarkMs"),
+        ("commits/2", "", "it is empty"),
+        ("metadata", '{"id":', "a restart fails on it"),
+        ("sources/0/0", "v1\n{", "cut short or not JSON"),
+    ],
+)
+def test_content_that_is_damaged_is_named(killed: Path, name: str, content: str | None, word: str) -> None:
+    (killed / name).unlink()
+    if content is None:
+        (killed / name).mkdir()
+    else:
+        (killed / name).write_text(content)
+    done = run(str(killed))
+    assert done.returncode == 1
+    assert not done.stderr
+    [problem] = [line for line in done.stdout.splitlines() if line.startswith("PROBLEM: ")]
+    assert str(killed / name) in problem
+    assert word in problem
+    # What can be read is shown nevertheless, and the restart is foretold.
+    assert "batch 1, committed" in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("A restart ")
+
+
+def test_files_beside_and_inside_a_checkpoint_that_are_not_the_engines_change_nothing(killed: Path) -> None:
+    """The synchronizer keeps its note in the checkpoint, and the lab's hold beside it."""
+    before = as_dict(opened(killed))
+    (killed / "synchronizer.json").write_text('{"sink": "files"}')
+    (killed / "offsets" / ".3.1f0b.tmp").write_text("v1")
+    (killed / "commits" / ".DS_Store").write_bytes(b"\0")
+    killed.with_suffix(".held").write_text("3")
+    killed.with_suffix(".release").write_text("")
+    assert as_dict(opened(killed)) == before
+    beside = run(str(killed.parent))
+    assert beside.returncode == 1
+    assert f"name one of: {killed.name}" in beside.stderr
+
+
+def test_a_query_that_deletes_and_commits_meanwhile_has_no_problems(
+    killed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the listing of a log and the reading of its files, the oldest batch goes and the newest is committed."""
+    real, listed = report_module.list_log, []
+
+    def list_then_act(path: Path) -> LogFolder:
+        found = real(path)
+        listed.append(path.name)
+        if listed[-2:] == ["commits", "offsets"]:
+            shutil.copy(killed / "commits" / "2", killed / "commits" / "3")
+            shutil.copy(killed / "commits" / "2", killed / "commits" / "4")
+        if len(listed) == 3:
+            (killed / "offsets" / "0").unlink()
+            (killed / "commits" / "0").unlink()
+        return found
+
+    monkeypatch.setattr(report_module, "list_log", list_then_act)
+    report = opened(killed)
+    assert not report.problems
+    assert report.counts == {"batches": 3, "committed": 3, "first": 1, "last": 3}
+
+
 @pytest.mark.parametrize(
     ("path", "word"), [("empty", "is empty"), ("nothing", "does not exist"), ("other", "is not a checkpoint")]
 )
@@ -196,28 +292,40 @@ def test_what_is_no_checkpoint_is_refused(tmp_path: Path, path: str, word: str) 
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("closed", ["", "offsets", "metadata"])
-def test_what_cannot_be_read_for_lack_of_permission_is_named(capsys: pytest.CaptureFixture[str], closed: str) -> None:
+@pytest.mark.parametrize("closed", [".", "offsets", "commits", "metadata", "offsets/3", "commits/1", "sources/0/0"])
+def test_what_cannot_be_read_for_lack_of_permission_is_named(closed: str) -> None:
+    # Not below tmp_path, which pytest closes to other users.
     with tempfile.TemporaryDirectory() as folder:
         query = Path(shutil.copytree(GOLDEN / "spark-4.0" / "kafka_killed" / "checkpoint", Path(folder) / "query"))
         Path(folder).chmod(0o755)
         (query / closed).chmod(0)
-        user = os.geteuid()
-        if user == 0:
-            # Root reads everything.
-            os.seteuid(65534)
         try:
-            assert main(["--no-lag", str(query)]) == 1
+            done = run(str(query), user=NOBODY if os.geteuid() == 0 else None)
         finally:
-            os.seteuid(user)
             (query / closed).chmod(0o755)
-        said = "".join(capsys.readouterr())
-        assert "no permission" in said
-        assert str(query / closed) in said
+        said = done.stdout + done.stderr
+        assert done.returncode == 1
+        assert "Traceback" not in said
+        assert any(str(query / closed) in line and "no permission" in line for line in said.splitlines()), said
+        if "/" in closed:
+            assert "batch 2, committed" in done.stdout
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, user: int | None = None) -> subprocess.CompletedProcess[str]:
+    """The command line; `user`: root reads everything, so as root the process takes another user's place.
+
+    It does so after a first run, which loads all modules: an installation may be closed to that user.
+    """
     command = [sys.executable, "-m", "inspector", "--no-lag", *arguments]
+    if user is not None:
+        command = [
+            sys.executable,
+            "-c",
+            AS_USER,
+            str(user),
+            str(GOLDEN / "spark-4.0/kafka_killed/checkpoint"),
+            *arguments,
+        ]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
