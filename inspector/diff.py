@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inspector.model import Report
+from inspector.model import Operator, Report
 from inspector.words import offset_words, time_words
 
 
@@ -50,16 +50,25 @@ def facts(report: Report) -> dict[str, str]:
                 found[f"{name} {what.replace('_', ' ')}"] = str(value)
         if operator.watermark is not None:
             found[f"{name} watermark"] = time_words(operator.watermark)
-        for store in operator.state:
-            if store.keys is not None:
-                found[f"{name} state {store.name} entries"] = str(store.keys)
-            if store.windows:
-                found[f"{name} state {store.name} open windows"] = str(len(store.windows))
+        found |= _state_facts(name, operator)
     found["prepared transactions"] = str(len(report.transactions))
     found |= {f"configuration {name}": value for name, value in report.configuration.items()}
     if report.sink:
         found["sink files"] = str(report.sink.files)
     found["problems"] = str(len(report.problems))
+    return found
+
+
+def _state_facts(name: str, operator: Operator) -> dict[str, str]:
+    found = {}
+    for store in operator.state:
+        if store.keys is not None:
+            found[f"{name} state {store.name} entries"] = str(store.keys)
+        if store.windows:
+            found[f"{name} state {store.name} open windows"] = str(len(store.windows))
+        if any(window.visits for window in store.windows):
+            visits = sum(window.visits or 0 for window in store.windows)
+            found[f"{name} state {store.name} visits in open windows"] = str(visits)
     return found
 
 

@@ -70,7 +70,9 @@ def _later(folder: CheckpointFolder) -> dict[str, int]:
     """Count what completed after this one: `later` by the same job, which committed its results, and in other runs."""
     parent = folder.path.resolve().parent
     others = list_folders(parent.parent if folder.job_id else parent)
-    later = [other for other in others if other.complete and (other.completed_at or 0) > (folder.completed_at or 0)]
+    # A savepoint that a user takes meanwhile commits nothing.
+    others = [other for other in others if other.complete and not other.is_savepoint]
+    later = [other for other in others if (other.completed_at or 0) > (folder.completed_at or 0)]
     same = sum(1 for other in later if other.job_id == folder.job_id)
     return {"later": same, "later_runs": len(later) - same}
 

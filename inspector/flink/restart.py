@@ -53,11 +53,13 @@ def _repeated(report: Report, exactly_once: bool) -> str:
             f"{count(later, 'later checkpoint')} committed results that stay in the topic: {what} are written"
             " a second time"
         )
-    words = (
-        "what its sink wrote since was not committed and is aborted, so nothing is written twice;"
+    others = report.counts.get("later_runs", 0)
+    unless = (
+        f", unless {count(others, 'later checkpoint')} of other runs beside it came of a restore from it"
+        if others
+        else ""
+    )
+    return (
+        f"what its sink wrote since was not committed and is aborted, so nothing is written twice{unless};"
         f" under at-least-once, {what} would be"
     )
-    others = report.counts.get("later_runs", 0)
-    if others:
-        words += f"; unless one of the {count(others, 'later checkpoint')} of other runs beside it went on from here"
-    return words

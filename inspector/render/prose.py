@@ -21,7 +21,7 @@ PLAN_NUMBER = re.compile(r"\[\d+\]|\$\d+")
 
 
 def restart_sentence(report: Report) -> str:
-    """Return the sentence that matters, lag included."""
+    """Return the sentence that matters, lag included; what else a restart does, each in a line below it."""
     if report.restart is None:
         return ""
     parts = [report.restart.sentence]
@@ -30,7 +30,8 @@ def restart_sentence(report: Report) -> str:
         topics = {lag.topic for lag in report.lag}
         noun = next(iter(topics)).removesuffix("s") if topics == {"visits"} else "record"
         parts.append(f"{count(behind, noun)} arrived since")
-    return "; ".join([*parts, *report.restart.details]) + "."
+    sentences = ["; ".join([*parts, *report.restart.details[:1]]), *report.restart.details[1:]]
+    return "\n".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences)
 
 
 def headline(report: Report) -> str:

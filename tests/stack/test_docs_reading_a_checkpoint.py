@@ -17,7 +17,7 @@ SAMPLE = re.compile(r"<!-- output of: inspect (.+?) -->\n```text\n(.*?)```", re.
 SAMPLES = SAMPLE.findall(DOCUMENT.read_text(encoding="utf-8"))
 # A clone gives files its own time: ages differ, and which checkpoint of a run is called later.
 AGE = re.compile(r"\d+ (s|min|h|d) old")
-RESTART = re.compile(r"(; \d+ later checkpoints? committed|; what its sink wrote).*")
+RESTART = re.compile(r"^(\d+ later checkpoints? committed|What its sink wrote).*", re.MULTILINE)
 
 
 def settled(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -218,8 +219,111 @@ def test_reading_changes_nothing(home: Path) -> None:
     assert snapshot() == before
 
 
+@pytest.mark.parametrize("what", ["metadata", "state"])
+def test_a_damaged_newest_checkpoint_does_not_hide_the_one_before_it(home: Path, what: str) -> None:
+    *_, before, newest = checkpoints(home)
+    if what == "metadata":
+        damaged = newest / "_metadata"
+        content = damaged.read_bytes()[:1500]
+    else:
+        damaged = next(path for path in sorted(newest.iterdir()) if path.name != "_metadata")
+        content = damaged.read_bytes()[:-1]
+    status = damaged.stat()
+    damaged.write_bytes(content)
+    os.utime(damaged, ns=(status.st_atime_ns, status.st_mtime_ns))
+    done = inspect("--json", str(newest.parent))
+    assert done.returncode == 1
+    report = report_from(json.loads(done.stdout))
+    assert [str(damaged) in problem for problem in report.problems] == [True]
+    states = {Path(step.path).name: step.state for step in report.steps}
+    assert states[newest.name] == "damaged"
+    assert states[before.name] == "complete"
+    assert report.restart is not None
+    assert report.restart.action == "restore"
+    assert f"chk-{report.restart.step}" == before.name
+    # The damaged one had completed, and with it what it had prepared was committed.
+    assert any("1 later checkpoint committed results" in detail for detail in report.restart.details)
+
+
+def test_a_checkpoint_in_the_making_is_no_problem(home: Path) -> None:
+    newest = checkpoints(home)[-1]
+    (newest.parent / "chk-99").mkdir()
+    done = inspect(str(newest.parent))
+    assert done.returncode == 0
+    assert "chk-99, not complete: no _metadata" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"hello", "it is damaged, or of a version not known here"),
+        (b"", "_metadata is empty"),
+        (None, "Unrecognized checkpoint version number: 99"),
+    ],
+)
+def test_metadata_of_another_kind_is_one_sentence(home: Path, content: bytes | None, words: str) -> None:
+    file = checkpoints(home)[-1] / "_metadata"
+    known = file.read_bytes()
+    # Four bytes of magic number, four of version.
+    file.write_bytes(known[:7] + bytes([99]) + known[8:] if content is None else content)
+    done = inspect(str(file.parent))
+    assert done.returncode == 1
+    [problem] = [line for line in done.stdout.splitlines() if line.startswith("PROBLEM: ")]
+    assert words in problem
+    assert str(file.parent) in problem
+    assert done.stdout.splitlines()[-1].startswith(f"A restore from {file.parent.name} fails")
+    assert not done.stderr
+
+
+def test_steps_of_an_sql_plan_without_state_are_one_line() -> None:
+    checkpoint = next(EXACTLY_ONCE.glob("*/chk-*"))
+    done = inspect(str(checkpoint))
+    assert (
+        "and 2 operators without state, of which a restore needs nothing: 1 Calc, 1 LocalWindowAggregate" in done.stdout
+    )
+    assert "operator Calc" not in done.stdout
+    names = {operator["name"] for operator in json.loads(inspect("--json", str(checkpoint)).stdout)["operators"]}
+    assert "Calc[5]" in names
+
+
+def test_following_says_each_checkpoint_once_as_it_completes(home: Path, tmp_path: Path) -> None:
+    *_, newest = checkpoints(home)
+    kept = shutil.move(newest / "_metadata", tmp_path / "kept")
+    command = [sys.executable, "-m", "inspector", "--no-lag", "--follow", "--json", str(newest.parent)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+        assert process.stdout is not None
+        try:
+            seen = [json.loads(process.stdout.readline())["steps"][0] for _ in checkpoints(home)]
+            assert {step["name"]: step["state"] for step in seen}[newest.name] == "incomplete"
+            shutil.move(kept, newest / "_metadata")
+            [step] = json.loads(process.stdout.readline())["steps"]
+        finally:
+            os.killpg(process.pid, signal.SIGINT)
+        assert process.stdout.read() == ""
+    assert (step["name"], step["state"]) == (newest.name, "complete")
+    assert step["sources"][0]["partitions"]
+    assert process.returncode == 0
+
+
 def test_the_difference_between_two_checkpoints(home: Path) -> None:
     first, *_, last = checkpoints(home)
     done = inspect("--diff", str(first), str(last))
     assert done.returncode == 0
     assert "partition visits-0: " in done.stdout
+    [old, new] = described(first, last)
+    assert old.restart is not None
+    assert new.restart is not None
+    moved = [
+        f"partition {a.topic}-{a.partition}: {a.start} -> {b.start} (+{(b.start or 0) - (a.start or 0)})"
+        for a, b in zip(old.restart.partitions, new.restart.partitions, strict=True)
+    ]
+    assert [line.strip() for line in done.stdout.splitlines() if " partition visits-" in line] == moved
+    as_json = json.loads(inspect("--diff", "--json", str(first), str(last)).stdout)
+    assert {"what": "id", "before": first.name[4:], "after": last.name[4:]} in as_json
+    assert inspect("--diff", str(first), str(first)).stdout.splitlines()[-1].strip() == "no figure differs"
+
+
+def test_the_difference_between_two_engines_is_shown(home: Path) -> None:
+    done = inspect("--diff", str(checkpoints(home)[0]), str(GOLDEN / "spark-4.0" / "kafka_killed" / "checkpoint"))
+    assert done.returncode == 0
+    assert "engine: flink -> spark" in done.stdout

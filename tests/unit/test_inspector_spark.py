@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,10 +15,11 @@ import pytest
 
 from contract.settings import ROOT
 from inspector.diff import compare
+from inspector.ends import set_against
 from inspector.model import Report, as_dict, report_from
 from inspector.render.prose import render, restart_sentence
 from inspector.spark import report as report_module
-from inspector.spark.log import LogFolder
+from inspector.spark.log import LogFolder, list_log
 from inspector.spark.report import read_report
 from inspector.spark.sources import file_entries, kind_of
 
@@ -259,7 +261,7 @@ def test_a_query_that_deletes_and_commits_meanwhile_has_no_problems(
     killed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between the listing of a log and the reading of its files, the oldest batch goes and the newest is committed."""
-    real, listed = report_module.list_log, []
+    real, listed = list_log, list[str]()
 
     def list_then_act(path: Path) -> LogFolder:
         found = real(path)
@@ -360,6 +362,51 @@ def test_the_difference_names_what_moved(killed: Path, tmp_path: Path) -> None:
     found = {each.what: each.sentence() for each in compare(before, opened(killed))}
     assert found["restart"] == "restart: re-run 3 -> continue 4"
     assert found["committed"] == "committed: 3 -> 4 (+1)"
+
+
+def test_the_difference_on_the_command_line(killed: Path, tmp_path: Path) -> None:
+    later = shutil.copytree(killed, tmp_path / "later")
+    shutil.copy(killed / "commits" / "2", later / "commits" / "3")
+    done = run("--diff", str(killed), str(later))
+    assert done.returncode == 0
+    assert done.stdout.splitlines() == [
+        f"from {killed} to {later}:",
+        "  committed: 3 -> 4 (+1)",
+        "  restart: re-run 3 -> continue 4",
+    ]
+    assert json.loads(run("--diff", "--json", str(killed), str(later)).stdout)[0] == {
+        "what": "committed", "before": "3", "after": "4",
+    }  # fmt: skip
+    assert run("--diff", str(killed)).returncode == 2
+
+
+def test_following_a_query_says_each_batch_and_its_commit_once(killed: Path) -> None:
+    command = [sys.executable, "-m", "inspector", "--no-lag", "--follow", "--json", str(killed)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        try:
+            states = [json.loads(process.stdout.readline())["steps"][0]["state"] for _ in range(4)]
+            shutil.copy(killed / "commits" / "2", killed / "commits" / "3")
+            [step] = json.loads(process.stdout.readline())["steps"]
+        finally:
+            process.send_signal(signal.SIGINT)
+        assert (process.stdout.read(), process.stderr.read()) == ("", "")
+    assert states == ["committed", "committed", "committed", "planned"]
+    assert (step["number"], step["state"]) == (3, "committed")
+    assert process.returncode == 0
+
+
+def test_lag_is_the_distance_to_the_topics_ends(killed: Path) -> None:
+    report = opened(killed)
+    # Batch 3 is re-run up to 20 of both partitions; what comes after it is the lag.
+    set_against(report, {("visits", 0): (0, 140), ("visits", 1): (0, 160)})
+    assert restart_sentence(report).endswith("partition 1 from 15 to 20; 260 visits arrived since.")
+    assert not report.problems
+    for ends, word in (((0, 7), "was made anew"), ((30, 140), "retention deleted 10 records")):
+        report = opened(killed)
+        set_against(report, {("visits", 0): ends, ("visits", 1): (0, 160)})
+        assert any(word in problem for problem in report.problems)
 
 
 def test_ten_thousand_batches_are_all_checked(killed: Path, tmp_path: Path) -> None:

@@ -1,0 +1,177 @@
+"""The inspector on the running stack: what it follows, how far behind a restart is, what the restart then does."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from contract.visit import parse_visit
+from tests.stack.running_stack import ROOT, RunningStack
+
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
+
+LIMIT_SECONDS = 120
+WINDOW_MS = 10_000
+SPLITS = re.compile(r"Adding split\(s\) to reader: (.*)")
+SPLIT = re.compile(r"Partition: visits-(\d+), StartingOffset: (-?\d+)")
+
+
+def inspected(stack: RunningStack, path: Path, *arguments: str) -> dict[str, Any]:
+    """Run scripts/inspect.sh --json on a path of the stack."""
+    return dict(json.loads(stack.script("inspect.sh", "--json", *arguments, str(path)).stdout))
+
+
+class Following:
+    """What scripts/inspect.sh --follow --json has printed so far."""
+
+    def __init__(self, out: Path) -> None:
+        self.out = out
+
+    def steps(self) -> list[dict[str, Any]]:
+        whole_lines = self.out.read_text().rpartition("\n")[0].splitlines()
+        return [step for line in whole_lines for step in json.loads(line)["steps"]]
+
+    def wait_for(self, what: str, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        deadline = time.monotonic() + LIMIT_SECONDS
+        while True:
+            found = [step for step in self.steps() if condition(step)]
+            if found:
+                return found[0]
+            assert time.monotonic() < deadline, f"no {what} in {LIMIT_SECONDS} s: {self.steps()[-3:]}"
+            time.sleep(0.2)
+
+
+@contextmanager
+def following(stack: RunningStack, path: Path, out: Path) -> Iterator[Following]:
+    """Follow a checkpoint meanwhile, and end it as Ctrl-C does."""
+    errors = out.with_suffix(".err")
+    command = [str(ROOT / "scripts" / "inspect.sh"), "--follow", "--json", str(path)]
+    with out.open("wb") as stdout, errors.open("wb") as stderr:
+        process = subprocess.Popen(command, stdout=stdout, stderr=stderr, env=stack.environment, start_new_session=True)
+        try:
+            yield Following(out)
+        finally:
+            os.killpg(process.pid, signal.SIGINT)
+            process.wait(timeout=30)
+    assert "Traceback" not in errors.read_text(), errors.read_text()
+    assert "PROBLEM" not in out.read_text()
+
+
+def open_windows(stack: RunningStack, starts: dict[int, int], watermark: int) -> Counter[tuple[str, int]]:
+    """Visits by key and window end that lie below the offsets and whose window the watermark has not passed."""
+    consumer = Consumer(
+        {"bootstrap.servers": f"127.0.0.1:{stack.environment['KAFKA_PORT']}", "group.id": str(uuid.uuid4())}
+    )
+    windows: Counter[tuple[str, int]] = Counter()
+    for partition, end in starts.items():
+        consumer.assign([TopicPartition("visits", partition, 0)])
+        offset = -1
+        while offset < end - 1:
+            message = consumer.poll(10)
+            assert message is not None
+            assert not message.error()
+            offset = message.offset() or 0
+            visit = parse_visit(message.value())
+            if offset < end and visit is not None:
+                window_end = visit.event_time // WINDOW_MS * WINDOW_MS + WINDOW_MS
+                if window_end > watermark + 1:
+                    windows[(visit.visit_id, window_end)] += 1
+    consumer.close()
+    return windows
+
+
+def started_from(stack: RunningStack) -> dict[int, int]:
+    """Offsets that Flink's reader said it starts from, when it last started."""
+    log = (stack.home / ".stack" / "logs" / "taskmanager.log").read_text(encoding="utf-8")
+    return {int(partition): int(offset) for partition, offset in SPLIT.findall(SPLITS.findall(log)[-1])}
+
+
+@pytest.mark.parametrize("mode", ["exactly-once", "at-least-once"])
+def test_flink_restores_as_foretold(mode: str, tmp_path: Path) -> None:
+    with RunningStack(tmp_path / "home", "local", FLINK_MODE=mode) as stack:
+        folder = stack.home / "checkpoints" / "flink"
+        stack.script("up.sh")
+        stack.wait_for_checkpoints(2)
+        with following(stack, folder, tmp_path / "flink.jsonl") as flink:
+            first = max(int(step["number"]) for step in [flink.wait_for("checkpoint", bool), *flink.steps()])
+            new = flink.wait_for("new checkpoint", lambda step: step["number"] > first and step["sources"])
+        assert {partition["topic"] for partition in new["sources"][0]["partitions"]} == {"visits"}
+
+        stack.script("flink_cancel.sh")
+        # Now the topic stands still: the lag is one figure.
+        stack.script("generator_stop.sh")
+        report = inspected(stack, folder, "--rows", "10000")
+        starts = {each["partition"]: each["start"] for each in report["restart"]["partitions"]}
+        behind = stack.record_count("visits") - sum(starts.values())
+        assert behind > 0
+        assert sum(each["records"] for each in report["lag"]) == behind
+        bootstrap = f"127.0.0.1:{stack.environment['KAFKA_PORT']}"
+        prose = stack.script("inspect.sh", str(folder), "--bootstrap", bootstrap).stdout
+        assert f"{behind:,} visit{'s' * (behind > 1)} arrived since" in prose
+        repeated = prose.splitlines()[-1]
+
+        [windows] = [each for each in report["operators"] if each["uid"] == "windows"]
+        [store] = [each for each in windows["state"] if each["windows"]]
+        expected = open_windows(stack, starts, windows["watermark"])
+        assert expected
+        shown = {(row["key"], int(row["window_end"])): int(row["value"].split()[1].strip(",")) for row in store["rows"]}
+        assert shown == expected
+        assert sum(window["visits"] for window in store["windows"]) == expected.total()
+        assert {window["end"]: window["keys"] for window in store["windows"]} == Counter(end for _, end in expected)
+
+        assert report["configuration"]["sink"].startswith(mode)
+        newest = Path(report["steps"][-1]["path"])
+        kept = [inspected(stack, path, "--no-lag") for path in sorted(newest.parent.glob("chk-*"))]
+        transactions = [(each["id"], one) for each in kept for one in each["transactions"]]
+        if mode == "exactly-once":
+            # A window closes every 10 s, so one of the checkpoints kept had its transaction to commit.
+            assert transactions
+            assert all(one["transactional_id"].startswith("visit_windows") for _, one in transactions)
+            assert all(number == str(one["checkpoint"]) for number, one in transactions)
+            assert "under at-least-once" in repeated
+        else:
+            assert not transactions
+            assert "not transactional (at-least-once)" in repeated
+            assert f"with {len(expected)} key" in repeated
+
+        said = stack.script("flink_restore.sh", "latest").stderr
+        stack.wait_for_checkpoints(1)
+        assert started_from(stack) == starts
+        assert json.dumps({str(partition): offset for partition, offset in starts.items()}) in said
+
+
+def test_spark_goes_on_as_foretold_and_is_followed(tmp_path: Path) -> None:
+    with RunningStack(tmp_path / "home", "local") as stack:
+        query = stack.home / "checkpoints" / "spark" / "visits_json"
+        stack.script("up.sh")
+        deadline = time.monotonic() + LIMIT_SECONDS
+        while not (query / "commits" / "1").exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+        stack.script("spark_stop.sh")
+        before = inspected(stack, query)
+        assert before["restart"]["action"] == "continue"
+        assert not before["problems"]
+        starts = {each["partition"]: each["start"] for each in before["restart"]["partitions"]}
+        number = before["restart"]["step"]
+        with following(stack, query, tmp_path / "spark.jsonl") as spark:
+            stack.script("spark_start.sh")
+            batch = spark.wait_for(f"batch {number}", lambda step: bool(step["number"] == number))
+            spark.wait_for("its commit", lambda step: step["number"] == number and step["state"] == "committed")
+        assert {each["partition"]: each["start"] for each in batch["sources"][0]["partitions"]} == starts
+        done = {each["partition"]: each["end"] for each in batch["sources"][0]["partitions"]}
+        # The generator never stops: what the first inspection called the lag is at least in part in this batch.
+        assert sum(done.values()) - sum(starts.values()) >= sum(each["records"] for each in before["lag"])
