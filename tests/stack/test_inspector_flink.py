@@ -139,7 +139,9 @@ def test_prepared_transactions_are_named() -> None:
 def test_a_sink_without_transactions_is_said_to_repeat() -> None:
     [report] = described(GOLDEN / "flink-2.2" / "at-least-once")
     assert report.restart is not None
-    assert any("written again" in detail for detail in report.restart.details)
+    assert "not transactional (at-least-once)" in report.restart.details[-1]
+    assert "written a second time" in report.restart.details[-1]
+    assert report.configuration == {"sink": "at-least-once (no transactions)"}
     assert not report.transactions
 
 
@@ -243,6 +245,34 @@ def test_a_damaged_newest_checkpoint_does_not_hide_the_one_before_it(home: Path,
     assert f"chk-{report.restart.step}" == before.name
     # The damaged one had completed, and with it what it had prepared was committed.
     assert any("1 later checkpoint committed results" in detail for detail in report.restart.details)
+
+
+# Flink's own look-up of the folder that a user names, as `flink run -s` does it.
+LOOK_UP = """
+import sys
+from inspector.flink.jvm import flink_jvm, java_cause
+from py4j.protocol import Py4JJavaError
+with flink_jvm() as jvm:
+    storage = jvm.org.apache.flink.runtime.state.filesystem.AbstractFsCheckpointStorageAccess
+    for path in sys.argv[1:]:
+        try:
+            print(storage.resolveCheckpointPointer(path).getMetadataHandle().getStateSize())
+        except Py4JJavaError as error:
+            print(java_cause(error))
+"""
+
+
+def test_flink_itself_takes_no_folder_without_metadata_for_a_checkpoint(home: Path) -> None:
+    whole, *_, newest = checkpoints(home)
+    (newest / "_metadata").unlink()
+    done = subprocess.run(
+        [str(PYTHON), "-c", LOOK_UP, str(whole), str(newest)], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    size, refused = done.stdout.splitlines()
+    assert int(size) == (whole / "_metadata").stat().st_size
+    words = "Cannot find meta data file '_metadata' in directory"
+    assert words in refused
+    assert words in (ROOT / "docs" / "reading_a_checkpoint.md").read_text(encoding="utf-8")
 
 
 def test_a_checkpoint_in_the_making_is_no_problem(home: Path) -> None:
