@@ -23,23 +23,32 @@ def kind_of(offset: Any) -> str:
         return "counter"
     if not isinstance(offset, dict) or not offset:
         return "unknown"
+    if all(isinstance(partitions, dict) for partitions in offset.values()):
+        return "kafka"
     if "reservoirId" in offset:
         return "delta"
     by_fields = {frozenset({"logOffset"}): "file", frozenset({"offset", "timestamp"}): "rate-micro-batch"}
-    topics = all(isinstance(partitions, dict) for partitions in offset.values())
-    return by_fields.get(frozenset(offset), "kafka" if topics else "unknown")
+    return by_fields.get(frozenset(offset), "unknown")
+
+
+NUMBERS = {
+    "file": ("logOffset",),
+    "delta": ("reservoirVersion", "index"),
+    "rate-micro-batch": ("offset", "timestamp"),
+}
+"""Fields that are whole numbers, by kind of offset."""
 
 
 def is_sound(offset: Any) -> bool:
     """Whether the fields of an offset have the types that its source writes."""
-    numbers = {
-        "kafka": lambda: [each for partitions in offset.values() for each in partitions.values()],
-        "file": lambda: [offset["logOffset"]],
-        "delta": lambda: [offset.get("reservoirVersion"), offset.get("index")],
-        "rate-micro-batch": lambda: [offset["offset"], offset["timestamp"]],
-    }.get(kind_of(offset), list[Any])()
-    partitions = [name for each in offset.values() for name in each] if kind_of(offset) == "kafka" else []
-    return all(type(number) is int for number in numbers) and all(name.isdecimal() for name in partitions)
+    kind = kind_of(offset)
+    if kind == "kafka":
+        return all(
+            type(number) is int and partition.isdecimal()
+            for partitions in offset.values()
+            for partition, number in partitions.items()
+        )
+    return all(type(offset.get(name)) is int for name in NUMBERS.get(kind, ()))
 
 
 def initial_offset(checkpoint: Path, source: int) -> Any:
