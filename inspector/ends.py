@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from importlib.util import find_spec
 
 from inspector.errors import InspectorError
@@ -25,8 +26,24 @@ def add_lag(report: Report, bootstrap: str) -> None:
     """
     wanted = partitions_of(report)
     if wanted:
+        _await_port(bootstrap)
         ask = _from_python if find_spec("confluent_kafka") else _from_flink
         set_against(report, ask(wanted, bootstrap))
+
+
+def _await_port(bootstrap: str) -> None:
+    """Knock at the broker's port: Kafka's clients wait for all of their time-out when nobody listens."""
+    reasons = []
+    for address in bootstrap.split(","):
+        host, separator, port = address.strip().rpartition(":")
+        if not separator or not port.isdecimal():
+            raise InspectorError(f"no lag: the broker's address {address!r} is not of the form HOST:PORT")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=TIMEOUT_SECONDS).close()
+            return
+        except (OSError, OverflowError) as error:
+            reasons.append(str(getattr(error, "strerror", None) or error))
+    raise no_ends(bootstrap, ", ".join(dict.fromkeys(reasons)))
 
 
 def set_against(report: Report, ends: Ends) -> None:
