@@ -28,6 +28,7 @@ from inspector.model import Report, as_dict
 from inspector.reading import flink_python, flink_reports, spark_report
 from inspector.recognize import engine_of
 from inspector.render import prose
+from inspector.transactions import add_fates
 
 FOLLOW_SECONDS = 0.5
 """How often a Spark checkpoint is looked at while it is followed."""
@@ -96,6 +97,8 @@ def with_lag(report: Report, arguments: argparse.Namespace, settings: Settings) 
         return report
     try:
         add_lag(report, arguments.bootstrap or settings.bootstrap)
+        if find_spec("kafka"):
+            add_fates(report, arguments.bootstrap or settings.bootstrap)
     except InspectorError as error:
         (report.problems if arguments.bootstrap else report.notes).append(str(error))
     return report

@@ -108,12 +108,16 @@ class Operator:
 
 @dataclass
 class Transaction:
-    """A Kafka transaction that was prepared for a checkpoint; a restore commits it, or commits it again."""
+    """A Kafka transaction that was prepared for a checkpoint; a restore commits it, or commits it again.
+
+    `fate`: what the broker says became of it, a key of `transactions.FATES`; empty when no broker was asked.
+    """
 
     transactional_id: str
     producer_id: int
     epoch: int
     checkpoint: int
+    fate: str = ""
 
 
 @dataclass

@@ -6,7 +6,8 @@ import re
 import time
 from collections import Counter
 
-from inspector.model import Operator, Report, StateStore, Step, Window
+from inspector.model import Operator, Report, StateStore, Step, Transaction, Window
+from inspector.transactions import FATES
 from inspector.words import age_words, count, offset_words, size_words, time_words
 
 SHOWN_CONFIGURATION = (
@@ -138,6 +139,15 @@ def store_lines(store: StateStore) -> list[str]:
     return lines
 
 
+def transaction_line(transaction: Transaction) -> str:
+    """One transaction, and what became of it where a broker said so."""
+    became = f"; {FATES[transaction.fate]}" if transaction.fate else ""
+    return (
+        f"transaction {transaction.transactional_id}: prepared for checkpoint {transaction.checkpoint},"
+        f" producer {transaction.producer_id}, epoch {transaction.epoch}{became}"
+    )
+
+
 def configuration_line(report: Report) -> str:
     """Say what the log pins for the whole life of the checkpoint; empty when nothing."""
     shown = {
@@ -168,11 +178,7 @@ def render(report: Report) -> str:
     for operator in report.operators:
         lines += [] if is_folded(operator) else operator_lines(operator)
     lines += list(filter(None, [folded_line(report)]))
-    for transaction in report.transactions:
-        lines.append(
-            f"transaction {transaction.transactional_id}: prepared for checkpoint {transaction.checkpoint},"
-            f" producer {transaction.producer_id}, epoch {transaction.epoch}"
-        )
+    lines += map(transaction_line, report.transactions)
     if report.sink:
         lines.append(f"sink {report.sink.path}: {report.sink.words}")
     if report.configuration:

@@ -9,7 +9,15 @@ from rich.table import Table
 from rich.text import Text
 
 from inspector.model import Operator, Report, StateStore
-from inspector.render.prose import configuration_line, folded_line, headline, is_folded, is_telling, restart_sentence
+from inspector.render.prose import (
+    configuration_line,
+    folded_line,
+    headline,
+    is_folded,
+    is_telling,
+    restart_sentence,
+    transaction_line,
+)
 from inspector.words import age_words, offset_words, size_words, time_words
 
 STATE_STYLES = {"committed": "green", "complete": "green", "planned": "yellow", "incomplete": "yellow"}
@@ -137,9 +145,7 @@ def render(report: Report, console: Console) -> None:
     if folded_line(report):
         console.print(_text(folded_line(report), "dim"))
     for transaction in report.transactions:
-        console.print(
-            _text(f"transaction {transaction.transactional_id}: prepared for checkpoint {transaction.checkpoint}")
-        )
+        console.print(_text(transaction_line(transaction), "bold red" if transaction.fate == "aborted" else ""))
     if report.sink:
         console.print(_text(f"sink {report.sink.path}: {report.sink.words}"))
     if report.configuration:
