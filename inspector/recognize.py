@@ -32,8 +32,11 @@ def _engine_of(path: Path) -> str:
     children = sorted(path.iterdir())
     if is_spark_checkpoint(path):
         return "spark"
-    if is_checkpoint_folder(path) or list_folders(path):
+    closed: list[str] = []
+    if is_checkpoint_folder(path) or list_folders(path, closed):
         return "flink"
+    if closed:
+        raise InspectorError(closed[0])
     raise InspectorError(_why_none(path, children))
 
 

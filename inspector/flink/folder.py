@@ -53,8 +53,6 @@ def _children(folder: Path) -> list[Path]:
         return sorted(child for child in folder.iterdir() if child.is_dir())
     except FileNotFoundError:
         return []
-    except PermissionError:
-        raise InspectorError(f"{folder} cannot be read: no permission; ask its owner, or run as that user") from None
 
 
 def is_checkpoint_folder(path: Path) -> bool:
@@ -92,20 +90,29 @@ def _number(match: re.Match[str] | None) -> int | None:
     return int(match[1]) if match else None
 
 
-def _walk(folder: Path, depth: int) -> Iterator[Path]:
-    if is_checkpoint_folder(folder):
+def _walk(folder: Path, depth: int, closed: list[str] | None) -> Iterator[Path]:
+    try:
+        is_one = is_checkpoint_folder(folder)
+        children = _children(folder) if depth > 0 and not is_one else []
+    except PermissionError:
+        sentence = f"{folder} cannot be read: no permission; ask its owner, or run as that user"
+        if closed is None:
+            raise InspectorError(sentence) from None
+        closed.append(sentence)
+        return
+    if is_one:
         yield folder
-    elif depth > 0:
-        for child in _children(folder):
-            yield from _walk(child, depth - 1)
+    for child in children:
+        yield from _walk(child, depth - 1, closed)
 
 
-def list_folders(root: Path) -> list[CheckpointFolder]:
+def list_folders(root: Path, closed: list[str] | None = None) -> list[CheckpointFolder]:
     """All checkpoints and savepoints below `root`, newest last; one that is not complete goes by its last change.
 
-    Raises InspectorError when a folder on the way cannot be read.
+    Folders on the way that cannot be read go to `closed`, a sentence each; without it the first raises InspectorError,
+    since the newest checkpoint may be in there.
     """
-    found = [read_folder(path) for path in _walk(root, DEPTH)]
+    found = [read_folder(path) for path in _walk(root, DEPTH, closed)]
     present = [folder for folder in found if folder is not None]
     return sorted(present, key=lambda folder: (folder.completed_at or folder.changed_at, folder.number or 0))
 

@@ -53,10 +53,14 @@ def folder_report(path: Path) -> tuple[Report, list[Path]]:
             report.restart = Restart("impossible", None, f"A restore from {folder.name} fails: {folder.reason}")
             return report, []
         return report, [path]
-    folders = list_folders(path)
+    closed: list[str] = []
+    folders = list_folders(path, closed)
+    if not folders and closed:
+        raise InspectorError(closed[0])
     if not folders:
         raise InspectorError(f"{path} holds no chk-N and no savepoint: not a checkpoint folder of Flink, or empty")
     report = Report("flink", "folder", str(path))
+    report.problems += closed
     report.steps = [step_of(folder) for folder in folders]
     complete = [folder.path for folder in folders if folder.complete]
     report.counts = {"folders": len(folders), "complete": len(complete)}
@@ -69,7 +73,8 @@ def folder_report(path: Path) -> tuple[Report, list[Path]]:
 def _later(folder: CheckpointFolder) -> dict[str, int]:
     """Count what completed after this one: `later` by the same job, which committed its results, and in other runs."""
     parent = folder.path.resolve().parent
-    others = list_folders(parent.parent if folder.job_id else parent)
+    # Here they only count: what of them cannot be read is left out.
+    others = list_folders(parent.parent if folder.job_id else parent, [])
     # A savepoint that a user takes meanwhile commits nothing.
     others = [other for other in others if other.complete and not other.is_savepoint]
     later = [other for other in others if (other.completed_at or 0) > (folder.completed_at or 0)]

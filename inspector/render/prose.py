@@ -75,6 +75,13 @@ def step_line(report: Report, step: Step) -> str:
     return f"{line}: {sources}" if sources else line
 
 
+def fact_lines(report: Report) -> list[str]:
+    """What an offset of the newest step is made of, where that takes words of its own: Delta, rate."""
+    sources = report.steps[-1].sources if report.steps else []
+    told = [source for source in sources if source.kind in ("delta", "rate")]
+    return [f"{source.kind} {name}: {words}" for source in told for name, words in source.facts.items()]
+
+
 def operator_lines(operator: Operator) -> list[str]:
     """One operator and its states; what each holds below it."""
     facts = []
@@ -175,6 +182,7 @@ def render(report: Report) -> str:
     if total > len(report.steps):
         lines.append(f"the last {len(report.steps)}, --all shows each:")
     lines += [f"  {step_line(report, step)}" for step in report.steps]
+    lines += [f"    {line}" for line in fact_lines(report)]
     for operator in report.operators:
         lines += [] if is_folded(operator) else operator_lines(operator)
     lines += list(filter(None, [folded_line(report)]))

@@ -11,6 +11,7 @@ from rich.text import Text
 from inspector.model import Operator, Report, StateStore
 from inspector.render.prose import (
     configuration_line,
+    fact_lines,
     folded_line,
     headline,
     is_folded,
@@ -139,6 +140,8 @@ def render(report: Report, console: Console) -> None:
     console.print(_text(headline(report), "bold"))
     if report.steps:
         console.print(spark_steps(report) if report.engine == "spark" else flink_steps(report))
+    for line in fact_lines(report):
+        console.print(_text(f"  {line}"))
     for table in (operators(report) if report.operators else None, windows(report), previews(report), lag(report)):
         if table is not None:
             console.print(table)

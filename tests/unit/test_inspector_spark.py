@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import re
+import select
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 from pathlib import Path
 
@@ -18,7 +23,11 @@ import pytest
 from contract.settings import ROOT
 from inspector.diff import compare
 from inspector.ends import TIMEOUT_SECONDS, set_against
+from inspector.errors import InspectorError
+from inspector.flink.folder import resolve
+from inspector.flink.report import folder_report
 from inspector.model import Report, as_dict, report_from
+from inspector.recognize import engine_of
 from inspector.render.prose import render, restart_sentence
 from inspector.spark import report as report_module
 from inspector.spark.log import LogFolder, list_log
@@ -139,6 +148,34 @@ def test_several_sources_are_told_apart() -> None:
     # Two commits wrote the table: versions 0 and 1 were read.
     assert delta.words == "Delta table: all versions before 2, nothing of version 2 yet"
     assert "started at" in report.steps[-1].sources[2].facts
+    shown = render(report)
+    for name in delta.facts:
+        assert f"    delta {name}: " in shown
+    assert "(the id of the Delta table)" in shown
+
+
+def test_a_job_folder_that_is_closed_does_not_hide_the_others() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        for job in "ab":
+            (Path(folder) / (job * 32) / "chk-1").mkdir(parents=True)
+        closed = Path(folder) / ("a" * 32)
+        closed.chmod(0)
+        user = os.geteuid()
+        if user == 0:
+            os.seteuid(NOBODY)
+        try:
+            report, _ = folder_report(Path(folder))
+            with pytest.raises(InspectorError, match=f"{closed} cannot be read: no permission"):
+                engine_of(closed)
+            with pytest.raises(InspectorError, match=f"{closed} cannot be read: no permission"):
+                # The newest may be in there: a restore must not take another one for it.
+                resolve("latest", Path(folder))
+        finally:
+            os.seteuid(user)
+            closed.chmod(0o755)
+    assert f"{closed} cannot be read: no permission" in report.problems[0]
+    assert [Path(step.path).parent.name for step in report.steps] == ["b" * 32]
 
 
 @pytest.mark.parametrize(
@@ -440,6 +477,35 @@ def test_a_broker_that_does_not_answer_costs_no_time_and_only_the_lag(killed: Pa
     assert any(line.startswith("note: ") and word in line for line in default.stdout.splitlines())
     for done in (asked, default):
         assert done.stdout.splitlines()[-1].startswith("A restart re-runs batch 3")
+
+
+@pytest.mark.parametrize("query", ["kafka_killed", "several_sources", "files_windowed"])
+def test_a_terminal_gets_tables_and_colour_a_pipe_plain_text(query: str) -> None:
+    checkpoint = GOLDEN / "spark-4.0" / query / "checkpoint"
+    command = [sys.executable, "-m", "inspector", "--no-lag", "--all", str(checkpoint)]
+    ours, theirs = os.openpty()
+    os.set_blocking(ours, False)
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 300, 0, 0))
+    environ = os.environ | {"TERM": "xterm-256color"}
+    environ.pop("NO_COLOR", None)
+    with subprocess.Popen(command, cwd=ROOT, stdout=theirs, env=environ) as process:
+        seen = b""
+        while process.poll() is None:
+            # Drained meanwhile: a terminal holds a few kilobytes only.
+            if select.select([ours], [], [], 0.1)[0]:
+                seen += os.read(ours, 65536)
+        while select.select([ours], [], [], 0)[0]:
+            seen += os.read(ours, 65536)
+    os.close(theirs)
+    os.close(ours)
+    assert process.returncode == 0
+    terminal, pipe = seen.decode(), run("--all", str(checkpoint)).stdout
+    assert "\x1b[" in terminal
+    assert "│" in terminal
+    assert "\x1b" not in pipe
+    assert "│" not in pipe
+    # Both end in the same sentence.
+    assert pipe.splitlines()[-1] in re.sub(r"\x1b\[[0-9;]*m|\s*\r\n", "", terminal).replace("  ", " ")
 
 
 def test_ten_thousand_batches_are_all_checked(killed: Path, tmp_path: Path) -> None:
