@@ -36,7 +36,9 @@ def first(rows, batch):
 seen = []
 query = (visits(session(), sys.argv[2], 10).writeStream.foreachBatch(first)
     .option("checkpointLocation", sys.argv[3]).trigger(processingTime="0 seconds").start())
-while not seen and query.isActive:
+# Until it is committed: stopped before that, the batch would be run a third time.
+commits = Path(sys.argv[3]) / "commits"
+while query.isActive and not (seen and (commits / str(seen[0]["batch"])).exists()):
     query.awaitTermination(1)
 query.stop()
 Path(sys.argv[1]).write_text(json.dumps(seen[0]))
