@@ -7,6 +7,7 @@ import shutil
 import socket
 import sys
 from pathlib import Path
+from typing import Any
 
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
@@ -139,8 +140,16 @@ def start_session(options: Options, settings: Settings, lock: int) -> SparkSessi
 
     Raises UserError when Java or the session does not start; the reason is above it on stderr.
     """
-    scratch = scratch_folder(options, settings)
-    conf = SparkConf(loadDefaults=False).setAll(list(configuration(options, settings, scratch).items()))
+    conf = configuration(options, settings, scratch_folder(options, settings))
+    return launch(conf, settings, {"pass_fds": (lock,)})
+
+
+def launch(conf: dict[str, str], settings: Settings, popen: dict[str, Any]) -> SparkSession:
+    """Start the JVM, with `popen` as further arguments of its `subprocess.Popen`, and a session in it.
+
+    Raises UserError when Java or the session does not start; the reason is above it on stderr.
+    """
+    spark_conf = SparkConf(loadDefaults=False).setAll(list(conf.items()))
     os.environ["SPARK_CONF_DIR"] = str(_CONF_DIR)
     # The UI binds to this address; without it, to all of them.
     os.environ["SPARK_LOCAL_IP"] = os.environ.get("SPARK_BIND_HOST") or settings.text("BIND_ADDRESS")
@@ -149,8 +158,8 @@ def start_session(options: Options, settings: Settings, lock: int) -> SparkSessi
     os.environ.setdefault("HADOOP_USER_NAME", "spark")
     os.environ.setdefault("SPARK_USER", os.environ["HADOOP_USER_NAME"])
     try:
-        gateway = launch_gateway(conf, {"pass_fds": (lock,)})  # type: ignore[no-untyped-call]
-        context = SparkContext(conf=conf, gateway=gateway)
+        gateway = launch_gateway(spark_conf, popen)  # type: ignore[no-untyped-call]
+        context = SparkContext(conf=spark_conf, gateway=gateway)
     except PySparkException as error:
         raise UserError(f"Spark did not start: {first_line(error)}") from None
     except Exception as error:

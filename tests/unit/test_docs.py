@@ -17,7 +17,7 @@ TRACKED = subprocess.run(
     check=True,
 ).stdout.split()
 PAGES = sorted(name for name in TRACKED if name.endswith(".md"))
-SCRIPTS = sorted(name for name in TRACKED if re.fullmatch(r"scripts/[^/]+\.sh", name))
+SCRIPTS = sorted(name for name in TRACKED if re.fullmatch(r"scripts/(walkthroughs/)?[^/]+\.sh", name))
 FENCE = re.compile(r"^```bash\n(.*?)^```", re.DOTALL | re.MULTILINE)
 SCRIPT = re.compile(r"(?<![\w/])((?:scripts|services|docker|\.ci|tests|benchmarks)/[\w./-]+?\.(?:sh|py))\b")
 LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)")

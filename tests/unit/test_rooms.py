@@ -23,6 +23,7 @@ ALLOWED = {
     "flink_job": BASE,
     "inspector": BASE,
     "verdict": BASE,
+    "labs": {"contract", "spark_job", "inspector"},
     "faults": {"contract", "inspector", "verdict"},
     "benchmarks": {"contract", "generator", "inspector", "verdict", "faults"},
 }

@@ -1,0 +1,1 @@
+"""The Spark labs: experiments on checkpoints that prove what they say. README.md lists them."""

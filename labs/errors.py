@@ -1,0 +1,7 @@
+"""What a person can put right."""
+
+from __future__ import annotations
+
+
+class LabError(Exception):
+    """A lab cannot run; the message is one line: the thing, the cause, the next step."""

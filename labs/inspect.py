@@ -1,0 +1,24 @@
+"""The inspector's words on a checkpoint, as `scripts/inspect.sh` prints them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from contract.settings import ROOT
+from labs.story import Story
+
+
+def inspect(story: Story, checkpoint: Path, *flags: str) -> str:
+    """Show what the inspector says of a checkpoint; returns it too."""
+    story.command(f"scripts/inspect.sh {checkpoint}{''.join(f' {flag}' for flag in flags)}")
+    done = subprocess.run(
+        [sys.executable, "-m", "inspector", str(checkpoint), "--no-lag", "--format", "prose", *flags],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+    story.say(done.stdout + done.stderr)
+    return done.stdout

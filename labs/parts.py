@@ -1,0 +1,45 @@
+"""The parts that a lab needs beside Python: missing ones are told before anything starts."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from contract.settings import ROOT
+from labs.errors import LabError
+from spark_job.options import UserError
+from spark_job.session import check_java
+
+BROKER = "the Kafka broker"
+KAFKA_SOURCE = "Spark's Kafka source"
+DELTA = "Delta Lake"
+# Group of jars in requirements/jars.lock, and how the names of those begin without which the part is missing.
+_JARS = {
+    BROKER: ("kafka", ("",)),
+    KAFKA_SOURCE: ("spark", ("spark-sql-kafka", "spark-token-provider-kafka", "kafka-clients", "commons-pool2")),
+    DELTA: ("spark", ("delta-",)),
+}
+
+
+def artifacts() -> Path:
+    """Return the folder of the environments and jars."""
+    return Path(os.environ.get("ARTIFACTS") or ROOT / ".artifacts")
+
+
+def require(*parts: str) -> None:
+    """Check that Java and the jars of the parts are there. Raises LabError that names what is missing."""
+    try:
+        check_java()
+    except UserError as error:
+        raise LabError(str(error)) from None
+    locked = [line.split()[:2] for line in (ROOT / "requirements" / "jars.lock").read_text("utf-8").splitlines()]
+    for part in parts:
+        group, beginnings = _JARS[part]
+        folder = artifacts() / "jars" / group
+        for owner, coordinates in locked:
+            name = "-".join(coordinates.split(":")[1:]) + ".jar"
+            if owner == group and name.startswith(beginnings) and not (folder / name).is_file():
+                raise LabError(
+                    f"{part} is incomplete: {name} is not in {folder}; "
+                    f"remove {artifacts() / f'jars-{group}.made-from'} and run again, which fetches it"
+                )

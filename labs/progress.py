@@ -1,0 +1,42 @@
+"""What Spark itself says of a query's batches: `StreamingQueryProgress`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One batch that ran: its id, rows read, and each source's start and end offset as JSON values (None: no start)."""
+
+    id: int
+    rows: int
+    start: list[Any]
+    end: list[Any]
+    watermark: str | None
+
+    def __str__(self) -> str:
+        return f"batch {self.id}, {self.rows} rows"
+
+
+def batches(query: StreamingQuery) -> list[Batch]:
+    """Return the batches that this query ran, in order; reports of triggers without a batch are left out."""
+    ran: dict[int, Batch] = {}
+    for progress in query.recentProgress:
+        document = json.loads(progress.json)
+        if "addBatch" not in document["durationMs"]:
+            continue
+        sources = document["sources"]
+        ran[document["batchId"]] = Batch(
+            document["batchId"],
+            document["numInputRows"],
+            [source["startOffset"] for source in sources],
+            [source["endOffset"] for source in sources],
+            document.get("eventTime", {}).get("watermark"),
+        )
+    return [ran[number] for number in sorted(ran)]

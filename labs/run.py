@@ -1,0 +1,65 @@
+"""Run one lab: flags, its folder, its exit code."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NoReturn
+
+from contract.settings import Settings, SettingsError
+from labs.errors import LabError
+from labs.folder import LabFolder
+from labs.story import Story
+
+
+@dataclass(frozen=True)
+class Lab:
+    """What an experiment is given: its name, the stack's settings, its own folder, and a voice."""
+
+    name: str
+    settings: Settings
+    folder: LabFolder
+    story: Story
+
+
+def run(name: str, experiment: Callable[[Lab], None], arguments: list[str] | None = None) -> int:
+    """Run the experiment of the lab `name`; returns the exit code.
+
+    0 every sentence is proven, 1 one is not, 2 the lab could not run, 130 interrupted.
+    """
+
+    def fail(message: object) -> NoReturn:
+        sys.stderr.write(f"{name}: {message}\n")
+        sys.exit(2)
+
+    class Parser(argparse.ArgumentParser):
+        def error(self, message: str) -> NoReturn:
+            fail(f"{message}; --help lists the flags")
+
+    parser = Parser(prog=name, allow_abbrev=False)
+    parser.add_argument("--pause", action="store_true", help="wait for Enter before each step, for a class")
+    parser.add_argument("--clean", action="store_true", help="first remove what an earlier run left")
+    chosen = parser.parse_args(arguments)
+    # A SIGTERM must not leave a broker or a JVM behind: it ends the blocks that hold them, as Ctrl-C does.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        if chosen.pause and not sys.stdin.isatty():
+            raise LabError("--pause waits for Enter, and there is no terminal to read it from")
+        settings = Settings()
+        lab = Lab(name, settings, LabFolder.of(settings, name), Story(name, pause=chosen.pause))
+        with lab.folder.claimed(clean=chosen.clean, again=f"scripts/walkthroughs/{name}.sh"):
+            experiment(lab)
+        return lab.story.finish()
+    except (LabError, SettingsError) as error:
+        fail(error)
+    except KeyboardInterrupt:
+        sys.stderr.write(f"\n{name}: interrupted; nothing of it runs on\n")
+        return 130
+    except Exception:
+        # Not a finding and not a person's mistake: shown as it is, and never taken for "not proven".
+        traceback.print_exc()
+        return 2

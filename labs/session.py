@@ -1,0 +1,93 @@
+"""The labs' Spark: the synchronizer's settings, without a UI, and with Delta Lake on request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from contract.settings import Settings
+from labs.errors import LabError
+from labs.parts import DELTA, KAFKA_SOURCE, require
+from spark_job.options import UserError, parse
+from spark_job.session import configuration, launch
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_DELTA = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    # Two small files make a snapshot: the usual 50 partitions would be 50 tasks with nothing to do.
+    "spark.databricks.delta.snapshotPartitions": "1",
+}
+
+
+def lab_configuration(settings: Settings, scratch: Path, name: str) -> dict[str, str]:
+    """Return the synchronizer's configuration, changed for a lab; Spark's temporary files go to `scratch`."""
+    options = replace(parse([], settings), query=name)
+    return configuration(options, settings, scratch) | {
+        # A lab runs beside the stack, whose UI has the port.
+        "spark.ui.enabled": "false",
+        # Every batch's progress can be asked for to the end.
+        "spark.sql.streaming.numRecentProgressUpdates": "1000",
+        # Small data on two cores: the usual 200 would be 200 tasks a batch. Pinned in a checkpoint's first batch.
+        "spark.sql.shuffle.partitions": "2",
+        # Plans of Delta are wide: no warning that one was cut short in a log.
+        "spark.sql.debug.maxToStringFields": "1000",
+    }
+
+
+@contextmanager
+def spark_session(
+    settings: Settings,
+    scratch: Path,
+    *,
+    delta: bool = False,
+    kafka: bool = False,
+    more: dict[str, str] | None = None,
+) -> Iterator[SparkSession]:
+    """Start a JVM and a session in it; both end with the block. `more` holds further settings.
+
+    What the JVM prints on its standard output, the console sink's batches, goes to `scratch/console.txt`.
+    Raises LabError: Java or jars are missing, or Spark does not start.
+    """
+    require(*[part for part, wanted in ((DELTA, delta), (KAFKA_SOURCE, kafka)) if wanted])
+    scratch.mkdir(parents=True, exist_ok=True)
+    conf = lab_configuration(settings, scratch, scratch.parent.name) | (_DELTA if delta else {}) | (more or {})
+    with console(scratch).open("ab") as output:
+        try:
+            spark = launch(conf, settings, {"stdout": output})
+        except UserError as error:
+            raise LabError(str(error)) from None
+    gateway = spark.sparkContext._gateway
+    try:
+        yield spark
+    finally:
+        for query in spark.streams.active:
+            query.stop()
+        spark.stop()
+        if gateway is not None:
+            _end(gateway)
+
+
+def _end(gateway: object) -> None:
+    """End the JVM: pyspark keeps it, and its settings, for the next session of this process."""
+    from pyspark import SparkContext  # noqa: PLC0415
+
+    process = getattr(gateway, "proc", None)
+    with suppress(Exception):
+        # The connection ends with the JVM; whatever py4j says of it is of no interest.
+        gateway.shutdown()  # type: ignore[attr-defined]
+    if process is not None:
+        process.stdin.close()
+        process.wait(timeout=30)
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+
+
+def console(scratch: Path) -> Path:
+    """Return the file that holds what the console sink printed."""
+    return scratch / "console.txt"
