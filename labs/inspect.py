@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 
 from contract.settings import ROOT
-from labs.story import Story
+from labs.story import Story, shown
 
 
 def inspect(story: Story, checkpoint: Path, *flags: str) -> str:
     """Show what the inspector says of a checkpoint; returns it too."""
-    story.command(f"scripts/inspect.sh {checkpoint}{''.join(f' {flag}' for flag in flags)}")
+    story.command(f"scripts/inspect.sh {shown(checkpoint)}{''.join(f' {flag}' for flag in flags)}")
     done = subprocess.run(
         [sys.executable, "-m", "inspector", str(checkpoint), "--no-lag", "--format", "prose", *flags],
         capture_output=True,

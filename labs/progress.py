@@ -21,7 +21,7 @@ class Batch:
     watermark: str | None
 
     def __str__(self) -> str:
-        return f"batch {self.id}, {self.rows} rows"
+        return f"batch {self.id} ({self.rows} read)"
 
 
 def batches(query: StreamingQuery) -> list[Batch]:

@@ -11,18 +11,12 @@ from typing import TYPE_CHECKING
 from contract.settings import Settings
 from labs.errors import LabError
 from labs.parts import DELTA, KAFKA_SOURCE, require
+from spark_job.delta import DELTA_CONFIGURATION
 from spark_job.options import UserError, parse
 from spark_job.session import configuration, launch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_DELTA = {
-    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    # Two small files make a snapshot: the usual 50 partitions would be 50 tasks with nothing to do.
-    "spark.databricks.delta.snapshotPartitions": "1",
-}
 
 
 def lab_configuration(settings: Settings, scratch: Path, name: str) -> dict[str, str]:
@@ -56,7 +50,11 @@ def spark_session(
     """
     require(*[part for part, wanted in ((DELTA, delta), (KAFKA_SOURCE, kafka)) if wanted])
     scratch.mkdir(parents=True, exist_ok=True)
-    conf = lab_configuration(settings, scratch, scratch.parent.name) | (_DELTA if delta else {}) | (more or {})
+    conf = (
+        lab_configuration(settings, scratch, scratch.parent.name)
+        | (DELTA_CONFIGURATION if delta else {})
+        | (more or {})
+    )
     with console(scratch).open("ab") as output:
         try:
             spark = launch(conf, settings, {"stdout": output})

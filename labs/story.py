@@ -24,6 +24,11 @@ def same(what: str, seen: object, expected: object) -> Fact:
     return Fact(f"{what}: {seen}" + ("" if holds else f", and not {expected}"), holds)
 
 
+def shown(path: Path) -> str:
+    """Return a path as a person types it: relative where it is below the working folder."""
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+
+
 class Story:
     """The steps and the sentences of one run. With `pause`, Enter is awaited before each step."""
 

@@ -26,6 +26,6 @@ run_lab() {
   mkdir -p "${ARTIFACTS}"
   { make_environment tools && fetch_jars "${jars[@]}"; } ||
     die "what the lab needs could not be fetched; see the lines above, then run again"
-  cd "${ROOT}"
+  cd "${ROOT}" || exit
   exec "${ARTIFACTS}/venv-tools/bin/python" -m "labs.${module}" "$@"
 }

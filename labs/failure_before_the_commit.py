@@ -1,0 +1,149 @@
+"""Lab 3: a batch runs again after its commit was lost. `scripts/walkthroughs/03_failure_before_the_commit.sh`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from labs import events
+from labs.count import compare
+from labs.devices_run import rows_in, run_devices
+from labs.events import Row, rows_of
+from labs.inspect import inspect
+from labs.progress import Batch
+from labs.run import Lab, run
+from labs.session import console, spark_session
+from labs.story import Fact, same
+from spark_job.checkpoint import Checkpoint
+from spark_job.devices_file_stream import CONSOLE, DELTA, DeviceOptions
+from spark_job.options import FILES, FOREACH_APPEND, FOREACH_OVERWRITE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+NAME = "03_failure_before_the_commit"
+_FILES = 4
+_LAST = _FILES - 1
+# Each real sink, what it is, and why it repeats the batch or not; what its second run does to the data files:
+# whether it adds some, and whether some go.
+_SINKS = {
+    FOREACH_APPEND: ("plain append in foreachBatch", "it cannot know that it wrote the batch before", (True, False)),
+    FOREACH_OVERWRITE: ("a folder for each batch id", "the batch writes its own folder anew", (True, True)),
+    FILES: ("the file sink", "its log, _spark_metadata, has the batch already, so it writes nothing", (False, False)),
+    DELTA: (
+        "Delta with txnAppId and txnVersion",
+        "the table's log has that version of that id already, so it writes nothing",
+        (False, False),
+    ),
+}
+# Where the log of an idempotent sink has the batch.
+_LOG = {FILES: f"_spark_metadata/{_LAST}", DELTA: f"_delta_log/{_LAST:020d}.json"}
+
+
+class Experiment:
+    """The lab, its session, and the rows of each input file."""
+
+    def __init__(self, lab: Lab, spark: SparkSession) -> None:
+        self.lab, self.spark, self.story = lab, spark, lab.story
+        self.files = [
+            # Each file another number of events: a batch is told by its count.
+            events.write(lab.folder / "input" / f"devices-{n}.json", rows_of(10 * n, 2 + n), n)
+            for n in range(_FILES)
+        ]
+
+    def options(self, sink: str) -> DeviceOptions:
+        """Return the run with this sink; checkpoint and output carry its name."""
+        output = None if sink == CONSOLE else self.lab.folder / f"output_{sink}"
+        return DeviceOptions(self.lab.folder / "input", self.lab.folder / f"checkpoint_{sink}", output, sink)
+
+    def delete_commit(self, checkpoint: Path) -> tuple[dict[str, int], bytes]:
+        """Delete the latest commit; returns the offset that is planned for its batch, and the whole file."""
+        self.story.say(f"deleting {checkpoint.name}/commits/{_LAST}; offsets/{_LAST} stays, as after a crash")
+        self.lab.folder.delete_logged(checkpoint / "commits" / str(_LAST))
+        planned = (checkpoint / "offsets" / str(_LAST)).read_bytes()
+        return json.loads(planned.splitlines()[-1]), planned
+
+
+def reran(ran: list[Batch], offset: dict[str, int], planned: bytes, checkpoint: Path) -> tuple[Fact, ...]:
+    """By Spark's progress and by the files: the batch ran again, with the same range, and nothing else did."""
+    seen = (checkpoint / "offsets" / str(_LAST)).read_bytes()
+    return (
+        same("batches that ran", [batch.id for batch in ran], [_LAST]),
+        same("end offset by Spark's progress", [batch.end for batch in ran], [[offset]]),
+        Fact(f"offsets/{_LAST} is as it was, byte for byte", seen == planned),
+        same("newest commit", Checkpoint(checkpoint).committed(), _LAST),
+    )
+
+
+def data_files(output: Path) -> set[str]:
+    """Names of the files that hold rows; Spark gives each file that it writes a name of its own."""
+    return {str(path.relative_to(output)) for path in output.rglob("part-*")}
+
+
+def on_the_console(do: Experiment) -> None:
+    """As in class: the batch is printed a second time."""
+    do.story.step(f"console sink: {_FILES} files, {_FILES} batches")
+    options = do.options(CONSOLE)
+    run_devices(do.story, do.spark, options)
+    do.story.tree(options.checkpoint)
+    do.story.step("delete the latest commit and start again")
+    offset, planned = do.delete_commit(options.checkpoint)
+    inspect(do.story, options.checkpoint)
+    printed = console(do.lab.folder / "spark")
+    before = printed.read_text(encoding="utf-8")
+    ran = run_devices(do.story, do.spark, options)
+    more = printed.read_text(encoding="utf-8").removeprefix(before)
+    do.story.say(more)
+    do.story.prove(
+        "Without its commit the latest batch runs again, with the range that its offsets file has.",
+        *reran(ran, offset, planned, options.checkpoint),
+        same("the console shows", [line for line in more.splitlines() if line[:6] == "Batch:"], [f"Batch: {_LAST}"]),
+        same("rows on the console", more.count("|event-"), len(do.files[_LAST])),
+    )
+
+
+def with_a_real_sink(do: Experiment, sink: str) -> None:
+    """Count what the second run of the batch leaves in the output."""
+    what, reason, (adds, removes) = _SINKS[sink]
+    do.story.step(f"{what} (--sink {sink})")
+    options = do.options(sink)
+    expected: list[Row] = [row for rows in do.files for row in rows]
+    run_devices(do.story, do.spark, options)
+    first = compare(expected, rows_in(do.spark, options))
+    do.story.say(f"output: {first}")
+    files = data_files(do.lab.folder / f"output_{sink}")
+    if sink in _LOG:
+        do.story.file(do.lab.folder / f"output_{sink}" / _LOG[sink], do.lab.folder.root)
+    offset, planned = do.delete_commit(options.checkpoint)
+    ran = run_devices(do.story, do.spark, options)
+    second = compare(expected, rows_in(do.spark, options))
+    do.story.say(f"output: {second}")
+    after = data_files(do.lab.folder / f"output_{sink}")
+    new, gone = len(after - files), len(files - after)
+    repeats = sink == FOREACH_APPEND
+    batch = Counter(do.files[_LAST]) if repeats else Counter[Row]()
+    verdict = f"duplicates exactly that batch's {batch.total()} rows" if repeats else "has no row twice"
+    do.story.prove(
+        f"{what[0].upper()}{what[1:]} {verdict}: {reason}.",
+        *reran(ran, offset, planned, options.checkpoint),
+        Fact(f"data files: {new} new, {gone} gone", (new > 0, gone > 0) == (adds, removes)),
+        Fact(f"before: {first}", first.clean),
+        Fact(f"after: {second}", second.duplicated == batch and not second.lost and not second.unexpected),
+    )
+
+
+def experiment(lab: Lab) -> None:
+    """Go through the sinks in one JVM: a restart of the query is enough."""
+    with spark_session(lab.settings, lab.folder / "spark", delta=True) as spark:
+        do = Experiment(lab, spark)
+        on_the_console(do)
+        for sink in _SINKS:
+            with_a_real_sink(do, sink)
+
+
+if __name__ == "__main__":
+    sys.exit(run(NAME, experiment))
