@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from contract.visit import parse_event_time
+
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
@@ -18,7 +20,8 @@ class Batch:
     rows: int
     start: list[Any]
     end: list[Any]
-    watermark: str | None
+    watermark_ms: int
+    """Milliseconds since the epoch; 0 as long as there is none."""
 
     def __str__(self) -> str:
         return f"batch {self.id} ({self.rows} read)"
@@ -37,6 +40,6 @@ def batches(query: StreamingQuery) -> list[Batch]:
             document["numInputRows"],
             [source["startOffset"] for source in sources],
             [source["endOffset"] for source in sources],
-            document.get("eventTime", {}).get("watermark"),
+            parse_event_time(document.get("eventTime", {}).get("watermark", "")) or 0,
         )
     return [ran[number] for number in sorted(ran)]

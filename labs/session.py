@@ -66,6 +66,9 @@ def spark_session(
     finally:
         for query in spark.streams.active:
             query.stop()
+        if spark._jvm is not None:
+            # Its thread for snapshots would warn that the session is gone.
+            spark._jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()
         spark.stop()
         if gateway is not None:
             _end(gateway)
