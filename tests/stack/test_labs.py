@@ -1,0 +1,195 @@
+"""The labs' walkthroughs as a person runs them: exit 0 with their sentences, and one line for what is wrong."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from contract.settings import ROOT
+
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
+
+WALKTHROUGHS = ROOT / "scripts" / "walkthroughs"
+ARTIFACTS = Path(os.environ.get("ARTIFACTS") or ROOT / ".artifacts")
+# What each lab proves, in part, and what the sentence rests on.
+PROVES = {
+    "01_micro_batch_restart": [
+        "After SIGKILL between offsets/N and commits/N the restart re-runs batch N with the very same range.",
+        "offsets/2 as before the kill, byte for byte",
+        "After SIGTERM the restart goes on with batch N+1, from where batch N ended.",
+        "output: 9000 rows of 9000, 0 lost, 0 duplicated",
+    ],
+    "02_devices_from_files": [
+        "The same file dropped again is ignored",
+        "New content under an old name is ignored too",
+        "A renamed file is a new file",
+        "With the checkpoint deleted every file is read again",
+        "output: 72 rows of 72, 0 lost, 0 duplicated",
+    ],
+    "03_failure_before_the_commit": [
+        "the console shows: ['Batch: 3']",
+        "Plain append in foreachBatch duplicates exactly that batch's 10 rows",
+        "after: 38 rows of 28, 0 lost, 10 duplicated",
+        "A folder for each batch id has no row twice",
+        "The file sink has no row twice",
+        "Delta with txnAppId and txnVersion has no row twice",
+    ],
+    "04_what_a_checkpoint_holds": [
+        "Page counts over windows, HDFS-backed",
+        "Deduplication, RocksDB",
+        "commits/N holds the watermark for batch N+1",
+        "after each batch: [(0, 1, True), (1, -1, False), (1, 1, False), (3, -1, False), (4, -1, False)]",
+        "has nothing to do with Delta Lake",
+    ],
+}
+
+
+def walk(name: str, home: Path, *flags: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(WALKTHROUGHS / f"{name}.sh"), *flags],
+        env=os.environ | {"STACK_HOME": str(home), "STACK_STATE": str(home / ".stack")} | environ,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=500,
+    )
+
+
+def processes_in(folder: Path) -> list[str]:
+    """Command lines that name the folder."""
+    listed = subprocess.run(["ps", "-e", "-o", "args="], capture_output=True, text=True, check=True)
+    return [line for line in listed.stdout.splitlines() if str(folder) in line]
+
+
+@pytest.mark.parametrize("name", PROVES)
+def test_a_walkthrough_proves_its_sentences(name: str, tmp_path: Path) -> None:
+    done = walk(name, tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for text in PROVES[name]:
+        assert text in done.stdout
+    heads = [line for line in done.stdout.splitlines() if not line.startswith("  ")]
+    assert heads
+    assert all(line.startswith("PROVEN  ") for line in heads)
+    assert "Traceback" not in done.stderr
+    # Everything that it wrote is in its own folder, and nothing of it runs on.
+    assert [path.name for path in tmp_path.iterdir()] == ["output"]
+    assert {path.name for path in (tmp_path / "output" / "labs").iterdir()} == {name, f"{name}.lock"}
+    assert processes_in(tmp_path) == []
+
+    again = walk(name, tmp_path)
+    assert again.returncode == 2
+    assert again.stdout == ""
+    assert re.fullmatch(rf"{name}: .* holds files of an earlier run; start clean: .*{name}\.sh --clean\n", again.stderr)
+
+
+def incomplete(tmp_path: Path, group: str, jar: str) -> Path:
+    """Return artifacts like the real ones, by links, but for one jar."""
+    artifacts = tmp_path / "artifacts"
+    (artifacts / "jars").mkdir(parents=True)
+    for entry in ARTIFACTS.iterdir():
+        if entry.name != "jars":
+            (artifacts / entry.name).symlink_to(entry)
+    for folder in (ARTIFACTS / "jars").iterdir():
+        (artifacts / "jars" / folder.name).mkdir()
+        for entry in folder.iterdir():
+            if not (folder.name == group and entry.name.startswith(jar)):
+                (artifacts / "jars" / folder.name / entry.name).symlink_to(entry)
+    return artifacts
+
+
+@pytest.mark.parametrize(
+    ("name", "group", "jar", "part"),
+    [
+        ("03_failure_before_the_commit", "spark", "delta-spark", "Delta Lake is incomplete: delta-spark"),
+        ("01_micro_batch_restart", "kafka", "kafka_2", "the Kafka broker is incomplete: kafka_2"),
+        ("01_micro_batch_restart", "spark", "spark-sql-kafka", "Spark's Kafka source is incomplete: spark-sql-kafka"),
+    ],
+)
+def test_a_missing_part_is_one_line(tmp_path: Path, name: str, group: str, jar: str, part: str) -> None:
+    done = walk(name, tmp_path / "home", ARTIFACTS=str(incomplete(tmp_path, group, jar)))
+    assert done.returncode == 2
+    assert done.stdout == ""
+    lines = [line for line in done.stderr.splitlines() if line and not line.startswith("== ")]
+    assert len(lines) == 1, done.stderr
+    assert lines[0].startswith(f"{name}: {part}")
+    assert "run again" in lines[0]
+
+
+@pytest.mark.parametrize(
+    ("flag", "line"),
+    [("--pause", "--pause waits for Enter, and there is no terminal"), ("--nonsense", "--nonsense")],
+)
+def test_bad_input_is_one_line(tmp_path: Path, flag: str, line: str) -> None:
+    done = walk("02_devices_from_files", tmp_path, flag)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert line in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "output").exists()
+
+
+def test_no_broker_survives_a_killed_lab(tmp_path: Path) -> None:
+    # SIGKILL: the lab itself can do nothing any more.
+    lab = subprocess.Popen(
+        [str(WALKTHROUGHS / "01_micro_batch_restart.sh")],
+        env=os.environ | {"STACK_HOME": str(tmp_path), "STACK_STATE": str(tmp_path / ".stack")},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 120
+    while not any("kafka.Kafka" in line for line in processes_in(tmp_path)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert any("kafka.Kafka" in line for line in processes_in(tmp_path))
+    lab.send_signal(signal.SIGKILL)
+    assert lab.wait(timeout=30) == -signal.SIGKILL
+    while processes_in(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert processes_in(tmp_path) == []
+
+
+def test_devices_file_stream_is_a_program_of_its_own(tmp_path: Path) -> None:
+    python = str(ARTIFACTS / "venv-tools" / "bin" / "python")
+    program = [python, "-m", "spark_job.devices_file_stream"]
+    event = (
+        '{"eventId":"e1","data":{"devices":[{"deviceId":"d1","temperature":21.5},{"deviceId":"d2","temperature":3}]}}'
+    )
+    flags = ["--input", str(tmp_path / "input"), "--checkpoint", str(tmp_path / "checkpoint"), "--sink", "console"]
+
+    def call(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*program, *arguments], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
+        )
+
+    missing = call(*flags)
+    assert missing.returncode == 2
+    assert re.fullmatch(r"devices: --input .* is no folder; .*\n", missing.stderr)
+    no_output = call(*flags[:4], "--sink", "delta")
+    assert no_output.returncode == 2
+    assert "needs --output" in no_output.stderr
+
+    (tmp_path / "input").mkdir()
+    (tmp_path / "input" / "one.json").write_text(event + "\n")
+    done = call(*flags)
+    assert done.returncode == 0, done.stderr
+    assert "Batch: 0" in done.stdout
+    assert re.search(r"\|e1 +\|d2 +\|3.0 +\|", done.stdout)
+
+    (tmp_path / "input" / "two.json").write_text("no event\n")
+    broken = call(*flags)
+    assert broken.returncode == 1
+    assert "Traceback" not in broken.stderr
+    assert "the query failed" in broken.stderr
+    # The batch is planned and not committed: once the file is put right, it is read.
+    shutil.copy(tmp_path / "input" / "one.json", tmp_path / "input" / "two.json")
+    mended = call(*flags)
+    assert mended.returncode == 0, mended.stderr
+    assert "Batch: 1" in mended.stdout
