@@ -1,0 +1,97 @@
+"""Lab 05: run every case of the catalogue, count, and hold the page to it. `--write` writes the page."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+
+from labs.broker import running_broker
+from labs.pipeline import APPEND, FILE_SINK
+from labs.run import Lab, run
+from labs.session import spark_session
+from labs.story import Fact, same
+from labs.surgery import logs, output, rivals, state, topic
+from labs.surgery.case import ROWS, SPARK, Group, Measured, bench_for, measure
+from labs.surgery.document import PAGE, page, what_spark_does
+
+NAME = "05_delete_x_then_start"
+CATALOGUE = [logs.GROUP, state.GROUP, output.GROUP, topic.GROUP, rivals.GROUP]
+_WRITE = "--write"
+
+
+def experiment(lab: Lab, *, write: bool) -> None:
+    """Measure the catalogue, then prove what stands out of it."""
+    measured: list[tuple[Group, list[Measured]]] = []
+    with (
+        running_broker(lab.folder / "kafka", lab.settings) as broker,
+        spark_session(lab.settings, lab.folder / "spark", kafka=True, more=SPARK) as spark,
+    ):
+        for group in CATALOGUE:
+            lab.story.step(group.title)
+            rows = []
+            for case in group.cases:
+                lab.story.say(case.what)
+                for sink in case.sinks:
+                    row = measure(case, sink, bench_for(case, sink, (spark, broker, lab.folder, lab.settings)))
+                    lab.story.say(f"  {sink}: {what_spark_does(row)}")
+                    lab.story.say(f"    {row.lost} lost, {row.waiting} waiting, {row.duplicated} duplicated")
+                    rows.append(row)
+            measured.append((group, rows))
+    _prove(lab, {(row.case.name, row.sink): row for _, rows in measured for row in rows})
+    _hold_page(lab, page(measured), write=write)
+
+
+def _prove(lab: Lab, rows: dict[tuple[str, str], Measured]) -> None:
+    lab.story.step("What stands out")
+    lab.story.prove(
+        "Without its latest commit a batch runs again: append repeats exactly its rows, the file sink none.",
+        *_counts(rows["latest-commit", APPEND], duplicated=ROWS),
+        *_counts(rows["latest-commit", FILE_SINK]),
+    )
+    lab.story.prove(
+        "Without its latest offset too, a batch is planned anew under an old number, "
+        "and the file sink, which knows the number, drops the new rows without a word.",
+        *_counts(rows["latest-commit-and-offset", FILE_SINK], lost=ROWS),
+    )
+    lab.story.prove(
+        "A topic made anew that has grown past the old offsets loses rows without any error, "
+        "whatever failOnDataLoss says.",
+        *_counts(rows["anew-longer-true", FILE_SINK], lost=40),
+        *_counts(rows["anew-longer-false", FILE_SINK], lost=40),
+    )
+    stops = [row for (name, _), row in rows.items() if name.startswith("state-") and name != "state-schema"]
+    lab.story.prove(
+        "Missing state is never replaced by empty state: Spark stops, and nothing is lost.",
+        *[Fact(f"{row.case.what}: {row.outcome.failure}", row.outcome.failure is not None) for row in stops],
+        *[fact for row in stops for fact in _counts(row)],
+    )
+
+
+def _counts(row: Measured, lost: int = 0, duplicated: int = 0) -> list[Fact]:
+    what = f"{row.case.what}, {row.sink}"
+    return [same(f"{what}: lost", row.lost, lost), same(f"{what}: duplicated", row.duplicated, duplicated)]
+
+
+def _hold_page(lab: Lab, text: str, *, write: bool) -> None:
+    name = "docs/" + PAGE.name
+    if write:
+        PAGE.write_text(text, encoding="utf-8")
+        lab.story.say(f"{name} written")
+    there = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    changed = list(difflib.unified_diff(there.splitlines(), text.splitlines(), name, "measured", n=0, lineterm=""))
+    lab.story.say("\n".join(changed))
+    lab.story.prove(f"{name} is what was measured.", same("lines that differ", max(0, len(changed) - 2), 0))
+
+
+def main() -> int:
+    """Run the command line; returns the exit code."""
+    arguments = sys.argv[1:]
+    return run(
+        NAME,
+        lambda lab: experiment(lab, write=_WRITE in arguments),
+        [argument for argument in arguments if argument != _WRITE],
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

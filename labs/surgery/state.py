@@ -1,0 +1,48 @@
+"""Cases: the state of a stateful query, here a deduplication by the whole row."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from labs.pipeline import FILE_SINK
+from labs.surgery.case import Case, Group
+from labs.surgery.damage import delete
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame
+
+    from labs.surgery.case import Bench
+
+
+def _case(name: str, what: str, production: str, damage: Callable[[Bench], object]) -> Case:
+    return Case(name, what, production, damage, sinks=(FILE_SINK,), shape=_deduplicated)
+
+
+def _deduplicated(stream: DataFrame) -> DataFrame:
+    return stream.dropDuplicates(["value"])
+
+
+_BACKUP = (
+    "Put the state back from a backup of the whole checkpoint, taken while the query was down. Else state is made "
+    "again only by reading the source again: new checkpoint, new output."
+)
+
+GROUP = Group(
+    "State",
+    "The query drops repeated rows, with a state store of two partitions (HDFS-backed, the default provider).",
+    [
+        _case("state-latest", "latest state file: `state/0/0/4.delta`", _BACKUP, delete("state/0/0/4.delta")),
+        _case("state-first", "first state file: `state/0/0/1.delta`", "As above.", delete("state/0/0/1.delta")),
+        _case("state-partition", "one partition's state: `state/0/0`", "As above.", delete("state/0/0")),
+        _case("state-all", "all state: `state`", "As above.", delete("state")),
+        _case(
+            "state-schema",
+            "the state's schema: `state/0/0/_metadata/schema`",
+            "It is written anew, from the query as it is now: start the unchanged query, "
+            "since this once nothing checks a changed one.",
+            delete("state/0/0/_metadata/schema"),
+        ),
+    ],
+)
