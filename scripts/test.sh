@@ -22,6 +22,8 @@ esac
 source "${LIBRARY}/backends/local.sh"
 stack_build
 make_dev_environment
+# The tests run the notebook.
+make_notebook_environment
 
 if [[ "${tier}" == all ]]; then
   "${ROOT}/scripts/check.sh"

@@ -54,6 +54,15 @@ make_dev_environment() {
   artifact_done dev "${ROOT}/requirements/tools.lock" "${ROOT}/requirements/dev.lock"
 }
 
+# Jupyter, on top of the tools environment.
+make_notebook_environment() {
+  artifact_ready notebook "${ROOT}/requirements/tools.lock" "${ROOT}/requirements/notebook.lock" && return 0
+  say "fetching Jupyter ..."
+  "${ARTIFACTS}/venv-tools/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes \
+    --requirement "${ROOT}/requirements/notebook.lock" >&2 || die "Jupyter could not be fetched; see the lines above, then run again"
+  artifact_done notebook "${ROOT}/requirements/tools.lock" "${ROOT}/requirements/notebook.lock"
+}
+
 # make_artifacts: all that the local backend needs; a second call takes no time.
 make_artifacts() {
   local flink failed=""
