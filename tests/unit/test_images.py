@@ -15,7 +15,7 @@ from contract.settings import ROOT, read_env_file
 # Compose itself, the images, or the host's scripts use these; no service does.
 NOT_FOR_SERVICES = {
     "COMPOSE_PROJECT_NAME", "STACK_UID", "STACK_GID", "STACK_BACKEND",
-    "BASE_IMAGE", "IMAGE_TAG", "PYTHON_VERSION", "JAVA_VERSION",
+    "BASE_IMAGE", "IMAGE_TAG", "PYTHON_VERSION", "JAVA_VERSION", "NOTEBOOK_PORT",
 }  # fmt: skip
 # Further flags of a service, for one run; without a default they are not in .env.
 FLAGS = {"GENERATOR_ARGS", "SPARK_ARGS"}

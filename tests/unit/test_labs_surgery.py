@@ -1,0 +1,119 @@
+"""The catalogue, its page, and where a moved query begins; no JVM."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contract.settings import ROOT, Settings
+from labs.errors import LabError
+from labs.failure import Failure, _first_line
+from labs.feeds import FileFeed
+from labs.folder import LabFolder
+from labs.pipeline import APPEND, FILE_SINK, Outcome
+from labs.practice.moves import starting_offsets
+from labs.progress import Batch
+from labs.run import Lab
+from labs.story import Story
+from labs.surgery import __main__ as lab05
+from labs.surgery.case import Case, Group, Measured
+from labs.surgery.damage import nothing
+from labs.surgery.document import PAGE, page
+
+GOLDEN = ROOT / "tests" / "golden" / "spark-4.0"
+CASE = Case("one", "nothing: `commits/3`", "Nothing.", nothing)
+
+
+def batch(number: int, rows: int) -> Batch:
+    return Batch(number, rows, [None], [None], 0)
+
+
+def measured(sink: str, outcome: Outcome, counts: tuple[int, int, int], reader: Failure | None = None) -> Measured:
+    lost, waiting, duplicated = counts
+    return Measured(CASE, sink, outcome, lost, waiting, duplicated, reader)
+
+
+def test_every_case_stands_in_the_page_with_its_prose() -> None:
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    cases = [case for group in lab05.CATALOGUE for case in group.cases]
+    for case in cases:
+        rows = [line for line in lines if line.startswith(f"| {case.what} | ")]
+        assert len(rows) == 1, case.name
+        assert rows[0].endswith(f" | {case.production} |"), case.name
+    assert sum(line.startswith("| ") for line in lines) == sum(len(case.sinks) for case in cases) + 2 * len(
+        lab05.CATALOGUE
+    )
+
+
+def test_names_of_cases_are_their_own() -> None:
+    names = [case.name for group in lab05.CATALOGUE for case in group.cases]
+    assert Counter(names).most_common(1)[0][1] == 1
+
+
+def test_a_row_says_what_ran_where_it_stopped_and_what_was_counted() -> None:
+    stopped = Outcome([batch(4, 10)], Failure("SparkException", "SOME_CLASS", "words"))
+    unreadable = Failure("IllegalStateException", None, "output/_spark_metadata/0 doesn't exist")
+    rows = [measured(APPEND, Outcome([batch(3, 10), batch(4, 10)]), (0, 0, 10))]
+    rows.append(measured(FILE_SINK, stopped, (3, 7, 0), reader=unreadable))
+    text = page([(Group("Title", "", [CASE]), rows)])
+    assert (
+        "| nothing: `commits/3` | foreachBatch append | runs batch 3 (10 rows), batch 4 (10 rows) | 0 | 0 | **10** "
+        "| Nothing. |" in text
+    )
+    assert (
+        "| the same | file sink | runs batch 4 (10 rows), then stops: `SOME_CLASS`. Spark cannot read the output: "
+        "`IllegalStateException`: output/_spark_metadata/0 doesn't exist | **3** | 7 | 0 | the same |" in text
+    )
+
+
+@pytest.mark.parametrize(("tampered", "code"), [("", 0), ("one line more\n", 1)], ids=["as measured", "changed since"])
+def test_a_page_that_is_not_what_was_measured_is_not_proven(
+    tampered: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    monkeypatch.setattr(lab05, "PAGE", tmp_path / "page.md")
+    (tmp_path / "page.md").write_text("# Page\n" + tampered)
+    settings = Settings({"STACK_HOME": str(tmp_path)})
+    lab = Lab(lab05.NAME, settings, LabFolder.of(settings, lab05.NAME), Story(lab05.NAME))
+    lab05._hold_page(lab, "# Page\n", write=False)
+    assert lab.story.finish() == code
+    assert (tmp_path / "page.md").read_text() == "# Page\n" + tampered
+
+
+def test_messages_name_no_folder_of_this_machine() -> None:
+    assert (
+        _first_line("Failed to read log file file:/a/b-c/checkpoint/offsets/3. Incomplete\nmore")
+        == "Failed to read log file checkpoint/offsets/3. Incomplete"
+    )
+    assert _first_line("/a/b/output/_spark_metadata/0 doesn't exist") == "output/_spark_metadata/0 doesn't exist"
+
+
+def test_a_feed_knows_what_it_sent_and_what_is_left(tmp_path: Path) -> None:
+    feed = FileFeed(tmp_path / "input")
+    feed.send(2)
+    feed.send(1)
+    assert feed.sent.total() == len(feed.sent) == 3
+    assert feed.held() == feed.sent
+    (tmp_path / "input" / "visits-00.txt").unlink()
+    assert feed.held().total() == 1
+    assert not feed.held() - feed.sent
+
+
+def golden_ends(recipe: str) -> Any:
+    newest = max((GOLDEN / recipe / "checkpoint" / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
+    return json.loads(newest.read_text().splitlines()[2])
+
+
+def test_a_moved_query_begins_where_the_old_one_ended() -> None:
+    assert json.loads(starting_offsets(GOLDEN / "kafka_files" / "checkpoint")) == golden_ends("kafka_files")
+
+
+def test_a_batch_that_is_not_committed_is_no_place_to_begin() -> None:
+    with pytest.raises(LabError, match="planned and not committed"):
+        starting_offsets(GOLDEN / "kafka_killed" / "checkpoint")
