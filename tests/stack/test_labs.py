@@ -10,6 +10,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from contract.settings import ROOT
@@ -64,9 +65,17 @@ def walk(name: str, home: Path, *flags: str, **environ: str) -> subprocess.Compl
 
 
 def processes_in(folder: Path) -> list[str]:
-    """Command lines that name the folder."""
-    listed = subprocess.run(["ps", "-e", "-o", "args="], capture_output=True, text=True, check=True)
-    return [line for line in listed.stdout.splitlines() if str(folder) in line]
+    """Command lines of the processes that work in the folder, by their arguments or their environment."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            command = " ".join(process.cmdline())
+            if process.pid != os.getpid() and str(folder) in command + " ".join(process.environ().values()):
+                found.append(command)
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            # It ended meanwhile, or is another user's.
+            continue
+    return found
 
 
 @pytest.mark.parametrize("name", PROVES)
