@@ -4,8 +4,9 @@
 #
 # unit     no JVM, seconds
 # stack    the real stack on the local backend, on ports and in a folder of its own
-# compose  the demo on a real container engine; without one it is skipped, but with CI=true that is a failure
-# all      (default) the checks of scripts/check.sh and all tiers
+# compose  the demo on a real container engine
+# all      (default) the checks of scripts/check.sh and all tiers; without a container engine it leaves out the
+#          tier compose, but with CI=true that is a failure
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib/stack.sh"
 tier="${1:-all}"
@@ -32,12 +33,14 @@ case "${tier}" in
   unit) selection=(tests/unit) ;;
   stack) selection=(tests -m stack) ;;
   compose) selection=(tests -m compose) ;;
-  all) selection=(tests) ;;
+  # The quick ones first.
+  all) selection=(tests/unit tests/stack) ;;
 esac
 if [[ "${tier}" == all || "${tier}" == compose ]] && ! docker_answers; then
+  [[ "${tier}" != compose ]] || die "no container engine answers; start one, e.g. by .ci/engine.sh start"
   [[ "${CI:-}" != true ]] || die "CI runs the Compose tier, and no container engine answers; .ci/engine.sh starts one"
   say "no container engine answers: the Compose tier is left out"
-  selection=(tests -m "not compose")
+  selection+=(-m "not compose")
 fi
 cd "${ROOT}"
 # Tests choose their own backends, homes and ports.
