@@ -29,7 +29,7 @@ class Lab:
 def run(name: str, experiment: Callable[[Lab], None], arguments: list[str] | None = None) -> int:
     """Run the experiment of the lab `name`; returns the exit code.
 
-    0 every sentence is proven, 1 one is not, 2 the lab could not run, 130 interrupted.
+    0 every sentence is proven, 1 one is not, 2 the lab could not run, 130 or 143 interrupted.
     """
 
     def fail(message: object) -> NoReturn:
@@ -44,8 +44,15 @@ def run(name: str, experiment: Callable[[Lab], None], arguments: list[str] | Non
     parser.add_argument("--pause", action="store_true", help="wait for Enter before each step, for a class")
     parser.add_argument("--clean", action="store_true", help="first remove what an earlier run left")
     chosen = parser.parse_args(arguments)
-    # A SIGTERM must not leave a broker or a JVM behind: it ends the blocks that hold them, as Ctrl-C does.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    signals: list[int] = []
+
+    def on_signal(number: int, _frame: object) -> NoReturn:
+        signals.append(number)
+        raise KeyboardInterrupt
+
+    # Ctrl-C and SIGTERM must not leave a broker or a JVM behind: they end the blocks that hold them.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, on_signal)
     try:
         if chosen.pause and not sys.stdin.isatty():
             raise LabError("--pause waits for Enter, and there is no terminal to read it from")
@@ -57,9 +64,16 @@ def run(name: str, experiment: Callable[[Lab], None], arguments: list[str] | Non
     except (LabError, SettingsError) as error:
         fail(error)
     except KeyboardInterrupt:
-        sys.stderr.write(f"\n{name}: interrupted; nothing of it runs on\n")
-        return 130
+        return _interrupted(name, signals)
     except Exception:
+        if signals:
+            # py4j turns an interrupt in the midst of a call into an error of its own.
+            return _interrupted(name, signals)
         # Not a finding and not a person's mistake: shown as it is, and never taken for "not proven".
         traceback.print_exc()
         return 2
+
+
+def _interrupted(name: str, signals: list[int]) -> int:
+    sys.stderr.write(f"\n{name}: interrupted; nothing of it runs on\n")
+    return 128 + (signals[0] if signals else signal.SIGINT)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+import signal
+import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from py4j.protocol import Py4JError
 
 from contract.settings import Settings
 from labs.errors import LabError
@@ -17,6 +22,8 @@ from spark_job.session import configuration, launch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_END_SECONDS = 30
 
 
 def lab_configuration(settings: Settings, scratch: Path, name: str) -> dict[str, str]:
@@ -55,36 +62,52 @@ def spark_session(
         | (DELTA_CONFIGURATION if delta else {})
         | (more or {})
     )
+    on_interrupt = signal.getsignal(signal.SIGINT)
     with console(scratch).open("ab") as output:
         try:
             spark = launch(conf, settings, {"stdout": output})
         except UserError as error:
             raise LabError(str(error)) from None
-    gateway = spark.sparkContext._gateway
+    # The SparkContext takes SIGINT for itself, to cancel jobs: here it ends the lab.
+    signal.signal(signal.SIGINT, on_interrupt)
+    # py4j logs the stack of a call that Ctrl-C ended; errors that matter reach the lab as exceptions.
+    logging.getLogger().addHandler(logging.NullHandler())
+    process: subprocess.Popen[bytes] = spark.sparkContext._gateway.proc  # type: ignore[union-attr]
     try:
         yield spark
+    except (KeyboardInterrupt, SystemExit, Py4JError):
+        # In the midst of a call: the connection is of no use any more.
+        raise
+    except BaseException:
+        _stop(spark)
+        raise
+    else:
+        _stop(spark)
     finally:
-        for query in spark.streams.active:
-            query.stop()
-        if spark._jvm is not None:
-            # Its thread for snapshots would warn that the session is gone.
-            spark._jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()
-        spark.stop()
-        if gateway is not None:
-            _end(gateway)
+        _end(process)
 
 
-def _end(gateway: object) -> None:
+def _stop(spark: SparkSession) -> None:
+    for query in spark.streams.active:
+        query.stop()
+    if spark._jvm is not None:
+        # Its thread for snapshots would warn that the session is gone.
+        spark._jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()
+    spark.stop()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
     """End the JVM: pyspark keeps it, and its settings, for the next session of this process."""
     from pyspark import SparkContext  # noqa: PLC0415
 
-    process = getattr(gateway, "proc", None)
-    with suppress(Exception):
-        # The connection ends with the JVM; whatever py4j says of it is of no interest.
-        gateway.shutdown()  # type: ignore[attr-defined]
-    if process is not None:
-        process.stdin.close()
-        process.wait(timeout=30)
+    # A JVM that pyspark started ends with its standard input.
+    assert process.stdin is not None
+    process.stdin.close()
+    try:
+        process.wait(timeout=_END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
     SparkContext._gateway = None
     SparkContext._jvm = None
 

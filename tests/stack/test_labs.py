@@ -165,6 +165,31 @@ def test_no_broker_survives_a_killed_lab(tmp_path: Path) -> None:
     assert processes_in(tmp_path) == []
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_interrupted_it_says_so_and_nothing_runs_on(tmp_path: Path, number: int, code: int) -> None:
+    lab = subprocess.Popen(
+        [str(WALKTHROUGHS / "03_failure_before_the_commit.sh")],
+        env=os.environ | {"STACK_HOME": str(tmp_path), "STACK_STATE": str(tmp_path / ".stack")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    folder = tmp_path / "output" / "labs" / "03_failure_before_the_commit"
+    deadline = time.monotonic() + 120
+    while not (folder / "checkpoint_console" / "offsets" / "0").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    # As a terminal does it: to all processes of the group.
+    os.killpg(lab.pid, number)
+    out, err = lab.communicate(timeout=60)
+    assert lab.returncode == code, err
+    assert out == ""
+    assert "Traceback" not in err
+    while processes_in(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert processes_in(tmp_path) == []
+
+
 def test_devices_file_stream_is_a_program_of_its_own(tmp_path: Path) -> None:
     python = str(ARTIFACTS / "venv-tools" / "bin" / "python")
     program = [python, "-m", "spark_job.devices_file_stream"]
