@@ -45,7 +45,7 @@ token="$("${ARTIFACTS}/venv-tools/bin/python" -c 'import secrets; print(secrets.
 export JUPYTER_TOKEN="${token}"
 echo "http://${BIND_ADDRESS}:${NOTEBOOK_PORT}/notebooks/${name}?token=${token}"
 flags=("--ServerApp.ip=${BIND_ADDRESS}" "--ServerApp.port=${NOTEBOOK_PORT}" --ServerApp.port_retries=0)
-flags+=("--ServerApp.root_dir=${folder}" --ServerApp.open_browser=False --Application.log_level=WARN)
+flags+=("--ServerApp.root_dir=${folder}" --ServerApp.open_browser=False --Application.log_level=ERROR)
 # In containers the only user is root; the server is on loopback and asks for the token all the same.
 ((EUID != 0)) || flags+=(--allow-root)
 exec "${ARTIFACTS}/venv-tools/bin/python" -m notebook "${flags[@]}"

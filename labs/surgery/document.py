@@ -26,6 +26,8 @@ is started again, now without a limit to a batch.
 - **rows** of a batch are those that Spark says it read. A batch that a sink skips reads none.
 - **duplicated**: rows in the output once more than they were sent, counted row by row.
 
+Where Spark cannot read an output folder any more, the lines of its files were counted.
+
 `foreachBatch append` writes each batch with `mode("append")`; the `file sink` is `format("text")`, whose log
 `_spark_metadata` remembers the batches that it has. The files of a checkpoint are written through Spark's default on a
 local disk (`FileContextBasedCheckpointFileManager`); the project's synchronizer chooses another one, for speed, which
