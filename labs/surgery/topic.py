@@ -43,8 +43,8 @@ GROUP = Group(
             "anew-longer",
             "topic deleted and created again, already 60 rows in it",
             make_anew(60),
-            "The option does not see it: offsets are numbers, and 20 exists in the new topic too. Never reuse a topic's "
-            "name under a running query; a new topic needs a new checkpoint.",
+            "The option does not see it: offsets are numbers, and 20 exists in the new topic too. Never reuse a "
+            "topic's name under a running query; a new topic needs a new checkpoint.",
             "As above.",
             arriving=0,
         ),
