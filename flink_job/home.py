@@ -36,7 +36,7 @@ def connector_jars(artifacts: Path) -> list[Path]:
     """The jars that Flink needs beside its own. Raises HomeError when there is none."""
     jars = sorted((artifacts / "jars" / "flink").glob("*.jar"))
     if not jars:
-        raise HomeError(f"no connector jar in {artifacts / 'jars' / 'flink'}; run scripts/setup.sh")
+        raise HomeError(f"no connector jar in {artifacts / 'jars' / 'flink'}; scripts/up.sh --backend local fetches it")
     return jars
 
 

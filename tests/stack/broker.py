@@ -69,7 +69,7 @@ def _free_ports(count: int) -> list[int]:
 def _jars() -> Path:
     jars = Path(os.environ.get("ARTIFACTS") or ROOT / ".artifacts") / "jars" / "kafka"
     if not jars.is_dir() or shutil.which("java") is None:
-        pytest.fail(f"the scratch broker needs java and the jars in {jars}; run scripts/setup.sh")
+        pytest.fail(f"the scratch broker needs java and the jars in {jars}; scripts/test.sh fetches them")
     return jars
 
 

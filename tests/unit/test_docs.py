@@ -36,6 +36,12 @@ def test_every_path_that_a_page_names_exists(page: str) -> None:
     assert not missing
 
 
+@pytest.mark.parametrize("source", [name for name in TRACKED if name.endswith((".py", ".sh")) and "tests/" not in name])
+def test_every_script_that_a_message_or_comment_names_exists(source: str) -> None:
+    text = (ROOT / source).read_text(encoding="utf-8")
+    assert {name for name in SCRIPT.findall(text) if not (ROOT / name).exists()} == set()
+
+
 def commands(page: str) -> list[str]:
     """Command lines of the page's bash blocks, comments cut off."""
     blocks = FENCE.findall((ROOT / page).read_text(encoding="utf-8"))
