@@ -58,6 +58,10 @@ class Bench:
         return self.pipeline.feed
 
 
+Around = tuple["SparkSession", Broker, LabFolder, Settings]
+"""The lab around a bench, shared by all."""
+
+
 def run_again(bench: Bench) -> Outcome:
     """Start the query again on what is left, and let it read all there is."""
     return bench.pipeline.run()
@@ -147,7 +151,7 @@ def _read(pipeline: Pipeline) -> tuple[Counter[str], Failure | None]:
         return pipeline.lines(), failure_of(None, error)
 
 
-def bench_for(case: Case, sink: str, around: tuple[SparkSession, Broker, LabFolder, Settings]) -> Bench:
+def bench_for(case: Case, sink: str, around: Around) -> Bench:
     """Lay out a bench for one case and sink: a folder, and a topic or an input folder, of its own."""
     spark, broker, folder, settings = around
     name = f"{case.name}-{sink.split(maxsplit=1)[0]}"
