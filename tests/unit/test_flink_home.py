@@ -75,7 +75,7 @@ def test_a_container_binds_everywhere_and_lets_the_taskmanager_find_its_address(
 
 
 def test_a_missing_connector_says_what_to_run(tmp_path: Path) -> None:
-    with pytest.raises(home.HomeError, match=r"no connector jar .*scripts/setup\.sh"):
+    with pytest.raises(home.HomeError, match=r"no connector jar .*scripts/up\.sh"):
         home.connector_jars(tmp_path)
 
 
