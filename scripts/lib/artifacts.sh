@@ -45,22 +45,23 @@ fetch_jars() {
   done
 }
 
-# The contributor's checks and test runner, on top of the tools environment.
-make_dev_environment() {
-  artifact_ready dev "${ROOT}/requirements/tools.lock" "${ROOT}/requirements/dev.lock" && return 0
-  say "fetching the test tools ..."
+# add_to_tools NAME WHAT: what requirements/NAME.lock names, on top of the tools environment; WHAT says it to people.
+add_to_tools() {
+  artifact_ready "$1" "${ROOT}/requirements/tools.lock" "${ROOT}/requirements/$1.lock" && return 0
+  say "fetching $2 ..."
   "${ARTIFACTS}/venv-tools/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes \
-    --requirement "${ROOT}/requirements/dev.lock" >&2 || die "the test tools could not be fetched; see the lines above, then run again"
-  artifact_done dev "${ROOT}/requirements/tools.lock" "${ROOT}/requirements/dev.lock"
+    --requirement "${ROOT}/requirements/$1.lock" >&2 || die "$2 could not be fetched; see the lines above, then run again"
+  artifact_done "$1" "${ROOT}/requirements/tools.lock" "${ROOT}/requirements/$1.lock"
 }
 
-# Jupyter, on top of the tools environment.
+# The contributor's checks and test runner.
+make_dev_environment() {
+  add_to_tools dev "the test tools"
+}
+
+# Jupyter.
 make_notebook_environment() {
-  artifact_ready notebook "${ROOT}/requirements/tools.lock" "${ROOT}/requirements/notebook.lock" && return 0
-  say "fetching Jupyter ..."
-  "${ARTIFACTS}/venv-tools/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes \
-    --requirement "${ROOT}/requirements/notebook.lock" >&2 || die "Jupyter could not be fetched; see the lines above, then run again"
-  artifact_done notebook "${ROOT}/requirements/tools.lock" "${ROOT}/requirements/notebook.lock"
+  add_to_tools notebook Jupyter
 }
 
 # make_artifacts: all that the local backend needs; a second call takes no time.
