@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import logging
 import signal
 import sys
 import time
 from collections import Counter
-from typing import NoReturn
 
+from contract.command import Flags, fail
 from contract.settings import Settings, SettingsError
 from contract.visit import iso_time
 from generator.config import Config, ConfigError, add_flags, load
@@ -18,6 +17,7 @@ from generator.progress import Progress
 from generator.sender import BrokerError, Sender, partition_of
 from generator.visits import DUPLICATED, LATE, UNPARSABLE, Record, stream
 
+NAME = "generator"
 # Between two looks at the clock and at the stop signal, in seconds and in records.
 _NAP_SECONDS = 0.1
 _BURST = 200
@@ -140,22 +140,11 @@ def print_records(config: Config, settings: Settings, stop: Stop) -> int:
     return 0
 
 
-def fail(message: object) -> NoReturn:
-    """End with one line and exit code 2."""
-    sys.stderr.write(f"generator: {message}\n")
-    sys.exit(2)
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        fail(f"{message}; --help lists the flags")
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Run the generator; exit codes: 0 all acknowledged, 1 some were not, 2 a mistake or no broker."""
     # The client reports each failed attempt of a retry; what matters reaches the user through Sender.
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
-    parser = _Parser(prog="python -m generator", description=__doc__, allow_abbrev=False)
+    parser = Flags(NAME, prog="python -m generator", description=__doc__)
     add_flags(parser)
     parser.add_argument("--to-stdout", action="store_true", help="print the records as JSON lines; no Kafka, no pace")
     chosen = parser.parse_args(arguments)
@@ -165,7 +154,7 @@ def main(arguments: list[str] | None = None) -> int:
         config = load(chosen, settings)
         return print_records(config, settings, stop) if chosen.to_stdout else send(config, settings, stop)
     except (ConfigError, SettingsError, BrokerError) as error:
-        fail(error)
+        fail(NAME, error)
     except BrokenPipeError:
         # The reader had enough (head); nothing is left to say, and the interpreter must not try to.
         sys.stderr.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import signal
 import sys
 import traceback
@@ -10,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
+from contract.command import Flags, fail
 from contract.settings import Settings, SettingsError
 from labs.errors import LabError
 from labs.folder import LabFolder
@@ -31,16 +31,7 @@ def run(name: str, experiment: Callable[[Lab], None], arguments: list[str] | Non
 
     0 every sentence is proven, 1 one is not, 2 the lab could not run, 130 or 143 interrupted.
     """
-
-    def fail(message: object) -> NoReturn:
-        sys.stderr.write(f"{name}: {message}\n")
-        sys.exit(2)
-
-    class Parser(argparse.ArgumentParser):
-        def error(self, message: str) -> NoReturn:
-            fail(f"{message}; --help lists the flags")
-
-    parser = Parser(prog=name, allow_abbrev=False)
+    parser = Flags(name, prog=name)
     parser.add_argument("--pause", action="store_true", help="wait for Enter before each step, for a class")
     parser.add_argument("--clean", action="store_true", help="first remove what an earlier run left")
     chosen = parser.parse_args(arguments)
@@ -62,7 +53,7 @@ def run(name: str, experiment: Callable[[Lab], None], arguments: list[str] | Non
             experiment(lab)
         return lab.story.finish()
     except (LabError, SettingsError) as error:
-        fail(error)
+        fail(name, error)
     except KeyboardInterrupt:
         return _interrupted(name, signals)
     except Exception:

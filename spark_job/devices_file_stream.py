@@ -13,8 +13,9 @@ import sys
 import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
+from contract.command import Flags, fail
 from contract.settings import Settings, SettingsError
 from spark_job.checkpoint import BATCH_FOLDER
 from spark_job.options import FILES, FOREACH_APPEND, FOREACH_OVERWRITE, UserError
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+NAME = "devices"
 CONSOLE, DELTA = "console", "delta"
 SINKS = (CONSOLE, FILES, FOREACH_APPEND, FOREACH_OVERWRITE, DELTA)
 COLUMNS = ("eventId", "deviceId", "temperature")
@@ -112,20 +114,9 @@ def _delta(options: DeviceOptions) -> Callable[[DataFrame, int], None]:
 _BATCH_SINKS = {FOREACH_APPEND: _append, FOREACH_OVERWRITE: _overwrite, DELTA: _delta}
 
 
-def fail(message: object) -> NoReturn:
-    """End with one line and exit code 2."""
-    sys.stderr.write(f"devices: {message}\n")
-    sys.exit(2)
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        fail(f"{message}; --help lists the flags")
-
-
 def parse(arguments: list[str] | None) -> DeviceOptions:
     """Read the flags. Ends the process with code 2 and one line when they make no sense."""
-    parser = _Parser(prog="python -m spark_job.devices_file_stream", description=__doc__, allow_abbrev=False)
+    parser = Flags(NAME, prog="python -m spark_job.devices_file_stream", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--input", type=Path, required=True, metavar="DIR", help="folder of JSON files")
     parser.add_argument("--checkpoint", type=Path, required=True, metavar="DIR")
@@ -180,7 +171,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return run(options, Settings())
     except (UserError, SettingsError) as error:
-        fail(error)
+        fail(NAME, error)
     except KeyboardInterrupt:
         return 130
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
 
+from contract.command import Flags
 from contract.settings import Settings
 
 FILES, FOREACH_APPEND, FOREACH_OVERWRITE = "files", "foreach-append", "foreach-overwrite"
@@ -39,18 +38,12 @@ class Options:
     stop_seconds: float
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        sys.stderr.write(f"synchronizer: {message}; --help lists the flags\n")
-        sys.exit(2)
-
-
 def parse(arguments: list[str] | None, settings: Settings) -> Options:
     """Read the flags. Ends the process with code 2 and one line when they make no sense."""
-    parser = _Parser(
+    parser = Flags(
+        "synchronizer",
         prog="python -m spark_job.visits_json_synchronizer",
         description="Write every record of the visits topic as one line of a JSON file, in micro-batches.",
-        allow_abbrev=False,
     )
     parser.add_argument(
         "--sink",
