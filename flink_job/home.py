@@ -73,6 +73,8 @@ def configuration_values(settings: Settings, state: Path, flink: Path) -> dict[s
         "FLINK_UI_PORT": settings.text("FLINK_UI_PORT"),
         "FLINK_CHECKPOINTS_RETAINED": settings.text("FLINK_CHECKPOINTS_RETAINED"),
         "TMP": str(state / "tmp"),
+        "JVM_FLAGS": settings.text("JVM_FLAGS"),
+        "JVM_FLAGS_SHORT": settings.text("JVM_FLAGS_SHORT"),
         "JAVA_OPTS": java_options((flink / "conf" / "config.yaml").read_text(encoding="utf-8")),
     }
 

@@ -20,8 +20,7 @@ case "${1:-}" in
   *) die "unknown argument '$1'; see --help" ;;
 esac
 
-check_java
-check_python
+check_host
 check_ports NOTEBOOK_PORT
 mkdir -p "${ARTIFACTS}"
 { make_environment tools && fetch_jars spark; } ||

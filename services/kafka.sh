@@ -32,5 +32,5 @@ if [[ ! -f "${data}/logs/meta.properties" ]]; then
     --cluster-id "${cluster_id}" --config "${config}" >&2
 fi
 
-export KAFKA_HEAP_OPTS="${KAFKA_HEAP_OPTS:--Xms256m -Xmx384m}"
+export KAFKA_HEAP_OPTS="${KAFKA_HEAP_OPTS:--Xms256m -Xmx384m ${JVM_FLAGS}}"
 exec "${ROOT}/broker/bin/kafka-server-start.sh" "${config}"

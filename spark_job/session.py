@@ -31,19 +31,10 @@ def configuration(options: Options, settings: Settings, scratch: Path) -> dict[s
         "spark.driver.memory": settings.text("SPARK_DRIVER_MEMORY"),
         "spark.driver.extraJavaOptions": " ".join(
             [
-                # Two cores and a small heap: the serial collector needs the least memory and no threads.
-                "-XX:+UseSerialGC",
+                settings.text("JVM_FLAGS"),
                 # The whole heap from the beginning (touched only as needed): no full collection to make it grow.
                 f"-Xms{settings.text('SPARK_DRIVER_MEMORY')}",
                 "-XX:MetaspaceSize=192m",
-                # The second compiler is for loops over records only. With its usual thresholds it took a third
-                # of the CPU up to the first commit; without it a record costs a third more (measured).
-                "-XX:Tier4InvocationThreshold=100000",
-                "-XX:Tier4MinInvocationThreshold=12000",
-                "-XX:Tier4CompileThreshold=300000",
-                "-XX:Tier4BackEdgeThreshold=2000000",
-                # No file in /tmp for each JVM that was killed.
-                "-XX:-UsePerfData",
                 f"-Djava.io.tmpdir={scratch}",
                 # Java looks a user's home up in /etc/passwd, where a container's arbitrary uid has none.
                 f"-Duser.home={scratch}",

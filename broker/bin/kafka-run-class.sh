@@ -7,8 +7,8 @@
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)"
 artifacts="${ARTIFACTS:-${here}/../../.artifacts}"
-# Tools are short: the serial collector and a first-tier compiler start faster.
-read -r -a heap <<<"${KAFKA_HEAP_OPTS:--Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1}"
+short="$(sed --quiet 's/^JVM_FLAGS_SHORT=//p' "${here}/../../.env")"
+read -r -a heap <<<"${KAFKA_HEAP_OPTS:--Xmx256m ${short}}"
 exec java "${heap[@]}" \
   -Dlog4j2.configurationFile="${here}/../conf/log4j2.yaml" \
   -Dfaultline.log.level="${KAFKA_LOG_LEVEL:-warn}" \

@@ -18,15 +18,12 @@ from typing import Any
 from py4j.java_gateway import GatewayParameters, JavaGateway
 from py4j.protocol import Py4JJavaError
 
-from contract.settings import ROOT
+from contract.settings import ROOT, Settings
 from inspector.errors import InspectorError
 
 GATEWAY = "org.apache.flink.api.python.shaded.py4j.GatewayServer"
-# One short run: compile quickly, collect simply, and let Kryo look into the JDK as Flink's own scripts do.
+# Kryo may look into the JDK, as Flink's own scripts let it.
 FLAGS = (
-    "-XX:TieredStopAtLevel=1",
-    "-XX:+UseSerialGC",
-    "-Xshare:auto",
     "-Xmx512m",
     "--add-opens=java.base/java.lang=ALL-UNNAMED",
     "--add-opens=java.base/java.util=ALL-UNNAMED",
@@ -61,7 +58,8 @@ def flink_jvm() -> Iterator[Any]:
     with tempfile.TemporaryDirectory(prefix="inspector-") as scratch:
         logging = Path(scratch) / "log4j2.properties"
         logging.write_text("rootLogger.level = off\n")
-        command = ["java", *FLAGS, f"-Dlog4j.configurationFile={logging}", "-cp", class_path(), GATEWAY]
+        command = ["java", *Settings().text("JVM_FLAGS_SHORT").split(), *FLAGS, f"-Djava.io.tmpdir={scratch}"]
+        command += [f"-Dlog4j.configurationFile={logging}", "-cp", class_path(), GATEWAY]
         # The gateway ends when its standard input closes: it cannot outlive this process.
         command += ["--die-on-broken-pipe", "0"]
         try:

@@ -13,7 +13,7 @@ heading() {
 
 # die MESSAGE [EXIT CODE]: one line that names the thing, the cause and the next step.
 die() {
-  printf '%s: %s\n' "$(basename "$0")" "$1" >&2
+  printf '%s: %s\n' "${0##*/}" "$1" >&2
   exit "${2:-2}"
 }
 

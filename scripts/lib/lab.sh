@@ -21,8 +21,7 @@ run_lab() {
       exit 0
     fi
   done
-  check_java
-  check_python
+  check_host
   mkdir -p "${ARTIFACTS}"
   { make_environment tools && fetch_jars "${jars[@]}"; } ||
     die "what the lab needs could not be fetched; see the lines above, then run again"

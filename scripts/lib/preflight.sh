@@ -28,6 +28,22 @@ check_java() {
     die "Java ${version:-of an unknown version} is not the one that Spark, Flink and Kafka run on here; install Java ${JAVA_VERSION} and set JAVA_HOME"
 }
 
+# check_path FOLDER...: Flink's and Spark's own start scripts cut a path at a blank.
+check_path() {
+  local folder
+  for folder in "$@"; do
+    [[ "${folder}" != *[[:space:]]* ]] ||
+      die "the path '${folder}' has a blank in it, which the start scripts of Flink and Spark cannot do with; move it to a path without one"
+  done
+}
+
+# check_host: what programs need that run as processes of this machine.
+check_host() {
+  check_path "${ROOT}" "${ARTIFACTS}" "${STACK_HOME}"
+  check_java
+  check_python
+}
+
 # check_memory MEBIBYTES
 check_memory() {
   local available
@@ -50,7 +66,7 @@ check_ports() {
   local name
   for name in "$@"; do
     if port_taken "${!name}"; then
-      die "port ${!name} on ${BIND_ADDRESS} is taken; stop what listens there, or choose another: ${name}=... $(basename "$0")"
+      die "port ${!name} on ${BIND_ADDRESS} is taken; stop what listens there, or choose another: ${name}=... ${0##*/}"
     fi
   done
 }

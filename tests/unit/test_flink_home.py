@@ -55,7 +55,9 @@ def test_every_placeholder_of_the_template_is_filled_in(prepared: dict[str, str]
     retained = DEFAULTS.text("FLINK_CHECKPOINTS_RETAINED")
     assert f"execution.checkpointing.num-retained: {retained}" in settings
     opened = "--add-opens=java.base/java.lang=ALL-UNNAMED --add-opens=java.base/java.io=ALL-UNNAMED"
-    assert f"env.java.opts.all: {opened}" in settings
+    scratch = Path(prepared["FLINK_CONF_DIR"]).parent / "tmp"
+    assert f"env.java.opts.all: {opened} -Djava.io.tmpdir={scratch}" in settings
+    assert f"env.java.opts.client: {DEFAULTS.text('JVM_FLAGS_SHORT')}" in settings
 
 
 def test_the_classpath_is_the_distributions_and_the_connector(prepared: dict[str, str]) -> None:

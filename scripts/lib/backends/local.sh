@@ -23,8 +23,7 @@ tools_python() {
 }
 
 stack_build() {
-  check_java
-  check_python
+  check_host
   if [[ ! -d "${ARTIFACTS}/venv-flink" ]]; then
     check_disk "${ROOT}" "${DISK_FOR_ARTIFACTS_MIB}"
   fi
