@@ -43,6 +43,8 @@ def main() -> int:
     producer = Producer(
         {
             "bootstrap.servers": settings.bootstrap,
+            # Retries of a broker that has just started are no news; what is not acknowledged is counted.
+            "log_level": 3,
             "acks": "all",
             "enable.idempotence": True,
             "linger.ms": 50,

@@ -54,7 +54,7 @@ tool_run python -m benchmarks.windows_rate "${RECORDS}" "${LIMIT_SECONDS}" >"${S
 measuring=$!
 service_exec jobmanager python -m flink_job.submit >/dev/null
 wait "${measuring}"
-flink_verdict="$(tool_run python -m verdict flink --json)" || true
+read -r -a flink <<<"$(tool_run python -m benchmarks.judge flink)"
 service_exec jobmanager python -m flink_job.cancel >/dev/null
 windows="$(service_exec kafka kafka-get-offsets.sh --bootstrap-server "${KAFKA_SERVICE_ADDRESS}" --topic "${VISIT_WINDOWS_TOPIC}" | awk -F : '{ sum += $3 } END { print sum }')"
 service_stop taskmanager
@@ -67,11 +67,11 @@ tool_run python -m spark_job.visits_json_synchronizer --trigger available-now \
 read -r spark_records spark_per_second <<<"$(sed --quiet --regexp-extended 's/.* batch [0-9]+.*, ([0-9]+) rows, ([0-9.]+) s$/\1 \2/p' "${STACK_HOME}/spark.log" |
   awk '{ all += $1 } NR > 2 { rows += $1; seconds += $2 } END { print all, (seconds ? int(rows / seconds) : 0) }')"
 lines="$(find "${STACK_HOME}/output" -type f -name 'part-*' -exec cat {} + | wc --lines)"
-spark_verdict="$(tool_run python -m verdict spark --json)" || true
+read -r -a spark <<<"$(tool_run python -m benchmarks.judge spark)"
 
-# outcome JSON: the verdict's outcome.
-outcome() {
-  sed --quiet 's/.*"outcome": \{0,1\}"\([a-z]*\)".*/\1/p' <<<"$1" | head --lines 1
+# ratio RECORDS_PER_SECOND: of what Kafka's own consumer reads.
+ratio() {
+  awk "BEGIN { printf \"%.2f\", $1 / ${consumer_per_second} }"
 }
 
 row() {
@@ -80,10 +80,14 @@ row() {
 row "${RECORDS} visits, ${acknowledged} in topic" "records in" "out" "records/s" ratio verdict
 row "Kafka consumer perf test" "${consumer_records}" "-" "${consumer_per_second}" 1.00 "-"
 row "  the same, fetching alone" "${consumer_records}" "-" "${fetch_per_second}" \
-  "$(awk "BEGIN { printf \"%.2f\", ${fetch_per_second} / ${consumer_per_second} }")" "-"
+  "$(ratio "${fetch_per_second}")" "-"
 row "Flink windows, exactly-once" "${RECORDS}" "${windows}" "${windows_per_second}" \
-  "$(awk "BEGIN { printf \"%.2f\", ${windows_per_second} / ${consumer_per_second} }")" "$(outcome "${flink_verdict}")"
+  "$(ratio "${windows_per_second}")" "${flink[0]}"
 row "Spark synchronizer, file sink" "${spark_records}" "${lines}" "${spark_per_second}" \
-  "$(awk "BEGIN { printf \"%.2f\", ${spark_per_second} / ${consumer_per_second} }")" "$(outcome "${spark_verdict}")"
+  "$(ratio "${spark_per_second}")" "${spark[0]}"
+printf '\n'
+row "judging these ${RECORDS} visits" expected observed seconds MiB verdict
+row "verdict flink" "${flink[@]:1}" "${flink[0]}"
+row "verdict spark" "${spark[@]:1}" "${spark[0]}"
 [[ "${consumer_records}" == "${RECORDS}" && "${spark_records}" == "${RECORDS}" && "${lines}" == "${RECORDS}" ]] ||
   die "the records counted differ from ${RECORDS}: this is no measurement" 1
