@@ -17,10 +17,21 @@ compose() {
 quietly() {
   local log status=0
   log="$(mktemp)"
+  tell_progress "${log}" &
   "$@" >"${log}" 2>&1 || status=$?
   ((status == 0)) || grep --invert-match --extended-regexp '^((Creating|Starting|Recreating|Stopping|Removing) .*(\.\.\.|done)|Encountered errors.*|)$' "${log}" | tail --lines 30 >&2 || true
   rm --force "${log}"
   return "${status}"
+}
+
+# tell_progress LOG: while LOG is there, says every 10 s which step was begun last: of a build, or of Compose.
+tell_progress() {
+  local log="$1" seconds=0 step
+  while sleep 1 && [[ -e "${log}" ]] && kill -0 "$$" 2>/dev/null; do
+    ((++seconds % 10 == 0)) || continue
+    step="$(grep --extended-regexp '^(Step [0-9]|#[0-9]+ \[|(Creating|Starting|Stopping|Removing) | *Container )' "${log}" 2>/dev/null | tail --lines 1)" || true
+    say "   ${seconds} s: ${step:0:100}"
+  done
 }
 
 # container SERVICE: prints the id of its container; nothing when there is none.
