@@ -1,4 +1,4 @@
-"""Run `spark_job.devices_file_stream` inside a lab's JVM, and read back what its sink has."""
+"""Run the query of `scripts/devices_file_stream.sh` inside a lab's JVM, and read back what its sink has."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def run_devices(story: Story, spark: SparkSession, options: DeviceOptions) -> li
     flags += [f"--output {shown(options.output)}"] if options.output else []
     flags += [f"--max-file-age '{options.max_file_age}'"] if options.max_file_age else []
     flags += ["--latest-first"] if options.latest_first else []
-    story.command(f"python -m spark_job.devices_file_stream {' '.join(flags)}")
+    story.command(f"scripts/devices_file_stream.sh {' '.join(flags)}")
     query = start(devices(spark, options), options)
     query.awaitTermination()
     ran = batches(query)

@@ -1,4 +1,4 @@
-"""Stream device events from JSON files: `python -m spark_job.devices_file_stream --input DIR ...`.
+"""Stream device events from JSON files: `scripts/devices_file_stream.sh --input DIR ...`.
 
 Each line of a file is one event, `{"eventId", "data": {"devices": [{"deviceId", "temperature"}]}}`; each device of
 an event becomes one row (eventId, deviceId, temperature). One file a batch, all files that are there, then the end.
@@ -116,7 +116,7 @@ _BATCH_SINKS = {FOREACH_APPEND: _append, FOREACH_OVERWRITE: _overwrite, DELTA: _
 
 def parse(arguments: list[str] | None) -> DeviceOptions:
     """Read the flags. Ends the process with code 2 and one line when they make no sense."""
-    parser = Flags(NAME, prog="python -m spark_job.devices_file_stream", description=__doc__)
+    parser = Flags(NAME, prog="scripts/devices_file_stream.sh", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--input", type=Path, required=True, metavar="DIR", help="folder of JSON files")
     parser.add_argument("--checkpoint", type=Path, required=True, metavar="DIR")

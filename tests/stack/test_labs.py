@@ -191,8 +191,6 @@ def test_interrupted_it_says_so_and_nothing_runs_on(tmp_path: Path, number: int,
 
 
 def test_devices_file_stream_is_a_program_of_its_own(tmp_path: Path) -> None:
-    python = str(ARTIFACTS / "venv-tools" / "bin" / "python")
-    program = [python, "-m", "spark_job.devices_file_stream"]
     event = (
         '{"eventId":"e1","data":{"devices":[{"deviceId":"d1","temperature":21.5},{"deviceId":"d2","temperature":3}]}}'
     )
@@ -200,7 +198,12 @@ def test_devices_file_stream_is_a_program_of_its_own(tmp_path: Path) -> None:
 
     def call(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [*program, *arguments], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
+            [str(ROOT / "scripts" / "devices_file_stream.sh"), *arguments],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
         )
 
     missing = call(*flags)
