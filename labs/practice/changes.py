@@ -169,7 +169,7 @@ def changed_topic(story: Story, spark: SparkSession, home: Path, make_feed: Make
         stopped[fail] = outcome.failure
         difference = compare(second.sent, pipeline.rows())
         clean[fail] = same(
-            f"failOnDataLoss={str(fail).lower()}: lost, duplicated",
+            f"failOnDataLoss={str(fail).lower()}: {'not read yet' if fail else 'lost'}, duplicated",
             (difference.lost.total(), difference.duplicated.total()),
             (2 * LATER, 0) if fail else (LATER, 0),
         )
