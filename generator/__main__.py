@@ -147,11 +147,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser = Flags(NAME, prog="python -m generator", description=__doc__)
     add_flags(parser)
     parser.add_argument("--to-stdout", action="store_true", help="print the records as JSON lines; no Kafka, no pace")
+    parser.add_argument("--check-flags", action="store_true", help="say whether these flags make sense, and end")
     chosen = parser.parse_args(arguments)
     stop = Stop()
     try:
         settings = Settings()
         config = load(chosen, settings)
+        if chosen.check_flags:
+            return 0
         return print_records(config, settings, stop) if chosen.to_stdout else send(config, settings, stop)
     except (ConfigError, SettingsError, BrokerError) as error:
         fail(NAME, error)

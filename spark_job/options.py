@@ -39,7 +39,7 @@ class Options:
 
 
 def parse(arguments: list[str] | None, settings: Settings) -> Options:
-    """Read the flags. Ends the process with code 2 and one line when they make no sense."""
+    """Read the flags. Ends the process: with code 2 and one line when they make no sense, 0 when that was asked."""
     parser = Flags(
         "synchronizer",
         prog="python -m spark_job.visits_json_synchronizer",
@@ -87,7 +87,10 @@ def parse(arguments: list[str] | None, settings: Settings) -> Options:
         metavar="S",
         help="after SIGTERM, for the running batch (default: %(default)g)",
     )
+    parser.add_argument("--check-flags", action="store_true", help="say whether these flags make sense, and end")
     chosen = parser.parse_args(arguments)
+    if chosen.check_flags:
+        parser.exit()
     query = settings.query(chosen.sink)
     return Options(
         sink=chosen.sink,

@@ -45,7 +45,7 @@ def print_offsets(path: Path) -> None:
     # The JVM's client library is only there in the Flink environment; list and resolve do without.
     from inspector.flink.jvm import flink_jvm  # noqa: PLC0415
     from inspector.flink.metadata import check_files, load_metadata, operators  # noqa: PLC0415
-    from inspector.flink.offsets import all_offsets, by_partition  # noqa: PLC0415
+    from inspector.flink.offsets import MARKERS, all_offsets, by_partition  # noqa: PLC0415
 
     with flink_jvm() as jvm:
         entries = operators(jvm, load_metadata(jvm, path))
@@ -53,7 +53,12 @@ def print_offsets(path: Path) -> None:
         offsets = all_offsets(jvm, entries)
     if not offsets:
         print(f"{path}: no partition had been read yet; a restore starts where the job is told to", file=sys.stderr)
-    print(json.dumps(by_partition(offsets)))
+    ends = by_partition(offsets)
+    for partition, offset in ends.items():
+        if offset in MARKERS:
+            words = f"partition {partition} was not read yet: {offset} means its {MARKERS[offset]} record"
+            print(words, file=sys.stderr)
+    print(json.dumps(ends))
 
 
 def print_reports(paths: list[Path], rows: int, follow: bool) -> None:

@@ -10,6 +10,7 @@
 #   service_kill SERVICE         SIGKILL to all of its processes
 #   service_pause / service_resume SERVICE
 #   service_state SERVICE        running, paused, exited or absent
+#   service_answers SERVICE      succeeds when it takes requests; one that takes none, while it runs
 #   service_logs SERVICE [LINES]
 #   service_memory SERVICE       resident bytes
 #   service_exec SERVICE CMD...  run a command where the service lives, its tools on PATH
@@ -103,6 +104,19 @@ require_alive() {
   state="$(service_state "$1")"
   [[ "${state}" == running || "${state}" == paused ]] ||
     die "service $1 is ${state}; there is nothing to signal (scripts/status.sh shows all)"
+}
+
+# check_flags SERVICE FLAG...: refuses flags that the service would refuse after its start, where nobody looks.
+check_flags() {
+  local service="$1" module
+  shift
+  (($# > 0)) || return 0
+  case "${service}" in
+    generator) module=generator ;;
+    spark) module=spark_job.visits_json_synchronizer ;;
+    *) die "service ${service} takes no arguments; generator and spark do" ;;
+  esac
+  tool_run python -m "${module}" --check-flags "$@"
 }
 
 # record_backend / forget_backend: which backend holds the stack that is up.

@@ -98,6 +98,15 @@ def test_taken_port_is_named_before_anything_starts(demo: tuple[RunningStack, st
     assert "KAFKA_PORT" in refused.stderr
 
 
+def test_flags_that_make_no_sense_are_refused_before_the_start(demo: tuple[RunningStack, str, str]) -> None:
+    stack, _, _ = demo
+    stack.script("generator_stop.sh")
+    refused = stack.script("generator_start.sh", "--rat", "5", check=False)
+    assert refused.returncode == 2
+    assert re.search(r"^generator: unrecognized arguments: --rat 5; .*$", refused.stderr, re.MULTILINE)
+    assert re.search(r"^generator +exited ", stack.script("status.sh").stdout, re.MULTILINE)
+
+
 def test_unknown_names_are_refused_with_the_known_ones(demo: tuple[RunningStack, str, str]) -> None:
     stack, _, _ = demo
     for script, argument, known in (

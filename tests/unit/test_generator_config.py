@@ -136,3 +136,14 @@ def test_no_broker_is_one_line_after_the_wait() -> None:
     assert done.returncode == 2
     assert "Kafka at 127.0.0.1:9 does not answer" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(("flags", "code"), [(["--rate", "7"], 0), (["--rate", "-1"], 2)])
+def test_flags_can_be_checked_without_a_broker(flags: list[str], code: int) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "generator", "--check-flags", *flags],
+        cwd=ROOT, capture_output=True, text=True, timeout=30, check=False,
+        env={"KAFKA_BOOTSTRAP": "127.0.0.1:9", "PATH": "/usr/bin:/bin"},
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (code, "")
+    assert done.stderr.count("\n") == (code == 2)

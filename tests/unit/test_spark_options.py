@@ -93,3 +93,11 @@ def test_what_is_missing_is_one_line_before_any_jvm(environ: dict[str, str], mes
     assert done.returncode == 2
     assert message in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(("flags", "code"), [(["--sink", "foreach-append"], 0), (["--sink", "none"], 2)])
+def test_flags_can_be_checked_alone(flags: list[str], code: int, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        options("--check-flags", *flags)
+    assert ended.value.code == code
+    assert capsys.readouterr().err.count("\n") == (code == 2)

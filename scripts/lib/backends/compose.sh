@@ -136,6 +136,14 @@ service_start() {
     die "service ${service} did not start; see scripts/logs.sh ${service}"
 }
 
+service_answers() {
+  case "$1" in
+    # Docker's own proxy takes connections to a published port before the service does.
+    kafka | jobmanager) [[ "$(container_field "$1" '{{.State.Health.Status}}')" == healthy ]] ;;
+    *) [[ "$(service_state "$1")" == running ]] ;;
+  esac
+}
+
 service_stop() {
   case "$(service_state "$1")" in
     running) ;;

@@ -107,6 +107,14 @@ service_state() {
   fi
 }
 
+service_answers() {
+  case "$1" in
+    kafka) port_taken "${KAFKA_PORT}" ;;
+    jobmanager) port_taken "${FLINK_UI_PORT}" ;;
+    *) [[ "$(service_state "$1")" == running ]] ;;
+  esac
+}
+
 service_start() {
   local service="$1"
   shift
@@ -187,6 +195,7 @@ explain_timeout() {
 }
 
 stack_up() {
+  local service ended=()
   mkdir -p "${STACK_HOME}"
   check_memory "${MEMORY_NEEDED_MIB}"
   check_disk "${STACK_HOME}" "${DISK_FOR_RUN_MIB}"
@@ -206,6 +215,14 @@ stack_up() {
   service_start spark
   wait_for 60 "the Flink cluster at ${FLINK_REST}" port_taken "${FLINK_UI_PORT}"
   "${ROOT}/services/submit.sh"
+  # A generator with a total may have done its work; its last words tell.
+  for service in "${SERVICES[@]}"; do
+    [[ "$(service_state "${service}")" != exited ]] || ended+=("${service}")
+  done
+  if ((${#ended[@]} > 0)); then
+    explain_timeout >&2
+    [[ "${ended[*]}" == generator ]] || die "a service ended during the start; its last lines are above"
+  fi
 }
 
 stack_down() {
