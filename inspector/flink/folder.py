@@ -19,6 +19,7 @@ METADATA = "_metadata"
 CHECKPOINT = re.compile(r"chk-(\d+)")
 SAVEPOINT = re.compile(r"savepoint-.+")
 JOB_ID = re.compile(r"[0-9a-f]{32}")
+CLOSED = "no permission to read"
 DEPTH = 3
 """`<job id>/chk-N` is two levels below the directory; a folder for savepoints may add one."""
 
@@ -40,6 +41,11 @@ class CheckpointFolder:
     completed_at: float | None
     changed_at: float
     size: int
+
+    @property
+    def closed(self) -> str | None:
+        """The sentence that says so, if this user may not read it; it may be complete then."""
+        return f"{self.path}: {self.reason}; ask its owner, or run as that user" if CLOSED in self.reason else None
 
     @property
     def is_savepoint(self) -> bool:
@@ -70,7 +76,7 @@ def read_folder(path: Path) -> CheckpointFolder | None:
     except FileNotFoundError:
         return None
     except PermissionError:
-        reason = "no permission to read the folder"
+        reason = f"{CLOSED} the folder"
         return CheckpointFolder(path, job_id, path.name, _number(number), False, reason, None, 0.0, 0)
     size = sum(status.st_size for child, status in files if child.is_file())
     metadata = next((status for child, status in files if child.name == METADATA), None)
@@ -78,12 +84,25 @@ def read_folder(path: Path) -> CheckpointFolder | None:
         reason = f"no {METADATA}: still being written, aborted or cut off; not a checkpoint"
     elif metadata.st_size == 0:
         reason = f"{METADATA} is empty"
+    elif _is_closed(path / METADATA):
+        reason = f"{CLOSED} {METADATA}"
     else:
         reason = ""
     completed_at = metadata.st_mtime if metadata is not None and not reason else None
     return CheckpointFolder(
         path, job_id, path.name, _number(number), not reason, reason, completed_at, changed_at, size
     )
+
+
+def _is_closed(file: Path) -> bool:
+    try:
+        file.open("rb").close()
+    except PermissionError:
+        return True
+    except FileNotFoundError:
+        # Retention took it meanwhile; whoever opens it next says so.
+        return False
+    return False
 
 
 def _number(match: re.Match[str] | None) -> int | None:
@@ -107,14 +126,26 @@ def _walk(folder: Path, depth: int, closed: list[str] | None) -> Iterator[Path]:
 
 
 def list_folders(root: Path, closed: list[str] | None = None) -> list[CheckpointFolder]:
-    """All checkpoints and savepoints below `root`, newest last; one that is not complete goes by its last change.
+    """All checkpoints and savepoints below `root`, newest last.
 
+    Checkpoints of one job go by their numbers, since a copied folder has the times of the copy; a job goes by its
+    newest completed one, a savepoint by its own time, and what has none complete by its last change.
     Folders on the way that cannot be read go to `closed`, a sentence each; without it the first raises InspectorError,
     since the newest checkpoint may be in there.
     """
     found = [read_folder(path) for path in _walk(root, DEPTH, closed)]
     present = [folder for folder in found if folder is not None]
-    return sorted(present, key=lambda folder: (folder.completed_at or folder.changed_at, folder.number or 0))
+    times: dict[str, float] = {}
+    for folder in present:
+        if folder.number is not None:
+            run = str(folder.path.parent)
+            times[run] = max(times.get(run, 0.0), folder.completed_at or 0.0)
+
+    def age(folder: CheckpointFolder) -> tuple[float, int]:
+        of_run = times[str(folder.path.parent)] if folder.number is not None else folder.completed_at
+        return of_run or folder.changed_at, folder.number or 0
+
+    return sorted(present, key=age)
 
 
 def _restorable(folders: list[CheckpointFolder]) -> str:
@@ -131,6 +162,10 @@ def resolve(which: str, root: Path) -> Path:
     folders = list_folders(root) if root.is_dir() else []
     complete = [folder for folder in folders if folder.complete]
     if which == "latest":
+        for folder in reversed(folders):
+            # The newest may be that one: an older one in its place would repeat what was committed since.
+            if folder.closed:
+                raise InspectorError(folder.closed)
         if not complete:
             raise NothingToRestore(f"no complete checkpoint below {root}")
         return complete[-1].path.resolve()

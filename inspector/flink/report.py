@@ -60,7 +60,7 @@ def folder_report(path: Path) -> tuple[Report, list[Path]]:
     if not folders:
         raise InspectorError(f"{path} holds no chk-N and no savepoint: not a checkpoint folder of Flink, or empty")
     report = Report("flink", "folder", str(path))
-    report.problems += closed
+    report.problems += closed + [folder.closed for folder in folders if folder.closed]
     report.steps = [step_of(folder) for folder in folders]
     complete = [folder.path for folder in folders if folder.complete]
     report.counts = {"folders": len(folders), "complete": len(complete)}
@@ -77,9 +77,18 @@ def _later(folder: CheckpointFolder) -> dict[str, int]:
     others = list_folders(parent.parent if folder.job_id else parent, [])
     # A savepoint that a user takes meanwhile commits nothing.
     others = [other for other in others if other.complete and not other.is_savepoint]
-    later = [other for other in others if (other.completed_at or 0) > (folder.completed_at or 0)]
-    same = sum(1 for other in later if other.job_id == folder.job_id)
-    return {"later": same, "later_runs": len(later) - same}
+    same = [other for other in others if other.job_id == folder.job_id]
+    if folder.number is not None:
+        # A copy of the folder has the times of the copy; the numbers stay.
+        later = sum(1 for other in same if (other.number or 0) > folder.number)
+    else:
+        later = sum(1 for other in same if _completed_after(other, folder))
+    runs = sum(1 for other in others if other.job_id != folder.job_id and _completed_after(other, folder))
+    return {"later": later, "later_runs": runs}
+
+
+def _completed_after(other: CheckpointFolder, folder: CheckpointFolder) -> bool:
+    return (other.completed_at or 0) > (folder.completed_at or 0)
 
 
 def describe(jvm: Any, report: Report, folders: list[Path], rows: int) -> None:

@@ -24,7 +24,7 @@ from contract.settings import ROOT
 from inspector.diff import compare
 from inspector.ends import TIMEOUT_SECONDS, set_against
 from inspector.errors import InspectorError
-from inspector.flink.folder import resolve
+from inspector.flink.folder import list_folders, resolve
 from inspector.flink.report import folder_report
 from inspector.model import Report, as_dict, report_from
 from inspector.recognize import engine_of
@@ -176,6 +176,43 @@ def test_a_job_folder_that_is_closed_does_not_hide_the_others() -> None:
             closed.chmod(0o755)
     assert f"{closed} cannot be read: no permission" in report.problems[0]
     assert [Path(step.path).parent.name for step in report.steps] == ["b" * 32]
+
+
+@pytest.mark.parametrize("closed", ["chk-2", "chk-2/_metadata"])
+def test_a_checkpoint_that_is_closed_is_not_passed_over_for_an_older_one(closed: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        job = Path(folder) / ("a" * 32)
+        for name in ("chk-1", "chk-2"):
+            (job / name).mkdir(parents=True)
+            (job / name / "_metadata").write_bytes(b"for the listing, its content is nothing")
+        (job / closed).chmod(0)
+        user = os.geteuid()
+        if user == 0:
+            os.seteuid(NOBODY)
+        try:
+            report, complete = folder_report(Path(folder))
+            with pytest.raises(InspectorError, match="chk-2: no permission to read"):
+                resolve("latest", Path(folder))
+        finally:
+            os.seteuid(user)
+            (job / closed).chmod(0o755)
+    assert {step.name: step.state for step in report.steps} == {"chk-1": "complete", "chk-2": "incomplete"}
+    assert [path.name for path in complete] == ["chk-1"]
+    assert any("chk-2: no permission to read" in problem for problem in report.problems)
+
+
+def test_checkpoints_of_one_job_go_by_their_numbers_whatever_the_times_of_a_copy(tmp_path: Path) -> None:
+    for number, job in enumerate("ba"):
+        for back in range(9, 12):
+            metadata = tmp_path / (job * 32) / f"chk-{back}" / "_metadata"
+            metadata.parent.mkdir(parents=True)
+            metadata.write_bytes(b"for the listing, its content is nothing")
+            os.utime(metadata, (2_000_000_000 + 100 * number - back,) * 2)
+    assert [str(folder.path.relative_to(tmp_path))[30:] for folder in list_folders(tmp_path)] == [
+        f"{job * 2}/chk-{number}" for job in "ba" for number in range(9, 12)
+    ]
+    assert resolve("latest", tmp_path) == tmp_path / ("a" * 32) / "chk-11"
 
 
 @pytest.mark.parametrize(
