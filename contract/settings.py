@@ -10,6 +10,11 @@ ROOT = Path(__file__).resolve().parents[1]
 """The project's folder: of the clone on a host, of the image in a container."""
 
 
+def artifacts() -> Path:
+    """Folder of the virtual environments and jars: fetched once, shared by all stacks of a clone."""
+    return Path(os.environ.get("ARTIFACTS") or ROOT / ".artifacts")
+
+
 class SettingsError(Exception):
     """A setting is missing or has no sensible value; the message names it and the next step."""
 

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from contract.settings import ROOT, Settings
+from contract.settings import Settings, artifacts
 
 TEMPLATES = Path(__file__).parent / "conf"
 
@@ -89,13 +89,12 @@ def prepare(settings: Settings, service: str) -> dict[str, str]:
     for folder in folders.values():
         folder.mkdir(parents=True, exist_ok=True)
     values = configuration_values(settings, state, flink)
-    artifacts = Path(os.environ.get("ARTIFACTS") or ROOT / ".artifacts")
     for template in TEMPLATES.iterdir():
         text = render(template.read_text(encoding="utf-8"), values)
         (folders["conf"] / template.name).write_text(text, encoding="utf-8")
     for jar in folders["lib"].iterdir():
         jar.unlink()
-    for jar in [*(flink / "lib").glob("*.jar"), *connector_jars(artifacts)]:
+    for jar in [*(flink / "lib").glob("*.jar"), *connector_jars(artifacts())]:
         link = folders["lib"] / jar.name
         if not link.exists():
             link.symlink_to(jar.resolve())

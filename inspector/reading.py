@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-from contract.settings import ROOT, Settings
+from contract.settings import ROOT, Settings, artifacts
 from inspector.errors import InspectorError
 from inspector.model import Report, report_from
 from inspector.spark.report import read_report
@@ -22,7 +22,7 @@ def flink_python() -> Path:
     """Return the interpreter for Flink's part: this one where it has PyFlink, else that of the Flink environment."""
     if find_spec("pyflink"):
         return Path(sys.executable)
-    return Path(os.environ.get("ARTIFACTS") or ROOT / ".artifacts") / "venv-flink" / "bin" / "python"
+    return artifacts() / "venv-flink" / "bin" / "python"
 
 
 def flink_reports(paths: list[Path], rows: int, follow: bool) -> Iterator[Report]:

@@ -11,6 +11,7 @@ from labs.inspect import inspect
 from labs.progress import Batch, batches
 from labs.run import Lab
 from labs.story import Fact, same
+from spark_job.batch_sinks import delta_once
 from spark_job.checkpoint import Checkpoint
 
 if TYPE_CHECKING:
@@ -43,11 +44,10 @@ class DeltaSource:
 
     def run(self, fails: int | None = None) -> list[Batch]:
         """Read all that is there; in batch `fails` an error comes after the write and before the commit."""
+        write_once = delta_once(self.output, self.checkpoint)
 
         def write(batch: DataFrame, batch_id: int) -> None:
-            query_id = json.loads((self.checkpoint / "metadata").read_text(encoding="utf-8"))["id"]
-            writer = batch.write.format("delta").mode("append")
-            writer.option("txnAppId", query_id).option("txnVersion", batch_id).save(str(self.output))
+            write_once(batch, batch_id)
             if batch_id == fails:
                 raise RuntimeError(_FAILURE)
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
+
+from labs.dated_files import put
 
 Row = tuple[str, str, float]
 """(eventId, deviceId, temperature), as `spark_job.devices_file_stream` makes one of each device."""
 
 _DEVICES = 2
-# Modification times a second apart: Spark takes files by their age, so that batch N is file N.
-_FIRST_MTIME = 1_767_225_600  # 2026-01-01T00:00:00Z
 
 
 def rows_of(first: int, events: int, warmer: float = 0.0) -> list[Row]:
@@ -29,10 +28,5 @@ def write(path: Path, rows: list[Row], mtime: int) -> list[Row]:
     for event, device, temperature in rows:
         events.setdefault(event, []).append({"deviceId": device, "temperature": temperature})
     lines = [json.dumps({"eventId": event, "data": {"devices": devices}}) for event, devices in events.items()]
-    # Written elsewhere and moved: a file source must never see half a file.
-    unfinished = path.parent.with_name(f"{path.name}.unfinished")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    os.utime(unfinished, (_FIRST_MTIME + mtime, _FIRST_MTIME + mtime))
-    unfinished.replace(path)
+    put(path, lines, mtime)
     return rows

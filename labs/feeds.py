@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -10,14 +9,13 @@ from typing import TYPE_CHECKING, Protocol
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.cimpl import TopicPartition
 
+from labs.dated_files import put
 from labs.errors import LabError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _KAFKA_SECONDS = 30
-_FIRST_FILE_TIME = 1_767_225_600
-"""2026-01-01: the file source takes files in the order of their times, so each gets its own."""
 
 
 class Feed(Protocol):
@@ -123,13 +121,10 @@ class FileFeed:
         folder.mkdir(parents=True)
 
     def send(self, rows: int) -> None:
-        """Write the rows to a file beside the folder and move it in: the source never sees half a file."""
+        """Write the rows to a file of their own."""
         number = len(list(self.folder.iterdir()))
         values = _new_rows(self.sent, rows)
-        unfinished = self.folder.with_name("unfinished")
-        unfinished.write_text("".join(f"{value}\n" for value in values), encoding="utf-8")
-        os.utime(unfinished, (_FIRST_FILE_TIME + number,) * 2)
-        unfinished.rename(self.folder / f"visits-{number:02}.txt")
+        put(self.folder / f"visits-{number:02}.txt", values, number)
         self.sent.update(values)
 
     def stream(self, spark: SparkSession, limit: int | None) -> DataFrame:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
-from contract.settings import ROOT
+from contract.settings import ROOT, artifacts
 from labs.errors import LabError
 from spark_job.options import UserError
 from spark_job.session import check_java
@@ -19,11 +16,6 @@ _JARS = {
     KAFKA_SOURCE: ("spark", ("spark-sql-kafka", "spark-token-provider-kafka", "kafka-clients", "commons-pool2")),
     DELTA: ("spark", ("delta-",)),
 }
-
-
-def artifacts() -> Path:
-    """Return the folder of the environments and jars."""
-    return Path(os.environ.get("ARTIFACTS") or ROOT / ".artifacts")
 
 
 def require(*parts: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections import Counter
@@ -12,10 +11,10 @@ from pathlib import Path
 
 from contract.settings import ROOT
 from contract.visit import parse_event_time
+from labs.dated_files import put
 from labs.errors import LabError
 
 _START = "2026-01-01T00:00:00Z"
-_START_SECONDS = 1_767_225_600
 
 
 @dataclass(frozen=True)
@@ -37,14 +36,10 @@ def visits_in_files(folder: Path, files: int, per_file: int, *flags: str) -> lis
     if done.returncode:
         raise LabError(f"the generator failed: {done.stderr.strip()}")
     values = [json.loads(line)["value"] for line in done.stdout.splitlines()]
-    folder.mkdir(parents=True)
     seen = []
     for number in range(files):
         chosen = values[number * per_file : (number + 1) * per_file]
-        path = folder / f"visits-{number:02d}.json"
-        path.write_text("\n".join(chosen) + "\n", encoding="utf-8")
-        # A second apart: Spark takes files by their age, so that batch N is file N.
-        os.utime(path, (_START_SECONDS + number, _START_SECONDS + number))
+        put(folder / f"visits-{number:02d}.json", chosen, number)
         seen.append([_seen(json.loads(value)) for value in chosen])
     return seen
 

@@ -8,7 +8,6 @@ Exit codes: 0 done, 1 the query failed, 2 a mistake or something missing.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 from dataclasses import dataclass, replace
@@ -17,13 +16,11 @@ from typing import TYPE_CHECKING
 
 from contract.command import Flags, fail
 from contract.settings import Settings, SettingsError
-from spark_job.checkpoint import BATCH_FOLDER
+from spark_job.batch_sinks import append, delta_once, overwrite
 from spark_job.options import FILES, FOREACH_APPEND, FOREACH_OVERWRITE, UserError
 from spark_job.options import parse as synchronizer_options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
@@ -75,43 +72,11 @@ def start(rows: DataFrame, options: DeviceOptions) -> StreamingQuery:
         return writer.format("console").option("truncate", "false").start()
     if options.sink == FILES:
         return writer.format("json").option("path", str(options.output)).start()
-    return writer.foreachBatch(_BATCH_SINKS[options.sink](options)).start()
-
-
-def _append(options: DeviceOptions) -> Callable[[DataFrame, int], None]:
-    """Naive: a batch that runs again appends its rows again."""
-
-    def append(batch: DataFrame, _batch_id: int) -> None:
-        batch.write.mode("append").json(str(options.output))
-
-    return append
-
-
-def _overwrite(options: DeviceOptions) -> Callable[[DataFrame, int], None]:
-    """Idempotent: a batch that runs again replaces its own folder."""
-
-    def overwrite(batch: DataFrame, batch_id: int) -> None:
-        batch.write.mode("overwrite").json(f"{options.output}/{BATCH_FOLDER}{batch_id}")
-
-    return overwrite
-
-
-def _delta(options: DeviceOptions) -> Callable[[DataFrame, int], None]:
-    """Idempotent: Delta skips a write whose txnVersion is not above the last one of its txnAppId.
-
-    The id is the checkpoint's own: after a start with a new checkpoint, batch ids begin again at 0, and under
-    an old id Delta would skip them all.
-    """
-
-    def append(batch: DataFrame, batch_id: int) -> None:
-        query_id = json.loads((options.checkpoint / "metadata").read_text(encoding="utf-8"))["id"]
-        writer = batch.write.format("delta").mode("append")
-        writer.option("txnAppId", query_id).option("txnVersion", batch_id).save(str(options.output))
-
-    return append
-
-
-_BATCH_SINKS = {FOREACH_APPEND: _append, FOREACH_OVERWRITE: _overwrite, DELTA: _delta}
+    assert options.output is not None
+    if options.sink == DELTA:
+        return writer.foreachBatch(delta_once(options.output, options.checkpoint)).start()
+    write = append if options.sink == FOREACH_APPEND else overwrite
+    return writer.foreachBatch(write(options.output, "json")).start()
 
 
 def parse(arguments: list[str] | None) -> DeviceOptions:

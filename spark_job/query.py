@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import BinaryType
 
-from spark_job.checkpoint import BATCH_FOLDER
+from spark_job.batch_sinks import append, overwrite
 from spark_job.options import AVAILABLE_NOW, FILES, FOREACH_APPEND, Options
 
 if TYPE_CHECKING:
@@ -72,26 +72,8 @@ def start(stream: DataFrame, options: Options, hold: Hold | None, *, only_interr
     if options.sink == FILES:
         # Text and not json: the lines are JSON already, and must stay the bytes that were sent.
         return writer.format("text").option("path", str(options.output)).start()
-    write = _append(options) if options.sink == FOREACH_APPEND else _overwrite(options)
+    write = (append if options.sink == FOREACH_APPEND else overwrite)(options.output, "text")
     return writer.foreachBatch(_held(write, hold)).start()
-
-
-def _append(options: Options) -> Callable[[DataFrame, int], None]:
-    """Naive: a batch that runs again after a crash appends its lines again."""
-
-    def append(batch: DataFrame, _batch_id: int) -> None:
-        batch.write.mode("append").text(str(options.output))
-
-    return append
-
-
-def _overwrite(options: Options) -> Callable[[DataFrame, int], None]:
-    """Idempotent: a batch has the same offsets each time it runs, and replaces its own folder."""
-
-    def overwrite(batch: DataFrame, batch_id: int) -> None:
-        batch.write.mode("overwrite").text(str(options.output / f"{BATCH_FOLDER}{batch_id}"))
-
-    return overwrite
 
 
 def _held(write: Callable[[DataFrame, int], None], hold: Hold | None) -> Callable[[DataFrame, int], None]:

@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from contract.settings import ROOT, Settings
+from contract.settings import Settings, artifacts
 from spark_job.options import Options, UserError
 
 _CONF_DIR = Path(__file__).with_name("conf")
@@ -23,7 +23,7 @@ _CONF_DIR = Path(__file__).with_name("conf")
 def configuration(options: Options, settings: Settings, scratch: Path) -> dict[str, str]:
     """Return Spark's configuration for this run."""
     local = options.master.startswith("local")
-    jars = Path(os.environ.get("ARTIFACTS") or ROOT / ".artifacts") / "jars" / "spark"
+    jars = artifacts() / "jars" / "spark"
     bind = os.environ.get("SPARK_BIND_HOST") or settings.text("BIND_ADDRESS")
     conf = {
         "spark.app.name": options.query,

@@ -18,7 +18,7 @@ from typing import Any
 from py4j.java_gateway import GatewayParameters, JavaGateway
 from py4j.protocol import Py4JJavaError
 
-from contract.settings import ROOT, Settings
+from contract.settings import Settings, artifacts
 from inspector.errors import InspectorError
 
 GATEWAY = "org.apache.flink.api.python.shaded.py4j.GatewayServer"
@@ -41,7 +41,7 @@ def class_path() -> str:
     if spec is None or spec.origin is None:
         raise InspectorError("PyFlink is not installed in this interpreter; use the Flink environment (venv-flink)")
     home = Path(os.environ.get("FLINK_HOME") or Path(spec.origin).parent)
-    connectors = Path(os.environ.get("ARTIFACTS") or ROOT / ".artifacts") / "jars" / "flink"
+    connectors = artifacts() / "jars" / "flink"
     jars = [*sorted((home / "lib").glob("flink-*.jar")), *sorted((home / "lib").glob("log4j-*.jar"))]
     jars += [*sorted((home / "opt").glob("flink-python-*.jar")), *sorted(connectors.glob("*.jar"))]
     if not any(jar.parent == connectors for jar in jars):
