@@ -7,4 +7,4 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/lab.sh"
 [[ "${1:-1}" =~ ^[1-9][0-9]*$ || "$1" == -* ]] || die "BATCHES is a whole number, not '$1'"
 cd "${ROOT}"
-run_with_tools -- benchmarks.inspect_batches "$@"
+run_with_tools benchmarks.inspect_batches -- "$@"

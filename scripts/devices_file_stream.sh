@@ -8,4 +8,4 @@
 # Exit codes: 0 done, 1 the query failed, 2 a mistake or something missing.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib/lab.sh"
-run_with_tools spark -- spark_job.devices_file_stream "$@"
+run_with_tools spark_job.devices_file_stream spark -- "$@"

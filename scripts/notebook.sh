@@ -5,10 +5,7 @@
 # Prints the address, with its token, on stdout; on loopback only, NOTEBOOK_PORT in .env.
 # You work on a copy in output/notebooks, where its outputs stay; --fresh starts again from the repository's.
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/../services/environment.sh"
-source "${ROOT}/scripts/lib/common.sh"
-source "${ROOT}/scripts/lib/preflight.sh"
-source "${ROOT}/scripts/lib/artifacts.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/lib/lab.sh"
 fresh=false
 case "${1:-}" in
   "") ;;
@@ -20,11 +17,8 @@ case "${1:-}" in
   *) die "unknown argument '$1'; see --help" ;;
 esac
 
-check_host
 check_ports NOTEBOOK_PORT
-mkdir -p "${ARTIFACTS}"
-{ make_environment tools && fetch_jars spark; } ||
-  die "what the notebook needs could not be fetched; see the lines above, then run again"
+make_tools "the notebook" spark
 make_notebook_environment
 
 name=spark_checkpoint_deep_dive.ipynb

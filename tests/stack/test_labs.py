@@ -145,15 +145,21 @@ def test_bad_input_is_one_line(tmp_path: Path, flag: str, line: str) -> None:
     assert not (tmp_path / "output").exists()
 
 
-def test_no_broker_survives_a_killed_lab(tmp_path: Path) -> None:
-    # SIGKILL: the lab itself can do nothing any more.
-    lab = subprocess.Popen(
-        [str(WALKTHROUGHS / "01_micro_batch_restart.sh")],
-        env=os.environ | {"STACK_HOME": str(tmp_path), "STACK_STATE": str(tmp_path / ".stack")},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+def begin(name: str, home: Path, output: int) -> subprocess.Popen[str]:
+    """Start a lab in a process group of its own; `output`: where its words go."""
+    return subprocess.Popen(
+        [str(WALKTHROUGHS / f"{name}.sh")],
+        env=os.environ | {"STACK_HOME": str(home), "STACK_STATE": str(home / ".stack")},
+        stdout=output,
+        stderr=output,
+        text=True,
         start_new_session=True,
     )
+
+
+def test_no_broker_survives_a_killed_lab(tmp_path: Path) -> None:
+    # SIGKILL: the lab itself can do nothing any more.
+    lab = begin("01_micro_batch_restart", tmp_path, subprocess.DEVNULL)
     deadline = time.monotonic() + 120
     while not any("kafka.Kafka" in line for line in processes_in(tmp_path)) and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -167,14 +173,7 @@ def test_no_broker_survives_a_killed_lab(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_interrupted_it_says_so_and_nothing_runs_on(tmp_path: Path, number: int, code: int) -> None:
-    lab = subprocess.Popen(
-        [str(WALKTHROUGHS / "03_failure_before_the_commit.sh")],
-        env=os.environ | {"STACK_HOME": str(tmp_path), "STACK_STATE": str(tmp_path / ".stack")},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    lab = begin("03_failure_before_the_commit", tmp_path, subprocess.PIPE)
     folder = tmp_path / "output" / "labs" / "03_failure_before_the_commit"
     deadline = time.monotonic() + 120
     while not (folder / "checkpoint_console" / "offsets" / "0").exists() and time.monotonic() < deadline:

@@ -209,11 +209,11 @@ stack_up() {
   service_start kafka
   service_start jobmanager
   service_start taskmanager
-  wait_for 60 "the broker on ${KAFKA_BOOTSTRAP}" port_taken "${KAFKA_PORT}"
+  wait_for 60 "the broker on ${KAFKA_BOOTSTRAP}" service_answers kafka
   "${ROOT}/services/topics.sh"
   service_start generator
   service_start spark
-  wait_for 60 "the Flink cluster at ${FLINK_REST}" port_taken "${FLINK_UI_PORT}"
+  wait_for 60 "the Flink cluster at ${FLINK_REST}" service_answers jobmanager
   "${ROOT}/services/submit.sh"
   # A generator with a total may have done its work; its last words tell.
   for service in "${SERVICES[@]}"; do
