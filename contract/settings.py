@@ -84,6 +84,11 @@ class Settings:
         """Parent of the synchronizer's JSON files, a folder a query."""
         return self.home / "output"
 
+    @property
+    def ledger(self) -> Path:
+        """Parent of the generator's ledgers, a folder a topic."""
+        return self.home / "ledger"
+
     def query(self, sink: str | None = None) -> str:
         """Name of the synchronizer's query: its checkpoint and its output carry it.
 

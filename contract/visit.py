@@ -43,8 +43,16 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SOURCE_PARTITION_HEADER = "source.partition"
 SOURCE_OFFSET_HEADER = "source.offset"
 REASON_HEADER = "reason"
-"""Headers of every record on `visits_late` and `visits_rejected`, decimal or plain text in UTF-8:
+"""Headers of every record on `visits_late` and `visits_rejected`, each once, decimal or plain text in UTF-8:
 they name the one record of `visits` that it stands for; key, value and timestamp are that record's."""
+LATE_REASON = "window is over"
+"""Reason of every record on `visits_late`."""
+NULL_VALUE, NOT_UTF8, NOT_ONE_OBJECT = "null value", "not UTF-8", "not one JSON object"
+NO_VISIT_ID, NO_EVENT_TIME = "visit_id is missing or not usable", "event_time is missing or not a UTC time"
+"""Reasons on `visits_rejected`; the first that applies."""
+
+CLOSING_PREFIX = "closing-"
+"""Visits whose visit_id begins so are sent to close the windows that are open. No job knows it."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +82,8 @@ class VisitWindow:
 @functools.lru_cache(maxsize=65536)
 def _whole_second(text: str) -> int | None:
     """Milliseconds since the epoch of `YYYY-MM-DDTHH:MM:SS`; neighbouring visits share their second."""
+    if not _EVENT_TIME.fullmatch(f"{text}Z"):  # match() would let a trailing newline pass
+        return None
     try:
         parsed = datetime.strptime(text, "%Y-%m-%dT%H:%M:%S").replace(tzinfo=UTC)
     except ValueError:
@@ -83,7 +93,12 @@ def _whole_second(text: str) -> int | None:
 
 def parse_event_time(text: str) -> int | None:
     """Milliseconds since the epoch of an event time, or None when it is not one."""
-    if not _EVENT_TIME.fullmatch(text):  # match() would let a trailing newline pass
+    fraction = text[20:23]
+    # As `iso_time` writes it; nearly every event time is.
+    if len(text) == 24 and text[19] == "." and text[23] == "Z" and fraction.isascii() and fraction.isdigit():
+        second = _whole_second(text[:19])
+        return None if second is None else second + int(fraction)
+    if not _EVENT_TIME.fullmatch(text):
         return None
     moment, _, fraction = text.removesuffix("Z").removesuffix("+00:00").partition(".")
     second = _whole_second(moment)
@@ -160,20 +175,53 @@ def _decode_long(text: str) -> object:
         sys.setrecursionlimit(usual)
 
 
-def parse_visit(value: bytes | None) -> Visit | None:
-    """The visit in a record's value, or None when it is unparsable by the rule above."""
+def _object(value: bytes | None) -> dict[str, object] | None:
+    """The one JSON object in a record's value, or None when it is something else."""
     try:
         text = (value or b"").decode("utf-8")
         document = _DECODER.decode(text) if len(text) <= _SHORT else _decode_long(text)
     except (UnicodeDecodeError, ValueError):
         return None
-    if not isinstance(document, dict):
+    return document if isinstance(document, dict) else None
+
+
+def _usable_visit_id(visit_id: object) -> bool:
+    return isinstance(visit_id, str) and _VISIT_ID.fullmatch(visit_id) is not None
+
+
+def parse_visit(value: bytes | None) -> Visit | None:
+    """The visit in a record's value, or None when it is unparsable by the rule above."""
+    document = _object(value)
+    if document is None:
         return None
     visit_id, event_time = document.get("visit_id"), document.get("event_time")
-    if not isinstance(visit_id, str) or not _VISIT_ID.fullmatch(visit_id) or not isinstance(event_time, str):
+    if not isinstance(visit_id, str) or not _usable_visit_id(visit_id) or not isinstance(event_time, str):
         return None
     milliseconds = parse_event_time(event_time)
     return None if milliseconds is None else Visit(visit_id, milliseconds)
+
+
+def refusal_reasons(value: bytes | None) -> tuple[str, ...]:
+    """The reasons that `visits_rejected` may give for an unparsable value.
+
+    Several where the value is wrong in more than one way: the job looks at the two fields alone, not at the document
+    around them, so of a damaged document it may name a field.
+    """
+    if value is None:
+        return (NULL_VALUE,)
+    try:
+        value.decode("utf-8")
+    except UnicodeDecodeError:
+        return (NOT_UTF8,)
+    document = _object(value)
+    if document is None:
+        return (NOT_ONE_OBJECT, NO_VISIT_ID, NO_EVENT_TIME)
+    if _usable_visit_id(document.get("visit_id")):
+        return (NO_EVENT_TIME,)
+    event_time = document.get("event_time")
+    if isinstance(event_time, str) and parse_event_time(event_time) is not None:
+        return (NO_VISIT_ID,)
+    return (NO_VISIT_ID, NO_EVENT_TIME)
 
 
 def output_line(value: bytes | None) -> bytes:

@@ -16,7 +16,15 @@ expression in place of every use of its name and parse the document nine times.
 
 from __future__ import annotations
 
-from contract.visit import EVENT_TIME_PATTERN, VISIT_ID_PATTERN
+from contract.visit import (
+    EVENT_TIME_PATTERN,
+    NO_EVENT_TIME,
+    NO_VISIT_ID,
+    NOT_ONE_OBJECT,
+    NOT_UTF8,
+    NULL_VALUE,
+    VISIT_ID_PATTERN,
+)
 
 _BETWEEN = '","visit_id":"'
 IS_UTF8 = "ENCODE(record_value, 'UTF-8') = CAST(record_value AS BYTES)"
@@ -89,8 +97,8 @@ def reason(end_mark: str) -> str:
     one_object = rf"""^\[\{{.*\}},\{{"visit_id":"{end_mark}"\}}\]\z"""
     good_id = rf'"visit_id":"{VISIT_ID_PATTERN}"\}},'.replace("'", "''")
     return f"""CASE
-    WHEN record_value IS NULL THEN 'null value'
-    WHEN ENCODE(DECODE(record_value, 'UTF-8'), 'UTF-8') <> record_value THEN 'not UTF-8'
-    WHEN projection IS NULL OR NOT REGEXP(projection, '{one_object}') THEN 'not one JSON object'
-    WHEN NOT REGEXP(projection, '{good_id}') THEN 'visit_id is missing or not usable'
-    ELSE 'event_time is missing or not a UTC time' END"""
+    WHEN record_value IS NULL THEN '{NULL_VALUE}'
+    WHEN ENCODE(DECODE(record_value, 'UTF-8'), 'UTF-8') <> record_value THEN '{NOT_UTF8}'
+    WHEN projection IS NULL OR NOT REGEXP(projection, '{one_object}') THEN '{NOT_ONE_OBJECT}'
+    WHEN NOT REGEXP(projection, '{good_id}') THEN '{NO_VISIT_ID}'
+    ELSE '{NO_EVENT_TIME}' END"""

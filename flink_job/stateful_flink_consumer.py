@@ -17,9 +17,10 @@ from pyflink.java_gateway import get_gateway
 from pyflink.table import Schema, StreamTableEnvironment, Table
 
 from contract.settings import Settings
-from contract.visit import REASON_HEADER, SOURCE_OFFSET_HEADER, SOURCE_PARTITION_HEADER
+from contract.visit import LATE_REASON, REASON_HEADER, SOURCE_OFFSET_HEADER, SOURCE_PARTITION_HEADER
 from flink_job import frontier, parsing, tables
 from flink_job.guarantees import MODES, job_configuration
+from flink_job.run_file import leave_settings
 from flink_job.topology import chain_clocks, set_uids
 
 RECORD = "record_key, record_value, source_partition, source_offset, source_timestamp"
@@ -111,7 +112,7 @@ FROM (
 def insert_late() -> str:
     """The visits whose window is over, as they were sent."""
     return f"""INSERT INTO visits_late
-SELECT record_key, record_value, source_timestamp, {headers("'window is over'")}
+SELECT record_key, record_value, source_timestamp, {headers(f"'{LATE_REASON}'")}
 FROM clocked WHERE ends_at <= closed"""
 
 
@@ -156,7 +157,8 @@ def main() -> None:
     parser.add_argument("--mode", choices=MODES, default=None, help="default: FLINK_MODE in .env")
     settings = Settings()
     mode = parser.parse_args().mode or settings.text("FLINK_MODE")
-    describe(settings, mode).execute(settings.text("FLINK_JOB_NAME"))
+    submitted = describe(settings, mode).execute(settings.text("FLINK_JOB_NAME"))
+    leave_settings(settings, mode, str(submitted.get_job_id()))
 
 
 if __name__ == "__main__":

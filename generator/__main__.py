@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
-import signal
 import sys
 import time
 from collections import Counter
@@ -13,27 +11,17 @@ from contract.command import Flags, fail
 from contract.settings import Settings, SettingsError
 from contract.visit import iso_time
 from generator.config import Config, ConfigError, add_flags, load
+from generator.ledger import Ledger, LedgerError, clock
 from generator.progress import Progress
-from generator.sender import BrokerError, Sender, partition_of
+from generator.sender import Sender, connect, partition_of
+from generator.stop import Stop
+from generator.topic import BrokerError, look_at
 from generator.visits import DUPLICATED, LATE, UNPARSABLE, Record, stream
 
 NAME = "generator"
 # Between two looks at the clock and at the stop signal, in seconds and in records.
 _NAP_SECONDS = 0.1
 _BURST = 200
-
-
-class Stop:
-    """Set by the first SIGTERM or SIGINT; a second one ends the process at once."""
-
-    def __init__(self) -> None:
-        self.requested = False
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._on_signal)
-
-    def _on_signal(self, number: int, _frame: object) -> None:
-        self.requested = True
-        signal.signal(number, signal.SIG_DFL)
 
 
 class Tally:
@@ -67,17 +55,19 @@ class Tally:
 def send(config: Config, settings: Settings, stop: Stop) -> int:
     """Send the stream at its rate until it ends or `stop`; the exit code: 0 only if all is acknowledged."""
     progress = Progress()
-    sender = Sender(
+    topic = settings.text("VISITS_TOPIC")
+    connection = connect(
         settings.bootstrap,
-        settings.text("VISITS_TOPIC"),
+        topic,
         wait_seconds=config.wait_seconds,
         delivery_timeout_seconds=config.delivery_timeout_seconds,
         stopped=lambda: stop.requested,
     )
     # Only now: event times of a stream that starts now must not lag behind by the wait for the broker.
-    config = config.started()
+    config, ledger, note = _begin(config, settings, topic)
+    sender = Sender(connection, ledger, delivery_timeout_seconds=config.delivery_timeout_seconds)
     rate = f"{config.rate:g} a second" if config.rate else "as fast as possible"
-    progress.say(f"generator: sending to {sender.topic} at {settings.bootstrap}, {rate}, from {config.start}")
+    progress.say(f"generator: sending to {topic} at {settings.bootstrap}, {rate}, from {config.start}{note}")
     tally, begin, problem = Tally(), time.monotonic(), None
     try:
         for number, record in enumerate(stream(config)):
@@ -89,16 +79,30 @@ def send(config: Config, settings: Settings, stop: Stop) -> int:
                 break
             sender.send(record)
             tally.add(record)
-    except BrokerError as error:
+    except (BrokerError, LedgerError) as error:
         problem = str(error)
     sender.finish()
-    if problem is None and sender.first_error is not None:
-        problem = f"a record was not acknowledged: {sender.first_error}"
+    try:
+        sender.check()
+    except (BrokerError, LedgerError) as error:
+        problem = problem or str(error)
     progress.say(
         f"generator: {sender.sent} sent, {sender.acknowledged} acknowledged" + (f"; {problem}" if problem else "")
     )
     print(json.dumps(tally.result(sender.sent, sender.acknowledged)), flush=True)
-    return 0 if sender.sent == sender.acknowledged else 1
+    return 0 if problem is None and sender.sent == sender.acknowledged else 1
+
+
+def _begin(config: Config, settings: Settings, topic: str) -> tuple[Config, Ledger, str]:
+    """Settle the start and make the ledger; the third is what to say about a start that is not now."""
+    with look_at(settings.bootstrap, topic) as seen:
+        newest = max((each.timestamp for each in seen.newest().values()), default=None) if config.starts_now else None
+        now = clock()
+        started = config.started(now, newest)
+        ledger = Ledger(settings.ledger, topic, seen.id)
+    if newest is None or started == config.started(now):
+        return started, ledger, ""
+    return started, ledger, f": later than now, to be beyond the newest event time in the topic, {iso_time(newest)}"
 
 
 def _wait_for_turn(turn: float, sender: Sender, stop: Stop, progress: Progress, begin: float) -> None:
@@ -125,7 +129,7 @@ def print_records(config: Config, settings: Settings, stop: Stop) -> int:
     """Print each record as a JSON line, without Kafka and without a pace; bytes out of UTF-8 as lone surrogates."""
     partitions = settings.number("TOPIC_PARTITIONS")
     write = sys.stdout.write
-    for record in stream(config.started()):
+    for record in stream(config.started(clock())):
         if stop.requested:
             break
         line = {
@@ -141,9 +145,7 @@ def print_records(config: Config, settings: Settings, stop: Stop) -> int:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the generator; exit codes: 0 all acknowledged, 1 some were not, 2 a mistake or no broker."""
-    # The client reports each failed attempt of a retry; what matters reaches the user through Sender.
-    logging.getLogger("kafka").setLevel(logging.CRITICAL)
+    """Run the generator; exit codes: 0 all acknowledged, 1 some were not, 2 a mistake, no broker or no ledger."""
     parser = Flags(NAME, prog="python -m generator", description=__doc__)
     add_flags(parser)
     parser.add_argument("--to-stdout", action="store_true", help="print the records as JSON lines; no Kafka, no pace")
@@ -156,7 +158,7 @@ def main(arguments: list[str] | None = None) -> int:
         if chosen.check_flags:
             return 0
         return print_records(config, settings, stop) if chosen.to_stdout else send(config, settings, stop)
-    except (ConfigError, SettingsError, BrokerError) as error:
+    except (ConfigError, SettingsError, BrokerError, LedgerError) as error:
         fail(NAME, error)
     except BrokenPipeError:
         # The reader had enough (head); nothing is left to say, and the interpreter must not try to.

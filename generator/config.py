@@ -52,11 +52,21 @@ class Config:
             raise ConfigError(f"start: {self.start!r} is no moment like 2026-01-01T00:00:00Z (UTC)")
         return parsed
 
-    def started(self) -> Config:
-        """Return the configuration with `now` made the current second; a given start stays."""
-        if self.start != NOW:
+    @property
+    def starts_now(self) -> bool:
+        """Whether `start` is still `now`."""
+        return self.start == NOW
+
+    def started(self, now: int, newest: int | None = None) -> Config:
+        """Return the configuration with `now` made a whole second; a given start stays.
+
+        Both are in milliseconds since the epoch. A stream that follows records up to `newest` starts so far beyond
+        that, in spite of the jitter, none of its event times is older.
+        """
+        if not self.starts_now:
             return self
-        return dataclasses.replace(self, start=iso_time(int(datetime.now(UTC).timestamp()) * 1000))
+        earliest = now if newest is None else max(now, newest + self.jitter_seconds * 1000 + 1000)
+        return dataclasses.replace(self, start=iso_time(math.ceil(earliest / 1000) * 1000))
 
     @property
     def step_ms(self) -> float:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 from kafka.partitioner.default import murmur2
 
+from generator.ledger import Ledger, LedgerError
+from generator.topic import BrokerError
 from generator.visits import Record
 
 # Records on the way to the broker. The client has no memory limit of its own: without this one, a paused
@@ -19,8 +22,12 @@ MAX_UNACKNOWLEDGED = 20_000
 _REQUEST_TIMEOUT_SECONDS = 15
 
 
-class BrokerError(Exception):
-    """The broker or the topic cannot be reached, or refused a record; the message is one line."""
+class Connection(NamedTuple):
+    """A client of a topic that exists."""
+
+    producer: Any
+    topic: str
+    partitions: int
 
 
 @lru_cache(maxsize=100_000)
@@ -37,71 +44,91 @@ def partition_of(key: bytes, partitions: int) -> int:
 
 
 class Sender:
-    """A producer for one topic. `sent` counts records handed to it, `acknowledged` those the broker has."""
+    """Sends to one topic, each record with its line in the ledger first.
 
-    def __init__(
-        self,
-        bootstrap: str,
-        topic: str,
-        *,
-        wait_seconds: float,
-        delivery_timeout_seconds: float,
-        stopped: Callable[[], bool],
-    ) -> None:
-        """Wait for broker and topic. Raises BrokerError after `wait_seconds`, or once `stopped()` says so."""
-        self.topic = topic
+    `sent` counts the records handed to the client, `acknowledged` those the broker has.
+    """
+
+    def __init__(self, connection: Connection, ledger: Ledger, *, delivery_timeout_seconds: float) -> None:
+        self.topic = connection.topic
         self.sent = 0
         self.acknowledged = 0
         self.failed = 0
-        self.first_error: BaseException | None = None
+        self._first_error: BaseException | None = None
+        self._producer, self._partitions = connection.producer, connection.partitions
+        self._ledger = ledger
         self._delivery_timeout_seconds = delivery_timeout_seconds
-        self._producer, self._partitions = _connect(bootstrap, topic, wait_seconds, delivery_timeout_seconds, stopped)
 
     def send(self, record: Record) -> None:
-        """Hand a record over; blocks while too many are on the way. Raises BrokerError once one has failed."""
+        """Hand a record over; blocks while too many are on the way.
+
+        Raises BrokerError once a record has failed, LedgerError once a line could not be written.
+        """
         while self.sent - self.acknowledged - self.failed >= MAX_UNACKNOWLEDGED:
             self.check()
             time.sleep(0.002)
         self.check()
         partition = partition_of(record.key, self._partitions)
-        future = self._producer.send(self.topic, record.value, record.key, None, partition, record.timestamp)
+        number = self._ledger.sent(partition, record)
+        try:
+            future = self._producer.send(self.topic, record.value, record.key, None, partition, record.timestamp)
+        except KafkaError as error:
+            raise BrokerError(f"a record could not be sent: {_reason(error)}") from None
         self.sent += 1
-        future.add_callback(self._on_acknowledged)
+        future.add_callback(self._on_acknowledged, number)
         future.add_errback(self._on_failed)
 
     def check(self) -> None:
-        """Raise BrokerError when the broker refused a record or did not answer within the delivery timeout."""
-        if self.first_error is not None:
-            raise BrokerError(f"a record was not acknowledged: {_reason(self.first_error)}")
+        """Raise BrokerError when a record was refused or not answered in time, LedgerError when a line failed."""
+        if isinstance(self._first_error, LedgerError):
+            raise self._first_error
+        if self._first_error is not None:
+            raise BrokerError(f"a record was not acknowledged: {_reason(self._first_error)}")
 
-    def finish(self) -> None:
+    def flush(self) -> None:
         """Wait, up to the delivery timeout, until each record is acknowledged or has failed."""
         deadline = time.monotonic() + self._delivery_timeout_seconds + 1
         try:
             self._producer.flush(timeout=self._delivery_timeout_seconds)
         except KafkaError as error:
-            self.first_error = self.first_error or error
+            self._first_error = self._first_error or error
         # flush returns with the batches; the last callbacks may still be running.
-        while self.sent > self.acknowledged + self.failed and time.monotonic() < deadline and not self.first_error:
+        while self.sent > self.acknowledged + self.failed and time.monotonic() < deadline and not self._first_error:
             time.sleep(0.01)
+
+    def finish(self) -> None:
+        """Flush, and end the client."""
+        self.flush()
         self._producer.close(timeout=1)
 
-    def _on_acknowledged(self, _metadata: object) -> None:
+    def _on_acknowledged(self, number: int, metadata: Any) -> None:
+        # In the client's thread, which swallows exceptions.
+        try:
+            self._ledger.acked(number, metadata.partition, metadata.offset)
+        except LedgerError as error:
+            self._first_error = self._first_error or error
         self.acknowledged += 1
 
     def _on_failed(self, error: BaseException) -> None:
         self.failed += 1
-        self.first_error = self.first_error or error
+        self._first_error = self._first_error or error
 
 
 def _reason(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
-def _connect(
-    bootstrap: str, topic: str, wait_seconds: float, delivery_timeout_seconds: float, stopped: Callable[[], bool]
-) -> tuple[Any, int]:
-    """Make a producer and ask for the topic's number of partitions, again and again until the time is up."""
+def connect(
+    bootstrap: str,
+    topic: str,
+    *,
+    wait_seconds: float,
+    delivery_timeout_seconds: float,
+    stopped: Callable[[], bool],
+) -> Connection:
+    """Wait for broker and topic. Raises BrokerError after `wait_seconds`, or once `stopped()` says so."""
+    # The client reports each failed attempt of a retry; what matters reaches the user through Sender.
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
     deadline = time.monotonic() + wait_seconds
     producer = None
     problem = f"Kafka at {bootstrap} does not answer"
@@ -109,7 +136,7 @@ def _connect(
         try:
             producer = producer or _producer(bootstrap, delivery_timeout_seconds)
             if partitions := producer.partitions_for(topic):
-                return producer, len(partitions)
+                return Connection(producer, topic, len(partitions))
             problem = f"topic {topic} does not exist at {bootstrap}"
         except KafkaError as error:
             if producer is not None:

@@ -41,9 +41,12 @@ class ActiveVisit:
 
     __slots__ = ("after_referral", "before_page", "before_time", "entry_referral", "key", "left", "page")
 
-    def __init__(self, rng: random.Random, pools: Pools, pages_per_visit: float, begin: int) -> None:
+    def __init__(
+        self, rng: random.Random, pools: Pools, pages_per_visit: float, begin: int, visit_id: str | None = None
+    ) -> None:
         user = rng.choice(pools.users)
-        visit_id = str(uuid.UUID(int=rng.getrandbits(128), version=4))
+        if visit_id is None:
+            visit_id = str(uuid.UUID(int=rng.getrandbits(128), version=4))
         connected = None if user.connected_for_ms is None else iso_time(begin - user.connected_for_ms)
         user_json = compact_json({"ip": user.ip, "login": user.login, "connected_since": connected})
         ad = rng.choice(pools.ad_json) if rng.random() < 0.3 else "null"

@@ -21,7 +21,7 @@ load_settings
 
 # Virtual environments and jars: fetched once, shared by all stacks of this clone.
 export ARTIFACTS="${ARTIFACTS:-${ROOT}/.artifacts}"
-# What one stack writes: checkpoints/, output/ and its run state.
+# What one stack writes: checkpoints/, output/, ledger/ and its run state.
 export STACK_HOME="${STACK_HOME:-${ROOT}}"
 export STACK_STATE="${STACK_STATE:-${STACK_HOME}/.stack}"
 export KAFKA_BOOTSTRAP="${KAFKA_BOOTSTRAP:-${BIND_ADDRESS}:${KAFKA_PORT}}"

@@ -11,13 +11,13 @@ import json
 import os
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import IO
 
+from contract.run import SPARK_RUN_FILE, RunError, SparkRun, as_json, read_run, relative_to_home
 from spark_job.options import FILES, FOREACH_OVERWRITE, Options, UserError
 
-OWNER_FILE = "synchronizer.json"
 FILE_SINK_LOG = "_spark_metadata"
 BATCH_FOLDER = "batch_id="
 
@@ -33,7 +33,7 @@ def newest_batch(folder: Path) -> int | None:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint location. `planned` and `committed` are read anew at each call."""
+    """A checkpoint location. `planned` and `committed` read it at each call."""
 
     path: Path
 
@@ -63,36 +63,33 @@ class Checkpoint:
 
 
 def claim(options: Options, home: Path, topic: str, wait_seconds: float = 15.0) -> IO[str]:
-    """Take the checkpoint and the output for this run; returns the open owner file that carries the lock.
+    """Take the checkpoint and the output for this run; returns the open file of its settings, which carries the lock.
 
     The lock is on the open file: the JVM inherits it, so a new run waits until the JVM of a killed one is gone.
-    Raises UserError: not writable, in use, or belonging to another sink, output or topic.
+    Raises UserError: not writable, in use, or belonging to another sink, output, topic or folder.
     """
     _make_writable(options.checkpoint, "checkpoint")
     _make_writable(options.output, "output")
     # "a+": made when missing, and never truncated by the run that only finds it taken.
     with ExitStack() as unless_claimed:
-        owner = unless_claimed.enter_context((options.checkpoint / OWNER_FILE).open("a+", encoding="utf-8"))
+        owner = unless_claimed.enter_context((options.checkpoint / SPARK_RUN_FILE).open("a+", encoding="utf-8"))
         _lock(owner, options.checkpoint, wait_seconds)
-        mine = {"sink": options.sink, "output": _relative(options.output, home), "topic": topic}
-        owner.seek(0)
-        text = owner.read()
+        mine = SparkRun(
+            topic=topic,
+            sink=options.sink,
+            output=relative_to_home(options.output, home),
+            checkpoint=relative_to_home(options.checkpoint, home),
+        )
         # Spark writes `metadata` when a query starts: without it, nobody has used the checkpoint yet.
-        if text.strip() and (options.checkpoint / "metadata").exists():
-            _refuse_foreign(options, mine, text)
+        if os.fstat(owner.fileno()).st_size and (options.checkpoint / "metadata").exists():
+            _refuse_foreign(options.checkpoint, mine)
         else:
             owner.truncate(0)
-            owner.write(json.dumps(mine) + "\n")
+            owner.write(as_json(mine))
             owner.flush()
         _refuse_newer_output(options)
         unless_claimed.pop_all()
     return owner
-
-
-def _relative(path: Path, home: Path) -> str:
-    """Path below the stack's home, which is another one in a container."""
-    resolved = path.resolve()
-    return str(resolved.relative_to(home)) if resolved.is_relative_to(home) else str(resolved)
 
 
 def _make_writable(folder: Path, name: str) -> None:
@@ -118,16 +115,15 @@ def _lock(owner: IO[str], checkpoint: Path, wait_seconds: float) -> None:
             time.sleep(0.1)
 
 
-def _refuse_foreign(options: Options, mine: dict[str, str], text: str) -> None:
+def _refuse_foreign(checkpoint: Path, mine: SparkRun) -> None:
     try:
-        theirs = json.loads(text)
-    except ValueError:
-        raise UserError(f"{options.checkpoint / OWNER_FILE} is not readable; choose another --checkpoint") from None
-    different = [f"{key} {theirs.get(key)} and not {mine[key]}" for key in mine if theirs.get(key) != mine[key]]
-    if different:
-        raise UserError(
-            f"checkpoint {options.checkpoint} belongs to {', '.join(different)}; choose another --checkpoint"
-        )
+        theirs = read_run(SparkRun, checkpoint / SPARK_RUN_FILE)
+    except RunError as error:
+        raise UserError(f"{error}; choose another --checkpoint") from None
+    names = [each.name for each in fields(SparkRun) if getattr(theirs, each.name, None) != getattr(mine, each.name)]
+    if names:
+        different = ", ".join(f"{name} {getattr(theirs, name, None)} and not {getattr(mine, name)}" for name in names)
+        raise UserError(f"checkpoint {checkpoint} belongs to {different}; choose another --checkpoint")
 
 
 def _refuse_newer_output(options: Options) -> None:

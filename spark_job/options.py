@@ -7,11 +7,12 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from contract import run
 from contract.command import Flags
 from contract.settings import Settings
 
-FILES, FOREACH_APPEND, FOREACH_OVERWRITE = "files", "foreach-append", "foreach-overwrite"
-SINKS = (FILES, FOREACH_APPEND, FOREACH_OVERWRITE)
+SINKS = run.SINKS
+FILES, FOREACH_APPEND, FOREACH_OVERWRITE = SINKS
 AVAILABLE_NOW = "available-now"
 HOLD_NEXT = "next"
 _INTERVAL = re.compile(r"^\s*(\d+)\s+(milliseconds?|seconds?|minutes?|hours?)\s*$")

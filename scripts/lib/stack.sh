@@ -16,12 +16,16 @@
 #   service_exec SERVICE CMD...  run a command where the service lives, its tools on PATH
 #   tool_run CMD...              run a command of the tools environment (verdict, inspector)
 #   path_in_service PATH         where services see a file of the host
+#   shared_folder PATH           make a folder that tool_run sees under the same path; list it in TOOL_FOLDERS
 #   path_on_host PATH            and back
 
 LIBRARY="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 source "${LIBRARY}/../../services/environment.sh"
 source "${LIBRARY}/common.sh"
 
+# Folders of the host that the next tool_run needs beside the stack's own.
+# shellcheck disable=SC2034  # backend compose reads it
+TOOL_FOLDERS=()
 readonly SERVICES=(kafka generator spark jobmanager taskmanager)
 
 # docker_answers: succeeds when a container engine can be used by this user.

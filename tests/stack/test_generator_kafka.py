@@ -28,10 +28,11 @@ FLAGS = [
 
 
 def start(broker: Broker, topic: str, *flags: str) -> subprocess.Popen[str]:
-    environ = os.environ | {"KAFKA_BOOTSTRAP": broker.bootstrap, "VISITS_TOPIC": topic}
+    # The ledger belongs beside the broker's own files, not into the clone.
+    settings = {"KAFKA_BOOTSTRAP": broker.bootstrap, "VISITS_TOPIC": topic, "STACK_HOME": str(broker.log.parent)}
     return subprocess.Popen(
         [str(ROOT / "services" / "generator.sh"), *FLAGS, *flags],
-        env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=os.environ | settings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 
 

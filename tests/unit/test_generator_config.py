@@ -11,6 +11,10 @@ import yaml
 
 from contract.settings import ROOT, Settings
 from generator.config import DEFAULT_FILE, FIELDS, Config, ConfigError, add_flags, load
+from generator.visits import stream
+
+# 2026-01-01T00:00:01.001Z
+CLOCK = 1_767_225_601_001
 
 
 def config(*flags: str, environ: dict[str, str] | None = None) -> Config:
@@ -57,15 +61,29 @@ def test_start_is_the_same_moment_however_it_is_written(tmp_path: Path) -> None:
     assert from_flag.start_ms == datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC).timestamp() * 1000
 
 
-def test_now_is_a_whole_second_close_to_the_clock() -> None:
-    started = config().started()
-    assert started.start_ms % 1000 == 0
-    assert abs(started.start_ms / 1000 - datetime.now(UTC).timestamp()) < 5
+@pytest.mark.parametrize(
+    ("newest", "start"),
+    [
+        (None, "2026-01-01T00:00:02.000Z"),
+        (CLOCK - 60_000, "2026-01-01T00:00:02.000Z"),
+        (CLOCK - 3_001, "2026-01-01T00:00:02.000Z"),
+        (CLOCK - 3_000, "2026-01-01T00:00:03.000Z"),
+        (CLOCK + 15_000, "2026-01-01T00:00:21.000Z"),
+    ],
+)
+def test_now_is_a_whole_second_beyond_the_newest_event_time(newest: int | None, start: str) -> None:
+    # Jitter 3 s and one second beyond the newest, or the clock, whichever is later.
+    assert config().started(CLOCK, newest).start == start
+
+
+def test_no_event_time_after_now_is_older_than_the_newest() -> None:
+    started = config("--total", "2000", "--jitter-seconds", "4.7").started(CLOCK, CLOCK + 7_777)
+    assert min(record.timestamp for record in stream(started)) > CLOCK + 7_777
 
 
 def test_given_start_stays() -> None:
     given = config("--start", "2026-01-02T03:04:05Z")
-    assert given.started() == given
+    assert given.started(CLOCK, CLOCK) == given
 
 
 @pytest.mark.parametrize(

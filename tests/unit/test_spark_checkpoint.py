@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from contract.run import SPARK_RUN_FILE
 from contract.settings import Settings
-from spark_job.checkpoint import OWNER_FILE, Checkpoint, claim, newest_batch
+from spark_job.checkpoint import Checkpoint, claim, newest_batch
 from spark_job.options import Options, UserError, parse
 
 Make = Callable[..., Options]
@@ -61,11 +62,15 @@ def test_initial_offsets_are_read_as_spark_writes_them(tmp_path: Path) -> None:
     assert Checkpoint(tmp_path / "other").initial_offsets("visits") == {}
 
 
-def test_claim_makes_the_folders_and_notes_the_owner(options: Make, tmp_path: Path) -> None:
+def test_claim_makes_the_folders_and_notes_its_settings(options: Make, tmp_path: Path) -> None:
     chosen = options()
     claim(chosen, tmp_path, "visits").close()
-    owner = json.loads((chosen.checkpoint / OWNER_FILE).read_text())
-    assert owner == {"sink": "files", "output": "output/visits_json", "topic": "visits"}
+    assert json.loads((chosen.checkpoint / SPARK_RUN_FILE).read_text()) == {
+        "topic": "visits",
+        "sink": "files",
+        "output": "output/visits_json",
+        "checkpoint": "checkpoints/spark/visits_json",
+    }
     assert chosen.output.is_dir()
 
 
@@ -102,6 +107,33 @@ def test_a_used_checkpoint_stays_with_its_output(
     with pytest.raises(UserError) as caught:
         claim(options("--checkpoint", str(first.checkpoint), *flags), tmp_path, topic)
     assert message in str(caught.value)
+
+
+def test_a_used_checkpoint_stays_in_its_folder(options: Make, tmp_path: Path) -> None:
+    first = options()
+    claim(first, tmp_path, "visits").close()
+    log(first.checkpoint, "metadata")
+    copied = first.checkpoint.rename(tmp_path / "copy")
+    with pytest.raises(UserError, match="belongs to checkpoint checkpoints/spark/visits_json and not copy;"):
+        claim(options("--checkpoint", str(copied)), tmp_path, "visits")
+
+
+@pytest.mark.parametrize(
+    "text", [b"nonsense", b"[]", b"\xff", b'{"sink": "files", "output": "output/visits_json", "topic": "visits"}\n']
+)
+def test_settings_that_cannot_be_read_are_one_line(options: Make, tmp_path: Path, text: bytes) -> None:
+    chosen = options()
+    log(chosen.checkpoint, "metadata")
+    (chosen.checkpoint / SPARK_RUN_FILE).write_bytes(text)
+    with pytest.raises(
+        UserError, match=r"does not hold the settings of a run; .*; choose another --checkpoint"
+    ) as caught:
+        claim(chosen, tmp_path, "visits")
+    assert "\n" not in str(caught.value)
+    assert (chosen.checkpoint / SPARK_RUN_FILE).read_bytes() == text
+    # Nobody has used the checkpoint before Spark wrote its `metadata`.
+    (chosen.checkpoint / "metadata").unlink()
+    claim(chosen, tmp_path, "visits").close()
 
 
 def test_an_unused_checkpoint_can_change_hands(options: Make, tmp_path: Path) -> None:

@@ -81,7 +81,8 @@ explain_timeout() {
 }
 
 stack_up() {
-  mkdir -p "${STACK_HOME}/checkpoints/spark" "${STACK_HOME}/checkpoints/flink" "${STACK_HOME}/output" ||
+  mkdir -p "${STACK_HOME}/checkpoints/spark" "${STACK_HOME}/checkpoints/flink" "${STACK_HOME}/output" \
+    "${STACK_HOME}/ledger" ||
     die "no folders can be made in ${STACK_HOME}; choose another place for what the stack writes: STACK_HOME=... $(basename "$0")"
   check_memory "${MEMORY_NEEDED_MIB}"
   check_disk "${STACK_HOME}" "${DISK_FOR_RUN_MIB}"
@@ -111,7 +112,7 @@ stack_down() {
   quietly compose down "${options[@]}" || die "the stack could not be stopped; the reasons are above"
   forget_backend
   if [[ "${1:-}" == --wipe ]]; then
-    rm --recursive --force "${STACK_STATE}" "${STACK_HOME}/output" \
+    rm --recursive --force "${STACK_STATE}" "${STACK_HOME}/output" "${STACK_HOME}/ledger" \
       "${STACK_HOME}/checkpoints/spark" "${STACK_HOME}/checkpoints/flink"
   fi
 }
@@ -221,6 +222,13 @@ path_in_service() {
     "${PROJECT_IN_SERVICE}"/*) printf '%s\n' "${path}" ;;
     *) die "${path} cannot be seen from a container; they see ${STACK_HOME}/checkpoints and ${STACK_HOME}/output" ;;
   esac
+}
+
+# Whoever is root here has the tools run as the stack's user, who must be able to write there.
+shared_folder() {
+  mkdir -p "$1" || die "folder $1 cannot be made; choose another"
+  ((EUID != 0)) || chown "${STACK_UID}:${STACK_GID}" "$1"
+  realpath "$1"
 }
 
 path_on_host() {

@@ -63,14 +63,17 @@ on_terminal() {
 
 # one_off SERVICE COMMAND...: a container of its own for one command, removed at its end.
 one_off() {
-  local service="$1"
+  local service="$1" folder volumes=()
   shift
+  for folder in "${TOOL_FOLDERS[@]}"; do
+    volumes+=(--volume "${folder}:${folder}")
+  done
   if on_terminal; then
-    compose run --rm --no-deps "${service}" "$@"
+    compose run --rm --no-deps "${volumes[@]}" "${service}" "$@"
   else
     # On the command's stderr Compose 1.29 announces the container, and at the end prints the exit code.
     {
-      compose run --rm --no-deps -T "${service}" "$@" </dev/null 2>&1 >&3 |
+      compose run --rm --no-deps -T "${volumes[@]}" "${service}" "$@" </dev/null 2>&1 >&3 |
         sed --unbuffered --expression '/^Creating .*_run \.\.\. /d' --expression '${/^[0-9]\{1,3\}$/d}' >&2
     } 3>&1
   fi

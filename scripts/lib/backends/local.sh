@@ -179,6 +179,11 @@ path_in_service() {
   realpath --canonicalize-missing "$1"
 }
 
+shared_folder() {
+  mkdir -p "$1" || die "folder $1 cannot be made; choose another"
+  realpath "$1"
+}
+
 path_on_host() {
   printf '%s\n' "$1"
 }
@@ -202,7 +207,8 @@ stack_up() {
   if ! supervisor_alive; then
     check_ports "${LOCAL_PORTS[@]}"
   fi
-  mkdir -p "${STACK_HOME}/checkpoints/spark" "${STACK_HOME}/checkpoints/flink" "${STACK_HOME}/output"
+  mkdir -p "${STACK_HOME}/checkpoints/spark" "${STACK_HOME}/checkpoints/flink" "${STACK_HOME}/output" \
+    "${STACK_HOME}/ledger"
   start_supervisor
   record_backend
   # Flink's cluster needs no broker to start: it comes up meanwhile.
@@ -239,7 +245,7 @@ stack_down() {
   fi
   forget_backend
   if [[ "${1:-}" == --wipe ]]; then
-    rm --recursive --force "${STACK_STATE}" "${STACK_HOME}/output" \
+    rm --recursive --force "${STACK_STATE}" "${STACK_HOME}/output" "${STACK_HOME}/ledger" \
       "${STACK_HOME}/checkpoints/spark" "${STACK_HOME}/checkpoints/flink"
   fi
 }

@@ -1,0 +1,14 @@
+"""The settings of a run, left beside its checkpoints: whoever judges the job later needs those, not a shell's."""
+
+from __future__ import annotations
+
+from contract.run import FLINK_RUN_FILE, as_json, flink_run_of
+from contract.settings import Settings
+
+
+def leave_settings(settings: Settings, mode: str, job_id: str) -> None:
+    """Write `checkpoints/flink/<job id>/job.json`."""
+    folder = settings.flink_checkpoints / job_id
+    folder.mkdir(parents=True, exist_ok=True)
+    run = flink_run_of(settings, job_id=job_id, mode=mode)
+    (folder / FLINK_RUN_FILE).write_text(as_json(run), encoding="utf-8")

@@ -1,0 +1,18 @@
+"""The signals that ask a program of this folder to end."""
+
+from __future__ import annotations
+
+import signal
+
+
+class Stop:
+    """Set by the first SIGTERM or SIGINT; a second one ends the process at once."""
+
+    def __init__(self) -> None:
+        self.requested = False
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._on_signal)
+
+    def _on_signal(self, number: int, _frame: object) -> None:
+        self.requested = True
+        signal.signal(number, signal.SIG_DFL)

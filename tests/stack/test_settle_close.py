@@ -1,0 +1,149 @@
+"""`python -m generator.close` and the start of the next generator, on real Kafka."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from contract.ledger import ledger_files
+from contract.settings import ROOT
+from contract.visit import CLOSING_PREFIX, parse_event_time
+from tests.stack.broker import Broker
+
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(300)]
+PAST = ["--start", "2026-01-01T00:00:00Z", "--rate", "0", "--event-rate", "100"]
+START_MS = 1_767_225_600_000
+
+
+def run(broker: Broker, home: Path, topic: str, module: str, *flags: str) -> subprocess.CompletedProcess[str]:
+    environ = os.environ | {"KAFKA_BOOTSTRAP": broker.bootstrap, "VISITS_TOPIC": topic, "STACK_HOME": str(home)}
+    return subprocess.run(
+        [sys.executable, "-m", module, *flags],
+        cwd=ROOT, env=environ, capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+
+
+def close(broker: Broker, home: Path, topic: str) -> dict[str, Any]:
+    done = run(broker, home, topic, "generator.close")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("close: ") and done.stderr.count("\n") == done.stdout.count("\n") == 1
+    return dict(json.loads(done.stdout))
+
+
+def send(broker: Broker, home: Path, topic: str, *flags: str) -> str:
+    """Run the generator to its end and return its words."""
+    done = run(broker, home, topic, "generator", *flags)
+    assert done.returncode == 0, done.stderr
+    return done.stderr
+
+
+def read(broker: Broker, topic: str, partitions: int) -> list[list[tuple[str, int]]]:
+    """Return visit_id and timestamp of the records of each partition, in order; key, value and timestamp agree."""
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "test", "enable.auto.commit": False})
+    places = [TopicPartition(topic, partition, 0) for partition in range(partitions)]
+    wanted = sum(consumer.get_watermark_offsets(place, timeout=30)[1] for place in places)
+    consumer.assign(places)
+    found: list[list[tuple[str, int]]] = [[] for _ in places]
+    deadline = time.monotonic() + 60
+    while sum(map(len, found)) < wanted:
+        assert time.monotonic() < deadline
+        for message in consumer.consume(1000, 1):
+            key, value, partition = message.key(), message.value(), message.partition()
+            assert key is not None and value is not None and partition is not None
+            visit, timestamp = json.loads(value), message.timestamp()[1]
+            assert visit["visit_id"] == key.decode()
+            assert parse_event_time(visit["event_time"]) == timestamp
+            found[partition].append((visit["visit_id"], timestamp))
+    consumer.close()
+    return found
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 3])
+def test_two_visits_in_each_partition_close_the_last_window(broker: Broker, tmp_path: Path, partitions: int) -> None:
+    topic = f"close_{partitions}"
+    broker.create_topics(topic, partitions=partitions)
+    send(broker, tmp_path, topic, *PAST, "--total", "1500")
+    before = read(broker, topic, partitions)
+    newest = max(timestamp for records in before for _, timestamp in records)
+    # 1500 records at 100 a second of event time: the last window begins 10 s after the start.
+    assert START_MS + 10_000 < newest < START_MS + 20_000
+    result = close(broker, tmp_path, topic)
+    assert result == {"closed_to": "2026-01-01T00:00:20.000Z", "sent": 2 * partitions, "acknowledged": 2 * partitions}
+    for old, new in zip(before, read(broker, topic, partitions), strict=True):
+        first, second = new[len(old) :]
+        assert new[: len(old)] == old
+        # The end of the window and the bound of out-of-orderness, and a millisecond later.
+        assert (first[1], second[1]) == (START_MS + 25_000, START_MS + 25_001)
+        assert first[0].startswith(CLOSING_PREFIX) and second[0].startswith(CLOSING_PREFIX)
+    assert len(ledger_files(tmp_path / "ledger", topic)) == 2
+    assert ledger_files(tmp_path / "ledger", topic)[1].read_text().count("\nacked,") == 2 * partitions
+
+
+def test_what_is_closed_is_not_closed_again(broker: Broker, tmp_path: Path) -> None:
+    broker.create_topics("close_twice")
+    send(broker, tmp_path, "close_twice", *PAST, "--total", "500")
+    first = close(broker, tmp_path, "close_twice")
+    records = read(broker, "close_twice", 2)
+    assert close(broker, tmp_path, "close_twice") == {"closed_to": first["closed_to"], "sent": 0, "acknowledged": 0}
+    assert read(broker, "close_twice", 2) == records
+    assert len(ledger_files(tmp_path / "ledger", "close_twice")) == 2
+    # A visit that came later is closed as well, even one that is older than the closing visits.
+    send(broker, tmp_path, "close_twice", "--start", "2026-01-01T00:00:09Z", "--total", "1")
+    assert close(broker, tmp_path, "close_twice")["sent"] == 4
+    assert close(broker, tmp_path, "close_twice")["sent"] == 0
+
+
+def test_an_empty_topic_is_one_line(broker: Broker, tmp_path: Path) -> None:
+    broker.create_topics("close_empty")
+    done = run(broker, tmp_path, "close_empty", "generator.close")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "topic close_empty is empty" in done.stderr and done.stderr.count("\n") == 1
+    assert ledger_files(tmp_path / "ledger", "close_empty") == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "flags", "words"),
+    [
+        ({"KAFKA_BOOTSTRAP": "127.0.0.1:9"}, ["--wait-seconds", "0.5"], "Kafka at 127.0.0.1:9 does not answer"),
+        ({"VISITS_TOPIC": "close_nowhere"}, ["--wait-seconds", "0.5"], "topic close_nowhere"),
+        ({}, ["--wait-seconds", "soon"], "invalid float value"),
+        ({"FLINK_WINDOW_SECONDS": "ten"}, [], "FLINK_WINDOW_SECONDS='ten' is not a whole number"),
+        ({"FLINK_WINDOW_SECONDS": "0"}, [], "FLINK_WINDOW_SECONDS=0"),
+    ],
+)
+def test_a_mistake_is_one_line(broker: Broker, settings: dict[str, str], flags: list[str], words: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "generator.close", *flags],
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=60,
+        env=os.environ | {"KAFKA_BOOTSTRAP": broker.bootstrap} | settings,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("close: ") and done.stderr.count("\n") == 1
+    assert words in done.stderr
+
+
+def test_the_next_generator_starts_beyond_the_newest_event_time(broker: Broker, tmp_path: Path) -> None:
+    topic = "close_then_start"
+    broker.create_topics(topic)
+    words = send(broker, tmp_path, topic, "--rate", "0", "--event-rate", "10", "--total", "1000")
+    assert "beyond" not in words
+    close(broker, tmp_path, topic)
+    before = read(broker, topic, 2)
+    newest = max(timestamp for records in before for _, timestamp in records)
+    # 100 s of event time were sent at once, so now is older than the topic.
+    words = send(broker, tmp_path, topic, "--rate", "0", "--total", "200")
+    assert "beyond the newest event time in the topic" in words
+    after = [new[len(old) :] for old, new in zip(before, read(broker, topic, 2), strict=True)]
+    assert sum(map(len, after)) == 200
+    assert all(newest < timestamp <= newest + 10_000 for records in after for _, timestamp in records)
+    # A start that is given stays.
+    words = send(broker, tmp_path, topic, "--start", "2026-01-01T00:00:00Z", "--total", "1")
+    assert "from 2026-01-01T00:00:00.000Z\n" in words
