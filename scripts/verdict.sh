@@ -1,9 +1,29 @@
 #!/usr/bin/env bash
 # Summary: Judge a pipeline from its records: was anything lost, repeated, or never sent?
-# Usage: scripts/verdict.sh spark|flink|all [--json] [--backend compose|local]
+# Usage: scripts/verdict.sh spark|flink|source|all [--json] [--verbose] [--dump DIR] [--as-is] [--wait SECONDS]
+#        [--sink SINK] [--output FOLDER] [--checkpoint FOLDER] [--bootstrap HOST:PORT] [--backend compose|local]
 #
+# --json       one JSON object instead of the table
+# --verbose    pending records and times, too
+# --dump       write every lost, duplicated, unexpected, disordered and pending record there, as JSON lines
+# --as-is      judge a running pipeline: what is not due yet may be pending
+# --wait       how long a pipeline may take to commit everything (default: 30)
+# --sink, --output, --checkpoint   the synchronizer's, instead of the ones it ran with by default
+#
+# The source topic is judged with each pipeline, where the generator's ledger knows what was sent.
 # Exit codes: 0 holds, 1 violated, 2 unknown.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib/stack.sh"
 load_stack "$@"
-tool_run python -m verdict "${ARGS[@]}"
+
+arguments=() previous=""
+for argument in "${ARGS[@]}"; do
+  # A folder means the same in a container as on the host.
+  case "${previous}" in
+    --dump) argument="$(shared_folder "${argument}")" && TOOL_FOLDERS+=("${argument}") ;;
+    --output | --checkpoint) argument="$(path_in_service "${argument}")" ;;
+  esac
+  arguments+=("${argument}")
+  previous="${argument}"
+done
+tool_run python -m verdict "${arguments[@]}"

@@ -1,6 +1,6 @@
 """Judge a pipeline from its records: whether anything was lost, repeated, or never sent.
 
-Exit code 0: holds, 1: violated, 2: unknown (nothing read, source still moving, something unreadable).
+Exit code 0: holds, 1: violated, 2: unknown (nothing read, source still moving, pipeline behind, something unreadable).
 """
 
 from __future__ import annotations
@@ -18,67 +18,131 @@ from types import FrameType
 import duckdb
 
 from contract.settings import Settings, SettingsError
+from verdict.checker import Options, judge
+from verdict.checkers import CHECKERS, PIPELINES
 from verdict.cluster import Cluster
-from verdict.flink import judge_flink
-from verdict.model import Outcome, Unknown, Verdict, unknown
+from verdict.dump import dump
+from verdict.model import NotJudged, Outcome, Unknown, Verdict, unknown, worst
 from verdict.report import print_report
-from verdict.spark import SINKS, judge_spark, places
-
-_PIPELINES = ("spark", "flink")
+from verdict.store import open_store
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m verdict", description=__doc__)
-    parser.add_argument("pipeline", choices=[*_PIPELINES, "all"], help="which pipeline to judge")
+    parser = argparse.ArgumentParser(prog="python -m verdict", description=__doc__, allow_abbrev=False)
+    parser.add_argument(
+        "pipeline", choices=[*CHECKERS, "all"], help="which pipeline to judge; the source is judged with each"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
+    parser.add_argument("--verbose", action="store_true", help="show pending records and how long it took, too")
+    parser.add_argument("--dump", type=Path, metavar="DIR", help="write every finding there, as JSON lines")
     parser.add_argument("--bootstrap", metavar="HOST:PORT", help="the broker (default: the stack's)")
-    parser.add_argument("--sink", choices=SINKS, help="spark: which sink's output to judge (default: SPARK_SINK)")
+    parser.add_argument("--sink", help="spark: which sink's output to judge (default: as the query ran)")
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="spark: the sink's output folder")
     parser.add_argument("--checkpoint", type=Path, metavar="FOLDER", help="spark: the query's checkpoint folder")
     parser.add_argument(
+        "--as-is", action="store_true", help="judge a running pipeline: what is not due yet may be pending"
+    )
+    parser.add_argument(
         "--wait",
-        type=float,
+        type=_seconds,
         default=30.0,
         metavar="SECONDS",
-        help="flink: how long the job may take to commit what it has read; 0: not at all (default: %(default)s)",
+        help="how long the pipeline may take to commit everything; 0: not at all (default: %(default)g)",
     )
     return parser
 
 
-def _judge(pipeline: str, settings: Settings, options: argparse.Namespace) -> Verdict:
+def _seconds(text: str) -> float:
     try:
-        cluster = Cluster(options.bootstrap or settings.bootstrap)
-        if pipeline == "flink":
-            return judge_flink(settings, cluster, options.wait)
-        return judge_spark(settings, cluster, places(settings, options.sink, options.output, options.checkpoint))
+        seconds = float(text)
+    except ValueError:
+        seconds = -1
+    if not 0 <= seconds < 1e9:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
+    return seconds
+
+
+def _judge(name: str, settings: Settings, bootstrap: str, options: Options, folder: Path | None) -> Verdict:
+    """Judge one pipeline; whatever happens to it, the others are still judged. Raises NotJudged."""
+    try:
+        cluster = Cluster(bootstrap)
+        checker = CHECKERS[name](settings, cluster, options)
+        with open_store() as store:
+            judgement = judge(checker, cluster, store, options)
+            if folder is not None:
+                dump(folder, judgement)
+        return judgement.verdict
     except Unknown as reason:
-        return unknown(pipeline, str(reason))
+        return unknown(name, str(reason))
     except (duckdb.Error, OSError, SettingsError) as error:
-        return unknown(pipeline, f"the judge itself failed: {str(error).splitlines()[0]}")
+        return unknown(name, f"the verdict itself failed: {str(error).splitlines()[0]}")
+    except NotJudged:
+        raise
+    except Exception as error:
+        traceback.print_exc()
+        return unknown(name, f"the verdict itself failed: {type(error).__name__}; please report the trace above")
 
 
-def _worst(verdicts: Sequence[Verdict]) -> Outcome:
-    """Choose the outcome of several judgements: violated before unknown before holds."""
-    found = {verdict.outcome for verdict in verdicts}
-    return next(outcome for outcome in (Outcome.VIOLATED, Outcome.UNKNOWN, Outcome.HOLDS) if outcome in found)
+def _judge_all(
+    names: Sequence[str], settings: Settings, arguments: argparse.Namespace
+) -> tuple[list[Verdict], list[str]]:
+    options = Options(
+        sink=arguments.sink,
+        output=arguments.output,
+        checkpoint=arguments.checkpoint,
+        as_is=arguments.as_is,
+        wait_seconds=arguments.wait,
+    )
+    verdicts, notes = [], []
+    for name in names:
+        try:
+            verdicts.append(_judge(name, settings, arguments.bootstrap or settings.bootstrap, options, arguments.dump))
+        except NotJudged as reason:
+            notes.append(f"{name}: {reason}")
+    return verdicts, notes
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Judge, print, and give the exit code."""
-    options = _parser().parse_args(arguments)
-    settings = Settings()
-    pipelines = _PIPELINES if options.pipeline == "all" else (options.pipeline,)
-    verdicts = [_judge(pipeline, settings, options) for pipeline in pipelines]
-    worst = _worst(verdicts)
-    if not options.json:
-        print_report(verdicts)
-    elif options.pipeline == "all":
-        whole = {"pipeline": "all", "outcome": worst.value, "verdicts": [verdict.as_json() for verdict in verdicts]}
-        print(json.dumps(whole))
+    chosen = _parser().parse_args(arguments)
+    try:
+        settings = Settings()
+    except OSError as error:
+        sys.stderr.write(f"verdict: .env cannot be read: {error.strerror}\n")
+        return Outcome.UNKNOWN.exit_code
+    asked = PIPELINES if chosen.pipeline == "all" else (chosen.pipeline,)
+    names = tuple(dict.fromkeys(("source", *asked)))
+    verdicts, notes = _judge_all(names, settings, chosen)
+    outcome = worst(verdicts)
+    if not chosen.json:
+        print_report(verdicts, notes, verbose=chosen.verbose)
     else:
-        print(json.dumps(verdicts[0].as_json()))
+        print(json.dumps(_document(chosen.pipeline, outcome, verdicts, notes)))
     sys.stdout.flush()
-    return worst.exit_code
+    return outcome.exit_code
+
+
+def _document(pipeline: str, outcome: Outcome, verdicts: Sequence[Verdict], notes: Sequence[str]) -> dict[str, object]:
+    """Build what `--json` prints: of one pipeline its verdict with the source's beside it, of `all` a list of them.
+
+    The outcome at the top is the worst, as the exit code is.
+    """
+    source = next((verdict.as_json() for verdict in verdicts if verdict.pipeline == "source"), None)
+    if pipeline == "all":
+        listed = [verdict.as_json() for verdict in verdicts if verdict.pipeline != "source"]
+        return {
+            "pipeline": "all", "outcome": outcome.value, "verdicts": listed, "source": source, "notes": list(notes)
+        }  # fmt: skip
+    own = next((verdict for verdict in verdicts if verdict.pipeline == pipeline), None)
+    if own is None:
+        return {"pipeline": pipeline, "outcome": outcome.value, "reason": "; ".join(notes), "examples": []}
+    document = own.as_json()
+    document["notes"] = [*own.notes, *notes]
+    if pipeline == "source":
+        return document
+    if outcome is not own.outcome and source is not None:
+        document["reason"] = f"{own.reason}; the source: {source['reason']}"
+    return document | {"outcome": outcome.value, "source": source}
 
 
 def _stop(number: int, _: FrameType | None) -> None:

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from typing import Any
 
 from confluent_kafka import (
     OFFSET_INVALID,
+    TIMESTAMP_CREATE_TIME,
     Consumer,
     ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaError,
     KafkaException,
     Message,
+    TopicCollection,
     TopicPartition,
 )
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public, but the stubs do not re-export it
     AdminClient,
+    ConfigResource,
     OffsetSpec,
+    ResourceType,
 )
 
 from verdict.model import Unknown
+from verdict.records import Batch, Record, Span, Spans
 
 _ANSWER_SECONDS = 10.0
 """How long the broker may take to answer one question."""
@@ -29,33 +34,18 @@ _ANSWER_SECONDS = 10.0
 _STALL_SECONDS = 30.0
 """How long a read may bring nothing before it is given up."""
 
-_CONSUME_RECORDS = 10_000
-
-
-@dataclass(frozen=True)
-class Span:
-    """Offsets of one partition: `begin` is the first, `end` is past the last."""
-
-    begin: int
-    end: int
-
-
-Spans = dict[int, Span]
-"""The span of each partition of one topic."""
-
-
-def size(spans: Mapping[int, Span]) -> int:
-    """Count the offsets in a topic's spans; transaction markers count too."""
-    return sum(span.end - span.begin for span in spans.values())
+_CONSUME_RECORDS = 5_000
+_CONSUME_SECONDS = 0.05
+"""A call waits until it has that many records or so long: a small topic is not worth more."""
 
 
 class Cluster:
     """One broker address, with the questions that the judge has."""
 
     def __init__(self, bootstrap: str) -> None:
-        self._bootstrap = bootstrap
+        self.bootstrap = bootstrap
         # librdkafka would write its own lines to stderr for each failed connection; one line of ours says it.
-        self._common: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap, "log_level": 0}
+        self._common: dict[str, Any] = {"bootstrap.servers": bootstrap, "log_level": 0}
         self._admin = AdminClient(self._common)
 
     def spans(self, topic: str, *, committed: bool) -> Spans:
@@ -70,6 +60,15 @@ class Cluster:
         ends = self._offsets(partitions, OffsetSpec.latest(), isolation)  # type: ignore[no-untyped-call]
         return {partition: Span(begins[partition], ends[partition]) for partition in sorted(begins)}
 
+    def open_transactions(self, topic: str) -> dict[int, Span]:
+        """Give what lies behind an open transaction: from the last stable offset to the end, a span a partition."""
+        stable, written = self.spans(topic, committed=True), self.spans(topic, committed=False)
+        return {
+            partition: Span(span.end, written[partition].end)
+            for partition, span in stable.items()
+            if partition in written and span.end < written[partition].end
+        }
+
     def group_offsets(self, group: str, topic: str) -> dict[int, int]:
         """Give what a consumer group has committed for a topic; partitions without a commit are left out."""
         asked = [TopicPartition(topic, partition) for partition in self._partitions(topic)]
@@ -77,13 +76,31 @@ class Cluster:
             future = self._admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group, asked)])[group]
             answered = future.result(timeout=_ANSWER_SECONDS).topic_partitions or []
         except (KafkaException, TimeoutError) as error:
-            raise Unknown(f"the offsets of group {group} cannot be read at {self._bootstrap}: {error}") from None
+            raise Unknown(f"the offsets of group {group} cannot be read at {self.bootstrap}: {error}") from None
         for item in answered:
             if item.error is not None:
-                raise Unknown(f"the offsets of group {group} cannot be read at {self._bootstrap}: {item.error.str()}")
+                raise Unknown(f"the offsets of group {group} cannot be read at {self.bootstrap}: {item.error.str()}")
         return {item.partition: item.offset for item in answered if item.offset != OFFSET_INVALID}
 
-    def read(self, topic: str, spans: Mapping[int, Span]) -> Iterator[list[Message]]:
+    def topic_id(self, topic: str) -> str:
+        """Give the broker's id of a topic, as Kafka's tools print it; a topic that is created again has another."""
+        try:
+            future = self._admin.describe_topics(TopicCollection([topic]), request_timeout=_ANSWER_SECONDS)[topic]
+            # This client prints base64 with + and /; Kafka's tools print the form for URLs.
+            return str(future.result().topic_id).replace("+", "-").replace("/", "_")
+        except KafkaException as error:
+            raise Unknown(f"topic {topic} cannot be described at {self.bootstrap}: {error}") from None
+
+    def is_compacted(self, topic: str) -> bool:
+        """Say whether the broker may remove records from the middle of a topic."""
+        resource = ConfigResource(ResourceType.TOPIC, topic)
+        try:
+            entries = self._admin.describe_configs([resource])[resource].result(timeout=_ANSWER_SECONDS)
+        except (KafkaException, TimeoutError) as error:
+            raise Unknown(f"the settings of topic {topic} cannot be read at {self.bootstrap}: {error}") from None
+        return "compact" in str(entries["cleanup.policy"].value)
+
+    def read(self, topic: str, spans: Mapping[int, Span]) -> Iterator[Batch]:
         """Read the committed records of the spans, in batches; within a partition in the order of offsets.
 
         Raises Unknown when the broker stops answering, or when it has no such records any more.
@@ -96,19 +113,19 @@ class Cluster:
             consumer.assign([TopicPartition(topic, partition, spans[partition].begin) for partition in waiting])
             last_news = time.monotonic()
             while waiting:
-                batch = _take(topic, consumer.consume(_CONSUME_RECORDS, timeout=1.0), waiting)
-                if batch:
+                messages = _take(topic, consumer.consume(_CONSUME_RECORDS, timeout=_CONSUME_SECONDS), waiting)
+                if messages:
                     last_news = time.monotonic()
-                    yield batch
+                    yield _batch(messages)
                 elif waiting and time.monotonic() - last_news > _STALL_SECONDS:
-                    raise Unknown(f"topic {topic} at {self._bootstrap} brought nothing for {_STALL_SECONDS:.0f} s")
+                    raise Unknown(f"topic {topic} at {self.bootstrap} brought nothing for {_STALL_SECONDS:.0f} s")
         finally:
             consumer.close()
 
-    def record(self, topic: str, partition: int, offset: int) -> Message | None:
-        """Fetch one record, for an example."""
-        for batch in self.read(topic, {partition: Span(offset, offset + 1)}):
-            return batch[0]
+    def first_record(self, topic: str, partition: int, span: Span) -> Record | None:
+        """Read the first committed record of a span; None when it holds only markers and aborted records."""
+        for batch in self.read(topic, {partition: span}):
+            return next(batch.records())
         return None
 
     def _partitions(self, topic: str) -> list[int]:
@@ -117,10 +134,10 @@ class Cluster:
             topics = self._admin.list_topics(timeout=_ANSWER_SECONDS).topics
         except KafkaException:
             raise Unknown(
-                f"the broker at {self._bootstrap} does not answer; start the stack (scripts/up.sh) or give --bootstrap"
+                f"the broker at {self.bootstrap} does not answer; start the stack (scripts/up.sh) or give --bootstrap"
             ) from None
         if topic not in topics:
-            raise Unknown(f"topic {topic} does not exist at {self._bootstrap}; start the stack (scripts/up.sh)")
+            raise Unknown(f"topic {topic} does not exist at {self.bootstrap}; start the stack (scripts/up.sh)")
         return sorted(topics[topic].partitions)
 
     def _offsets(self, partitions: list[TopicPartition], spec: OffsetSpec, isolation: IsolationLevel) -> dict[int, int]:
@@ -131,7 +148,7 @@ class Cluster:
             return {asked.partition: int(future.result().offset) for asked, future in futures.items()}
         except KafkaException as error:
             topic = partitions[0].topic
-            raise Unknown(f"the offsets of topic {topic} cannot be read at {self._bootstrap}: {error}") from None
+            raise Unknown(f"the offsets of topic {topic} cannot be read at {self.bootstrap}: {error}") from None
 
     def _consumer(self) -> Consumer:
         return Consumer(
@@ -143,9 +160,9 @@ class Cluster:
                 "enable.auto.offset.store": False,
                 "isolation.level": "read_committed",  # what an aborted or open transaction wrote is no output
                 "auto.offset.reset": "error",  # a record that is gone must not be skipped in silence
-                "enable.partition.eof": True,  # transaction markers are not delivered: the end must be told
+                "enable.partition.eof": True,  # transaction markers are not delivered: the end is a message of its own
                 "check.crcs": True,
-                "queued.max.messages.kbytes": 32_768,
+                "queued.max.messages.kbytes": 16_384,
                 "fetch.message.max.bytes": 4_194_304,
             }
         )
@@ -162,7 +179,24 @@ def _take(topic: str, messages: list[Message], waiting: dict[int, int]) -> list[
             continue
         if error is None and offset < waiting[partition]:
             batch.append(message)
-        # The end of a partition is told at the offset past its last.
+        # The end of a partition is a message at the offset past its last.
         if offset + (error is None) >= waiting[partition]:
             del waiting[partition]
     return batch
+
+
+def _batch(messages: list[Message]) -> Batch:
+    return Batch(
+        partitions=[message.partition() for message in messages],  # type: ignore[misc]
+        offsets=[message.offset() for message in messages],  # type: ignore[misc]
+        keys=[message.key() for message in messages],
+        values=[message.value() for message in messages],
+        timestamps=[_created(message) for message in messages],
+        headers=[message.headers() or () for message in messages],  # type: ignore[misc]
+    )
+
+
+def _created(message: Message) -> int:
+    """Give the time that the producer wrote; -1 for none, or one that the broker set."""
+    kind, milliseconds = message.timestamp()
+    return milliseconds if kind == TIMESTAMP_CREATE_TIME else -1

@@ -1,18 +1,25 @@
-"""What a judgement says: outcome, counts, examples, and their JSON."""
+"""What a judgement says: outcome, counts, findings, and their JSON."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-CATEGORIES = ("lost", "duplicated", "unexpected", "pending")
-"""The categories that examples belong to, in the order in which they are shown."""
+CATEGORIES = ("lost", "duplicated", "unexpected", "disordered", "pending")
+"""What a finding can be, in the order in which findings are shown."""
+FAULTS = ("lost", "duplicated", "unexpected", "disordered")
+"""The categories that violate."""
 
 EXAMPLES_PER_CATEGORY = 3
 
 
 class Unknown(Exception):
     """Nothing can be said: the reason is one line that names the thing, the cause and the next step."""
+
+
+class NotJudged(Exception):
+    """There is nothing to compare with: one sentence, which is a note and has no part in the exit code."""
 
 
 class Outcome(Enum):
@@ -29,7 +36,7 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True)
-class Example:
+class Finding:
     """One thing that a category counts.
 
     `text` is a sentence for people; `names` holds what it is about (visit_id, event_time, topic,
@@ -50,8 +57,10 @@ class Verdict:
     """The judgement of one pipeline.
 
     Counts are output records (lines, or records on the output topics) and add up:
-    expected = observed - duplicated - unexpected + lost + pending. `records` counts records of the
-    source and adds up too: source = the sum of the others. `reason` is the sentence behind the outcome.
+    expected = observed - duplicated - unexpected + lost + pending. `disordered` records are counted as observed and
+    stand at a wrong place. `closing` counts the expected records of closing visits, which no other count contains.
+    `records` counts records of the source and adds up too: source = the sum of the others. `reason` is the sentence
+    behind the outcome. `seconds` says how long reading and judging took.
     """
 
     pipeline: str
@@ -62,16 +71,22 @@ class Verdict:
     lost: int = 0
     duplicated: int = 0
     unexpected: int = 0
+    disordered: int = 0
     pending: int = 0
     late: int = 0
     rejected: int = 0
-    examples: tuple[Example, ...] = ()
+    closing: int = 0
+    examples: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
     records: dict[str, int] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, object]:
         """Give the object that `--json` prints."""
-        counts = ("expected", "observed", "lost", "duplicated", "unexpected", "pending", "late", "rejected")
+        counts = (
+            "expected", "observed", "lost", "duplicated", "unexpected", "disordered", "pending", "late", "rejected",
+            "closing",
+        )  # fmt: skip
         return {
             "pipeline": self.pipeline,
             "outcome": self.outcome.value,
@@ -80,7 +95,26 @@ class Verdict:
             "reason": self.reason,
             "records": self.records,
             "notes": list(self.notes),
+            "seconds": self.seconds,
         }
+
+
+Findings = Callable[[str], Iterator[Finding]]
+"""All findings of a category, one after the other."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A verdict, and every finding behind its counts, to be read while the tables are open."""
+
+    verdict: Verdict
+    findings: Findings
+
+
+def worst(verdicts: Sequence[Verdict]) -> Outcome:
+    """Choose the outcome of several judgements: violated before unknown before holds; without any it is unknown."""
+    found = {verdict.outcome for verdict in verdicts} or {Outcome.UNKNOWN}
+    return next(outcome for outcome in (Outcome.VIOLATED, Outcome.UNKNOWN, Outcome.HOLDS) if outcome in found)
 
 
 def unknown(pipeline: str, reason: str) -> Verdict:

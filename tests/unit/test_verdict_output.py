@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
-import json
+import os
+import random
+import socket
+import tracemalloc
+from hashlib import blake2b
 from pathlib import Path
 
 import pytest
 
+from tests.judge.spark_world import (
+    FILES,
+    FOREACH_APPEND,
+    FOREACH_OVERWRITE,
+    Topic,
+    even_batches,
+    log_entry,
+    make_pipe,
+    part_name,
+    random_world,
+    visit,
+    write_output,
+)
+from verdict.checker import Moved
 from verdict.model import Unknown
-from verdict.spark_checkpoint import Commit, newest_commit
-from verdict.spark_output import line_at, lines, list_output
-
-UUIDS = [f"{number:08x}-0000-4000-8000-000000000000" for number in range(20)]
+from verdict.spark import reader
+from verdict.spark.checkpoint import newest_commit
+from verdict.spark.lines import CHUNK_BYTES, LONG_BYTES, Part, Text, line_at, line_digest, read_lines
+from verdict.spark.output import OutputFile, list_output
+from verdict.spark.reader import LinesJob, lines_jobs, load_lines
+from verdict.store import open_store
 
 
 def part(number: int) -> str:
-    return f"part-00000-{UUIDS[number]}-c000.txt"
+    return part_name(number, 0)
 
 
 def write_part(folder: Path, name: str, text: str = "line\n") -> None:
@@ -26,16 +46,16 @@ def write_part(folder: Path, name: str, text: str = "line\n") -> None:
 def write_log(folder: Path, batch: str, names: list[str], root: str | None = None, size: int = 5) -> None:
     log = folder / "_spark_metadata"
     log.mkdir(exist_ok=True, parents=True)
-    entries = [
-        json.dumps({"path": f"file://{root or folder}/{name}", "size": size, "isDir": False, "action": "add"})
-        for name in names
-    ]
+    entries = [log_entry(f"{root or folder}/{name}", size) for name in names]
     (log / batch).write_text("\n".join(["v1", *entries]))
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path / "output" / "visits_json"
+
+
+# --- Which files count ---------------------------------------------------------------------------------
 
 
 def test_the_log_says_which_files_are_output(folder: Path) -> None:
@@ -46,10 +66,10 @@ def test_the_log_says_which_files_are_output(folder: Path) -> None:
     write_part(folder, "_temporary/0/" + part(9))
     write_log(folder, "0", [part(0)])
     write_log(folder, "1", [part(2)])
-    output = list_output(folder, with_log=True)
-    assert output.logged
-    found = {file.name: file.leftover for file in output.files}
-    assert found == {part(0): False, part(2): False, part(1): True, "people.txt": False}
+    output = list_output(folder, FILES, 1)
+    found = {file.name: (file.leftover, file.batch) for file in output.files}
+    assert found == {part(0): (False, 0), part(2): (False, 1), part(1): (True, None), "people.txt": (False, None)}
+    assert output.notes == []
 
 
 def test_the_newest_compact_log_stands_for_all_before_it(folder: Path) -> None:
@@ -60,9 +80,10 @@ def test_the_newest_compact_log_stands_for_all_before_it(folder: Path) -> None:
     write_log(folder, "9.compact", [part(number) for number in range(10)])
     write_log(folder, "10", [part(10)])
     (folder / "_spark_metadata" / ".10.crc").write_bytes(b"crc")
-    output = list_output(folder, with_log=True)
+    output = list_output(folder, FILES, 10)
     assert sorted(file.name for file in output.files if not file.leftover) == sorted(part(n) for n in range(11))
     assert [file.name for file in output.files if file.leftover] == [part(11)]
+    assert {file.batch for file in output.files} == {9, 10, None}
 
 
 def test_paths_written_under_another_root_are_found_below_the_folder(folder: Path) -> None:
@@ -70,7 +91,7 @@ def test_paths_written_under_another_root_are_found_below_the_folder(folder: Pat
     write_part(folder, "day=1/" + part(1))
     write_log(folder, "0", [part(0), "day=1/" + part(1)], root="/faultline/output/visits_json")
     write_log(folder, "1", [part(2)], root="/elsewhere/visits_json/x/visits_json")
-    output = list_output(folder, with_log=True)
+    output = list_output(folder, FILES, 1)
     assert [file.path for file in output.files] == [folder / part(0), folder / "day=1" / part(1)]
     assert output.missing == {part(2): 1}
 
@@ -79,50 +100,300 @@ def test_paths_are_uris(tmp_path: Path) -> None:
     folder = tmp_path / "my output" / "visits json"
     write_part(folder, part(0))
     write_log(folder, "0", [part(0)], root=str(folder).replace(" ", "%20"))
-    assert [file.name for file in list_output(folder, with_log=True).files] == [part(0)]
+    assert [file.name for file in list_output(folder, FILES, 0).files] == [part(0)]
 
 
-def test_a_logged_file_that_is_gone_is_missing_and_one_that_grew_is_told(folder: Path) -> None:
+def test_a_logged_file_that_is_gone_is_missing_and_one_that_grew_is_noted(folder: Path) -> None:
     write_part(folder, part(1), "line\nmore\n")
-    write_log(folder, "3", [part(0), part(1)])
-    output = list_output(folder, with_log=True)
-    assert output.missing == {part(0): 3}
-    assert output.resized == [f"{part(1)} has 10 bytes, but batch 3 of the log wrote 5"]
+    write_log(folder, "0", [])
+    write_log(folder, "1", [part(0), part(1)])
+    output = list_output(folder, FILES, 1)
+    assert output.missing == {part(0): 1}
+    assert output.notes == [f"{part(1)} has 10 bytes, but batch 1 of the log wrote 5"]
 
 
-@pytest.mark.parametrize("damage", ["", "v2\n", 'v1\n{"path": "x"}', "v1\nnonsense"])
+def test_many_files_of_another_size_are_three_notes_and_a_count(folder: Path) -> None:
+    for number in range(9):
+        write_part(folder, part(number), "")
+    write_log(folder, "0", [part(number) for number in range(9)])
+    assert list_output(folder, FILES, 0).notes[3:] == ["6 more files have another size than the log says"]
+
+
+def test_a_file_named_twice_is_one_file(folder: Path) -> None:
+    write_part(folder, part(0))
+    write_log(folder, "0", [part(0)])
+    write_log(folder, "1", [part(0)], root="/faultline/output/visits_json")
+    output = list_output(folder, FILES, 1)
+    assert [(file.name, file.batch) for file in output.files] == [(part(0), 0)]
+    assert output.notes == [f"{part(0)} is named twice in the sink's log; its lines count once"]
+
+
+def test_a_missing_file_of_no_bytes_is_a_note(folder: Path) -> None:
+    write_log(folder, "0", [part(0)], size=0)
+    output = list_output(folder, FILES, 0)
+    assert output.missing == {}
+    assert output.notes == [f"file {part(0)}, which batch 0 of the sink's log names, is missing; it was empty"]
+
+
+@pytest.mark.parametrize(
+    ("batches", "committed", "missing"),
+    [
+        (["0", "1", "3"], 3, 2),
+        (["1", "2"], 2, 0),
+        (["0", "1"], 2, 2),
+        ([], 0, 0),
+        (["9.compact", "11"], 11, 10),
+        (["9.compact"], 12, 10),
+        (["4.compact", "9.compact", "10", "99999999999999999999"], 10, 11),
+    ],
+)
+def test_a_gap_in_the_log_is_unknown(folder: Path, batches: list[str], committed: int, missing: int) -> None:
+    (folder / "_spark_metadata").mkdir(parents=True)
+    for batch in batches:
+        write_log(folder, batch, [])
+    with pytest.raises(Unknown, match=rf"^the log is damaged: batch {missing} is missing in "):
+        list_output(folder, FILES, committed)
+
+
+def test_a_log_that_is_ahead_of_the_checkpoint_is_right(folder: Path) -> None:
+    # Killed between the log and the commit.
+    write_log(folder, "0", [])
+    write_log(folder, "1", [])
+    for committed in (None, 0, 1):
+        assert list_output(folder, FILES, committed).files == []
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "",
+        "v2\n",
+        'v1\n{"path": "x"}',
+        "v1\nnonsense",
+        'v1\n{"path": "file:///x", "size": -1, "action": "add"}',
+        'v1\n{"path": "file:///x", "size": true, "action": "add"}',
+        'v1\n{"path": "file:///x", "size": 1, "action": "delete"}',
+        'v1\n{"path": 5, "size": 1, "action": "add"}',
+        'v1\n{"path": "file:///", "size": 1, "action": "add"}',
+        "v1\n" + "[" * 100_000,
+    ],
+)
 def test_a_damaged_log_is_unknown(folder: Path, damage: str) -> None:
     write_log(folder, "0", [])
     (folder / "_spark_metadata" / "0").write_text(damage)
-    with pytest.raises(Unknown, match="_spark_metadata"):
-        list_output(folder, with_log=True)
+    with pytest.raises(Unknown, match=r"_spark_metadata/0 .*(damaged|cannot be read)"):
+        list_output(folder, FILES, 0)
+
+
+@pytest.mark.timeout(20)
+def test_a_log_that_is_not_text_or_not_a_file_is_unknown(folder: Path) -> None:
+    write_log(folder, "0", [])
+    (folder / "_spark_metadata" / "0").write_bytes(b"v1\n\xff")
+    with pytest.raises(Unknown, match="is damaged: it is not text"):
+        list_output(folder, FILES, 0)
+    (folder / "_spark_metadata" / "0").unlink()
+    make_pipe(folder / "_spark_metadata" / "0")
+    with pytest.raises(Unknown, match="is not a file"):
+        list_output(folder, FILES, 0)
+
+
+def test_files_without_a_log_are_unknown(folder: Path) -> None:
+    write_part(folder, part(0))
+    with pytest.raises(Unknown, match="has files but no _spark_metadata"):
+        list_output(folder, FILES, 0)
 
 
 def test_without_a_log_every_data_file_counts(folder: Path) -> None:
-    write_part(folder, "batch=0/" + part(0))
-    write_part(folder, "batch=1/" + part(1))
+    write_part(folder, "batch_id=0/" + part(0))
+    write_part(folder, "batch_id=11/" + part(1))
+    write_part(folder, "batch_id=x/" + part(1))
     write_part(folder, "_SUCCESS")
     write_part(folder, ".hidden/" + part(2))
-    output = list_output(folder, with_log=False)
-    assert [(file.name, file.leftover) for file in output.files] == [
-        ("batch=0/" + part(0), False),
-        ("batch=1/" + part(1), False),
+    found = [
+        (file.name, file.leftover, file.batch)
+        for sink in (FOREACH_OVERWRITE, FOREACH_APPEND)
+        for file in list_output(folder, sink, 0).files
+    ]
+    assert found == [
+        ("batch_id=0/" + part(0), False, 0),
+        ("batch_id=11/" + part(1), False, 11),
+        ("batch_id=x/" + part(1), False, None),
+        ("batch_id=0/" + part(0), False, None),
+        ("batch_id=11/" + part(1), False, None),
+        ("batch_id=x/" + part(1), False, None),
     ]
 
 
-def test_no_folder_is_no_output(folder: Path) -> None:
-    output = list_output(folder, with_log=True)
-    assert not output.exists
-    assert not output.files
+def test_no_folder_is_no_output_and_a_file_in_its_place_is_unknown(folder: Path) -> None:
+    output = list_output(folder, FILES, 3)
+    assert (output.files, output.notes) == ([], [f"the output folder {folder} does not exist"])
+    write_part(folder.parent, "visits_json")
+    with pytest.raises(Unknown, match="cannot be read: Not a directory"):
+        list_output(folder, FILES, 3)
 
 
-def test_lines_keep_their_bytes_and_their_place(folder: Path) -> None:
-    write_part(folder, "x", "")
-    (folder / "x").write_bytes(b"one\n\n\xff\r\nlast")
-    (file,) = list_output(folder, with_log=False).files
-    found = [place for starts, texts in lines(file) for place in zip(starts, texts, strict=True)]
-    assert found == [(0, b"one"), (4, b""), (5, b"\xff\r"), (8, b"last")]
-    assert [line_at(file, position) for position, _ in found] == [text for _, text in found]
+def test_what_is_not_a_file_is_named_and_not_read(folder: Path) -> None:
+    write_part(folder, "sub/x.txt")
+    make_pipe(folder / "sub" / "pipe")
+    (folder / "device").symlink_to("/dev/zero")
+    (folder / "nowhere").symlink_to("gone")
+    (folder / "itself").symlink_to("itself")
+    (folder / "aaa").symlink_to("sub")
+    (folder / "sub" / "up").symlink_to("..")
+    (folder / "link.txt").symlink_to("sub/x.txt")
+    with socket.socket(socket.AF_UNIX) as server:
+        # The path of a socket is short by law.
+        here = Path.cwd()
+        os.chdir(folder)
+        server.bind("socket")
+        os.chdir(here)
+        output = list_output(folder, FOREACH_APPEND, None)
+    assert [file.name for file in output.files] == ["link.txt", "sub/x.txt"]
+    assert output.special == {
+        "sub/pipe": "a named pipe",
+        "device": "a device",
+        "socket": "a socket",
+        "nowhere": "a link that leads nowhere",
+        "itself": "a link that leads nowhere",
+        "aaa": "a link to a folder that is read already",
+        "sub/up": "a link to a folder that is read already",
+    }
+
+
+def test_a_link_to_a_folder_elsewhere_is_followed(folder: Path, tmp_path: Path) -> None:
+    write_part(tmp_path / "elsewhere", part(0))
+    folder.mkdir(parents=True)
+    (folder / "batch_id=3").symlink_to(tmp_path / "elsewhere")
+    (file,) = list_output(folder, FOREACH_OVERWRITE, None).files
+    assert (file.name, file.batch) == (f"batch_id=3/{part(0)}", 3)
+
+
+# --- Lines ---------------------------------------------------------------------------------------------
+
+
+def places(path: Path, content: bytes, *, torn: bool = True) -> list[tuple[int, bytes]]:
+    path.write_bytes(content)
+    found = read_lines(Part(path, 0, len(content)), torn=torn)
+    return [place for lines in found for place in zip(lines.positions, lines.digests, strict=True)]
+
+
+def test_lines_keep_their_bytes_and_their_place(tmp_path: Path) -> None:
+    file = tmp_path / "x"
+    found = places(file, b"one\n\n\xff\r\nlast")
+    whole = [(0, b"one"), (4, b""), (5, b"\xff\r")]
+    assert found[:3] == [(position, line_digest(line)) for position, line in whole]
+    # The last one is cut off: it is not the line that it would be with its end.
+    assert found[3][0] == 8
+    assert found[3][1] != line_digest(b"last")
+    assert places(file, b"one\n\n\xff\r\nlast", torn=False) == found[:3]
+    assert [line_at(file, position, 100) for position, _ in whole] == [Text(line, True, False) for _, line in whole]
+    assert line_at(file, 8, 100) == Text(b"last", False, True)
+    assert line_at(file, 8, 2) == Text(b"la", False, False)
+
+
+def test_an_empty_file_and_an_empty_line(tmp_path: Path) -> None:
+    assert places(tmp_path / "x", b"") == []
+    assert places(tmp_path / "x", b"\n") == [(0, line_digest(b""))]
+
+
+@pytest.mark.parametrize("length", [CHUNK_BYTES - 1, CHUNK_BYTES, LONG_BYTES - 1, LONG_BYTES, LONG_BYTES + 1, 9 << 20])
+def test_a_line_of_any_length_has_the_digest_of_its_bytes(tmp_path: Path, length: int) -> None:
+    long = os.urandom(length).replace(b"\n", b" ")
+    content = b"first\n" + long + b"\nlast\n"
+    expected = [(0, line_digest(b"first")), (6, line_digest(long)), (7 + length, line_digest(b"last"))]
+    assert places(tmp_path / "x", content) == expected
+    torn = places(tmp_path / "x", content[: 6 + length])
+    assert [position for position, _ in torn] == [0, 6]
+    assert torn[1][1] != line_digest(long)
+    assert places(tmp_path / "x", content[: 6 + length], torn=False) == expected[:1]
+
+
+def test_a_line_of_any_length_takes_little_memory(tmp_path: Path) -> None:
+    file, length = tmp_path / "x", 400 << 20
+    with file.open("wb") as stream:
+        # A hole: 400 MiB of zeros that take no room on the disk.
+        stream.truncate(length)
+        stream.seek(length)
+        stream.write(b"\nlast\n")
+    job = LinesJob((0,), (Part(file, 0, length + 6),), (False,))
+    tracemalloc.start()
+    rows = [row for batch in job.run() for row in batch.to_pylist()]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 * LONG_BYTES
+    assert [(row["line"], row["position"]) for row in rows] == [(1, 0), (2, length + 1)]
+    hasher = blake2b(digest_size=16)
+    for _ in range(400):
+        hasher.update(bytes(1 << 20))
+    hasher.update(b"\n")
+    assert rows[0]["digest"].bytes == hasher.digest()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_parts_of_a_file_give_each_line_once(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    lines = [b"x" * chance.choice([0, 0, 1, 3, 30, 200]) + b"%d" % number for number in range(chance.randrange(60))]
+    content = b"\n".join([*lines, b""]) + chance.choice([b"", b"torn"])
+    file = OutputFile("x", tmp_path / "x", len(content))
+    whole = places(file.path, content)
+    for part_bytes in (1, 2, 7, 64, 1000):
+        parts = [job.parts[0] for job in lines_jobs([file], part_bytes)]
+        found = [
+            place
+            for part in parts
+            for some in read_lines(part, torn=True)
+            for place in zip(some.positions, some.digests, strict=True)
+        ]
+        assert found == whole
+
+
+def test_jobs_hold_all_files_and_about_as_many_bytes_each(tmp_path: Path) -> None:
+    sizes = [0, 10, 10, 250, 0, 40, 70, 5, 0]
+    files = [OutputFile(str(size), tmp_path / str(number), size) for number, size in enumerate(sizes)]
+    jobs = lines_jobs(files, 100)
+    assert [(job.numbers, job.size) for job in jobs] == [
+        ((3,), 100),
+        ((3,), 100),
+        ((3,), 50),
+        ((1, 2, 5, 6), 130),
+        ((7,), 5),
+    ]
+
+
+@pytest.mark.parametrize("parallel", [False, True])
+def test_lines_are_loaded_with_their_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parallel: bool) -> None:
+    topic, batches = random_world(7)
+    query = write_output(tmp_path, topic, batches)
+    long = query.output / "long.txt"
+    long.write_bytes(b"".join(b"%d\n" % number for number in range(5_000)))
+    files = list_output(query.output, FILES, None).files
+    if parallel:
+        monkeypatch.setattr(reader, "_PARALLEL_BYTES", 0)
+        # A default is bound once: here the division itself is replaced.
+        monkeypatch.setattr(reader, "lines_jobs", lambda files: lines_jobs(files, 9_000))
+    with open_store(in_memory=True) as store:
+        load_lines(store, files)
+        found = store.rows("SELECT file, line, position, digest::VARCHAR, leftover FROM lines ORDER BY file, line")
+    expected = []
+    for number, file in enumerate(files):
+        line, position = 1, 0
+        for text in file.path.read_bytes().split(b"\n")[:-1]:
+            hexadecimal = line_digest(text).hex()
+            expected.append((number, line, position, hexadecimal, file.leftover))
+            line, position = line + 1, position + len(text) + 1
+    assert [(*row[:3], str(row[3]).replace("-", ""), row[4]) for row in found] == expected
+    assert any(file.leftover for file in files)
+
+
+def test_a_file_that_goes_away_is_judged_again(tmp_path: Path) -> None:
+    with pytest.raises(Moved, match="was removed while the output was read"):
+        list(read_lines(Part(tmp_path / "x", 0, 5), torn=True))
+    (tmp_path / "x").mkdir()
+    with pytest.raises(Unknown, match="cannot be read: Is a directory"):
+        list(read_lines(Part(tmp_path / "x", 0, 5), torn=True))
+
+
+# --- The checkpoint --------------------------------------------------------------------------------------
 
 
 def write_checkpoint(checkpoint: Path, batch: int, ends: str, *, committed: bool = True) -> None:
@@ -138,7 +409,10 @@ def test_the_newest_committed_batch_is_found_by_number(tmp_path: Path) -> None:
     write_checkpoint(tmp_path, 9, '{"visits":{"0":90,"1":91}}')
     write_checkpoint(tmp_path, 10, '{"visits":{"0":100,"1":101}}')
     write_checkpoint(tmp_path, 11, '{"visits":{"0":110,"1":111}}', committed=False)
-    assert newest_commit(tmp_path, "visits") == Commit(10, {0: 100, 1: 101})
+    os.utime(tmp_path / "commits" / "10", (1_767_225_600, 1_767_225_600))
+    commit = newest_commit(tmp_path, "visits")
+    assert commit is not None
+    assert (commit.batch, commit.ends, commit.at) == (10, {0: 100, 1: 101}, "2026-01-01T00:00:00.000Z")
 
 
 def test_no_checkpoint_is_no_commit(tmp_path: Path) -> None:
@@ -147,7 +421,9 @@ def test_no_checkpoint_is_no_commit(tmp_path: Path) -> None:
     assert newest_commit(tmp_path, "visits") is None
 
 
-@pytest.mark.parametrize("ends", ["nonsense", '{"other":{"0":1}}', "[1]", "-", '{"visits":{"0":"x"}}'])
+@pytest.mark.parametrize(
+    "ends", ["nonsense", '{"other":{"0":1}}', "[1]", "-", '{"visits":{"0":"x"}}', '{"visits":{"0":-1}}', "[" * 100_000]
+)
 def test_offsets_that_say_nothing_of_the_topic_are_unknown(tmp_path: Path, ends: str) -> None:
     write_checkpoint(tmp_path, 0, ends)
     with pytest.raises(Unknown, match="offsets/0"):
@@ -159,3 +435,18 @@ def test_a_commit_without_its_offsets_is_unknown(tmp_path: Path) -> None:
     (tmp_path / "offsets" / "0").unlink()
     with pytest.raises(Unknown, match="cannot be read"):
         newest_commit(tmp_path, "visits")
+
+
+def test_an_empty_commit_is_unknown(tmp_path: Path) -> None:
+    write_checkpoint(tmp_path, 0, '{"visits":{"0":1}}')
+    (tmp_path / "commits" / "0").write_bytes(b"")
+    with pytest.raises(Unknown, match="commits/0 is not a commit log"):
+        newest_commit(tmp_path, "visits")
+
+
+def test_the_checkpoint_of_a_world_is_read(tmp_path: Path) -> None:
+    topic = Topic({0: [visit("a", 0)] * 4, 1: [visit("b", 0)] * 2})
+    query = write_output(tmp_path, topic, even_batches(topic, 2), committed=1)
+    commit = newest_commit(query.checkpoint, "visits")
+    assert commit is not None
+    assert (commit.batch, commit.ends) == (0, {0: 2, 1: 1})

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Message
 
+from contract.digest import digest, record_digest
+from contract.settings import ROOT
 from contract.visit import VisitWindow, iso_time
-from tests.unit.verdict_world import START, WINDOW_MS
-from verdict.__main__ import _worst, main
-from verdict.digest import digest, record_digest
-from verdict.flink_reader import parse_window, source_place
-from verdict.model import Example, Outcome, Verdict, unknown
+from tests.judge.flink_world import START, WINDOW_MS
+from verdict.__main__ import main
+from verdict.escape import printable, shown
+from verdict.flink.reader import parse_window, routed_rows
+from verdict.model import Finding, Outcome, Verdict, unknown, worst
+from verdict.records import Headers, Record, batch_of
 from verdict.report import print_report
-from verdict.store import open_store, rows
+from verdict.store import open_store
 
 WINDOW: dict[str, object] = {
     "visit_id": "a",
@@ -40,14 +45,18 @@ def test_a_window_is_read() -> None:
         ({"count": True}, "has no proper visit_id or count"),
         ({"count": 2**70}, "has no proper visit_id or count"),
         ({"visit_id": None}, "has no proper visit_id or count"),
-        ({"first_event_time": "yesterday"}, "has a time that is none"),
-        ({"last_event_time": 5}, "has a time that is none"),
+        ({"count": -1}, "has no proper visit_id or count"),
+        ({"first_event_time": "yesterday"}, "has a time that is not written as"),
+        ({"last_event_time": 5}, "has a time that is not written as"),
+        ({"last_event_time": "2026-01-01T00:00:00Z"}, "has a time that is not written as"),
+        ({"last_event_time": "2026-01-01T00:00:00.000001Z"}, "has a time that is not written as"),
+        ({"last_event_time": "2026-01-01T00:00:00.000+00:00"}, "has a time that is not written as"),
         ({"window_start": iso_time(START + 1)}, "is not a window of 10 s"),
         ({"window_end": iso_time(START + 2 * WINDOW_MS)}, "is not a window of 10 s"),
         ({"processed_at": iso_time(START)}, "does not have the fields of a window"),
     ],
 )
-def test_what_is_no_window_says_why(change: dict[str, object], fault: str) -> None:
+def test_a_record_that_breaks_the_contract_of_a_window_says_why(change: dict[str, object], fault: str) -> None:
     assert str(parse_window(json.dumps(WINDOW | change).encode(), WINDOW_MS)).startswith(fault)
 
 
@@ -67,14 +76,22 @@ def test_any_bytes_are_read_without_failing(value: bytes | None) -> None:
         (b"1", b"9223372036854775808", (None, None)),
         (b"2147483648", b"1", (None, None)),
         (b"1", b"9" * 5_000, (None, None)),
+        (b"01", b"1", (None, None)),
     ],
 )
 def test_headers_name_the_source_record_or_nothing(
     partition: bytes | None, offset: bytes | None, place: tuple[int | None, int | None]
 ) -> None:
-    headers: list[tuple[str, str | bytes | None]] = [("source.partition", partition), ("source.offset", offset)]
-    assert source_place(Message(topic="visits_late", headers=headers)) == place
-    assert source_place(Message(topic="visits_late")) == (None, None)
+    headers = (("source.partition", partition), ("source.offset", offset), ("reason", b"window is over"))
+    assert source_place(headers) == place
+    assert source_place(()) == (None, None)
+    assert source_place((*headers, headers[0])) == (None, None)
+    assert source_place((*headers, ("more", b""))) == (None, None)
+
+
+def source_place(headers: Headers) -> tuple[int | None, int | None]:
+    (row,) = routed_rows(batch_of([Record(0, 0, None, b"", 0, headers)])).to_pylist()
+    return row["source_partition"], row["source_offset"]
 
 
 def test_digests_tell_keys_values_and_nulls_apart() -> None:
@@ -93,7 +110,7 @@ def test_digests_tell_keys_values_and_nulls_apart() -> None:
 
 
 def test_the_json_has_the_promised_fields() -> None:
-    verdict = Verdict("spark", Outcome.VIOLATED, "why", 3, 2, 1, examples=(Example("lost", "text", {"visit_id": "a"}),))
+    verdict = Verdict("spark", Outcome.VIOLATED, "why", 3, 2, 1, examples=(Finding("lost", "text", {"visit_id": "a"}),))
     document = json.loads(json.dumps(verdict.as_json()))
     for name in ("expected", "observed", "lost", "duplicated", "unexpected", "pending", "late", "rejected"):
         assert isinstance(document[name], int)
@@ -104,20 +121,65 @@ def test_the_json_has_the_promised_fields() -> None:
 def test_violated_comes_before_unknown_before_holds() -> None:
     holds = Verdict("spark", Outcome.HOLDS, "")
     violated = Verdict("flink", Outcome.VIOLATED, "")
-    assert _worst([holds, unknown("flink", ""), violated]) is Outcome.VIOLATED
-    assert _worst([holds, unknown("flink", "")]) is Outcome.UNKNOWN
-    assert _worst([holds]) is Outcome.HOLDS
+    assert worst([holds, unknown("flink", ""), violated]) is Outcome.VIOLATED
+    assert worst([holds, unknown("flink", "")]) is Outcome.UNKNOWN
+    assert worst([holds]) is Outcome.HOLDS
     assert [outcome.exit_code for outcome in Outcome] == [0, 1, 2]
 
 
 def test_the_report_is_plain_in_a_pipe_and_keeps_brackets(capsys: pytest.CaptureFixture[str]) -> None:
-    example = Example("unexpected", "x.txt line 1 was never sent: [red]{}[/]", {})
+    example = Finding("unexpected", "x.txt line 1 was never sent: [red]{}[/]", {})
     verdict = Verdict("spark", Outcome.VIOLATED, "why", examples=(example,), records={"source": 1, "lost": 1})
     print_report([verdict, unknown("flink", "no broker")])
     output = capsys.readouterr().out
     assert "\x1b" not in output
     assert "[red]{}[/]" in output
     assert output.splitlines()[-2:] == ["spark: VIOLATED  why", "flink: UNKNOWN  no broker"]
+
+
+def pending_and_lost() -> tuple[Finding, ...]:
+    return Finding("lost", "gone"), Finding("pending", "not due")
+
+
+def test_examples_are_shown_when_something_is_wrong_or_in_the_verbose_report(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    holds = Verdict("flink", Outcome.HOLDS, "", pending=1, examples=pending_and_lost()[1:], records={"source": 1})
+    print_report([holds])
+    assert "not due\n" not in capsys.readouterr().out
+    print_report([holds], verbose=True)
+    assert "  pending: not due" in capsys.readouterr().out
+    violated = Verdict("flink", Outcome.VIOLATED, "", examples=pending_and_lost(), records={"source": 1})
+    print_report([violated])
+    output = capsys.readouterr().out
+    assert "  lost: gone" in output
+    assert "  pending: not due" not in output
+
+
+def test_no_text_forges_a_line_or_moves_the_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = "a\nflink: HOLDS\r\x1b[2K\u202e\u2028\ud800\x85b"
+    assert printable(hostile).isprintable()
+    assert printable("a\\n") != printable("a\n")
+    assert shown(b"\xff\n") == "\ufffd\\n"
+    assert shown(None) == "null"
+    verdict = Verdict("flink", Outcome.VIOLATED, hostile, examples=(Finding("lost", hostile),), records={"source": 1})
+    print_report([verdict], [hostile])
+    output = capsys.readouterr().out
+    assert not any(line.startswith("flink: HOLDS") for line in output.splitlines())
+    assert all(line.isprintable() for line in output.split("\n"))
+
+
+def test_an_ascii_terminal_gets_escapes_and_no_error() -> None:
+    program = (
+        "from verdict.model import *; from verdict.report import print_report;"
+        "print_report([Verdict('flink', Outcome.VIOLATED, 'caf\\u00e9', records={'source': 1})])"
+    )
+    environment = os.environ | {"PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "flink: VIOLATED  caf\\xe9" in done.stdout
 
 
 def test_a_mistake_in_the_call_is_never_taken_for_a_verdict() -> None:
@@ -127,13 +189,12 @@ def test_a_mistake_in_the_call_is_never_taken_for_a_verdict() -> None:
 
 
 def test_the_database_draws_nothing_on_stdout_and_spills_into_its_own_folder() -> None:
-    with open_store() as connection:
-        shown, limit, folder = rows(
-            connection,
+    with open_store() as store:
+        ((bar, limit, folder),) = store.rows(
             "SELECT current_setting('enable_progress_bar'), current_setting('memory_limit'), "
-            "current_setting('temp_directory')",
-        )[0]
-        assert shown is False
+            "current_setting('temp_directory')"
+        )
+        assert bar is False
         assert str(limit).endswith("MiB")
         home = Path(str(folder)).parent
         assert home.is_dir()

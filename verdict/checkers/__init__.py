@@ -1,0 +1,13 @@
+"""One checker a pipeline: to add a pipeline, add a file here and a line below."""
+
+from __future__ import annotations
+
+from verdict.checker import Build
+from verdict.checkers.flink import flink
+from verdict.checkers.source import source
+from verdict.checkers.spark import spark
+
+CHECKERS: dict[str, Build] = {"source": source, "spark": spark, "flink": flink}
+"""Every checker by the name that the command line takes, in the order in which data flows."""
+PIPELINES = ("spark", "flink")
+"""Those that read the source; the source itself is judged with each of them."""

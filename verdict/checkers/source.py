@@ -1,0 +1,47 @@
+"""The checker of the source: topic `visits` beside the ledgers that the generator keeps of what it sends."""
+
+from __future__ import annotations
+
+from contract.ledger import ledger_files
+from contract.settings import Settings
+from verdict.checker import Behind, Checker, Clock, Options, source_spans
+from verdict.cluster import Cluster
+from verdict.model import Judgement
+from verdict.source.findings import judgement
+from verdict.source.judge import SourceFacts, not_judged
+from verdict.source.ledger import ledgers_of, load_ledgers
+from verdict.source.reader import load_topic
+from verdict.store import Store
+
+
+class SourceChecker:
+    """Judges the topic that the generator writes."""
+
+    name = "source"
+
+    def __init__(self, settings: Settings, cluster: Cluster) -> None:
+        self.source = settings.text("VISITS_TOPIC")
+        self._folder, self._cluster = settings.ledger, cluster
+
+    def behind(self) -> Behind | None:
+        """Nobody waits for the source: an acknowledged visit is there."""
+        return None
+
+    def judge(self, store: Store, *, caught_up: bool) -> Judgement:
+        """Read topic and ledgers and compare them; raises NotJudged when the topic has no ledger."""
+        clock = Clock()
+        with clock.measure("reading"):
+            topic_id = self._cluster.topic_id(self.source)
+            chosen, others = ledgers_of(ledger_files(self._folder, self.source), topic_id)
+            if not chosen:
+                raise not_judged(self.source, others)
+            spans = source_spans(self._cluster, self.source, caught_up=caught_up)
+            load_topic(store, self._cluster, self.source, spans)
+            # The ledgers after the topic, and listed again: each record that was read has its line then.
+            ledgers = load_ledgers(store, ledger_files(self._folder, self.source), topic_id)
+        return judgement(store, self._cluster, SourceFacts(self.source, spans, ledgers, caught_up), clock)
+
+
+def source(settings: Settings, cluster: Cluster, options: Options) -> Checker:  # noqa: ARG001  # none concern it
+    """Make the checker of the source."""
+    return SourceChecker(settings, cluster)

@@ -1,0 +1,29 @@
+"""Text of records made safe to print: nothing that a record holds can forge a line or move a cursor."""
+
+from __future__ import annotations
+
+
+def printable(text: str) -> str:
+    r"""Replace each character that is not visible (controls, line ends, direction marks, surrogates) by its escape.
+
+    A backslash that is there already is doubled, so that an escape cannot be imitated.
+    """
+    if text.isprintable() and "\\" not in text:
+        return text
+    return "".join(_escaped(character) for character in text)
+
+
+def _escaped(character: str) -> str:
+    if character == "\\":
+        return "\\\\"
+    if character.isprintable():
+        return character
+    return character.encode("unicode_escape").decode("ascii")
+
+
+def shown(content: bytes | None, limit: int = 120) -> str:
+    """Show the beginning of a record's bytes as printable text."""
+    if content is None:
+        return "null"
+    text = content[:limit].decode("utf-8", "replace")
+    return printable(text) + ("…" if len(content) > limit else "")

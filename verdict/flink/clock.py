@@ -1,0 +1,126 @@
+"""The event-time clock that the source prescribes: one for each partition, followed record by record.
+
+A visit moves the clock of its partition to the largest event time so far. The job's clock is the least of them, less
+the out-of-orderness bound; a partition that pauses does not hold it. Nothing here depends on how the job computes it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+NEVER = 2**62
+"""A position past every offset: the partition never gets there."""
+_BEFORE_ALL = -(2**62)
+
+PASSED = pa.schema([("kafka_partition", pa.int32()), ("kafka_offset", pa.int64()), ("window_end", pa.int64())])
+"""Rows of `passed`: visits that come when the clock of their own partition is past their window already."""
+
+Arrivals = Callable[[int, int, int], pa.Table]
+"""Partition, first and last offset -> columns `kafka_offset` and `clock` (milliseconds), where somebody knows them."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Length of a window, out-of-orderness bound, and the pause after which a partition may count as idle, in ms."""
+
+    window_ms: int
+    bound_ms: int
+    pause_ms: int
+
+
+@dataclass
+class PartitionClock:
+    """The clock of one partition. A position is the offset that is read next."""
+
+    partition: int
+    end: int = 0
+    """Position behind the last record."""
+    ends: list[int] = field(default_factory=list)
+    positions: list[int] = field(default_factory=list)
+    """Window ends that the clock passes, rising, and the position from which each is passed."""
+    pauses: list[int] = field(default_factory=list)
+    """Positions where no visit arrived for so long that the partition may have counted as idle."""
+    first_visit: int | None = None
+    """Offset of the first visit."""
+    first_arrival: int = _BEFORE_ALL
+    last_visit: int = -1
+    _top: int = _BEFORE_ALL
+    _arrived: int = _BEFORE_ALL
+
+    def position_of(self, window_end: int) -> int:
+        """Give the first position at which this clock is past a window; NEVER when it never is."""
+        index = bisect_left(self.ends, window_end)
+        return self.positions[index] if index < len(self.ends) else NEVER
+
+    def passed_at(self, position: int) -> int | None:
+        """Give the last window end that the clock has passed at a position; None: none."""
+        index = bisect_right(self.positions, position)
+        return self.ends[index - 1] if index else None
+
+    def follow(self, rows: pa.Table, rules: Rules, arrivals: Arrivals | None) -> pa.Table:
+        """Read the next rows of this partition (table `visits`); give those that come after their window (PASSED)."""
+        if rows.num_rows:
+            self.end = rows["kafka_offset"][-1].as_py() + 1
+        visits = rows.filter(pc.is_valid(rows["event_time"])).combine_chunks()
+        if not visits.num_rows:
+            return PASSED.empty_table()
+        offsets = _array(visits, "kafka_offset")
+        tops = pc.cumulative_max(_array(visits, "event_time"), start=self._top)
+        before = _shifted(tops, self._top)
+        self._step(offsets, tops, rules)
+        self._pause(offsets, _arrived(self.partition, visits, offsets, arrivals), rules)
+        self._top = tops[-1].as_py()
+        self.last_visit = offsets[-1].as_py()
+        passed = pc.greater_equal(pc.subtract(before, rules.bound_ms), _array(visits, "window_end"))
+        return visits.select(PASSED.names).filter(passed)
+
+    def _step(self, offsets: pa.Array, tops: pa.Array, rules: Rules) -> None:
+        """Note where the clock passes the end of a window."""
+        reached = pc.max_element_wise(pc.subtract(tops, rules.bound_ms), 0)
+        closed = pc.multiply(pc.divide(reached, rules.window_ms), rules.window_ms)
+        moved = pc.greater(closed, _shifted(closed, self.ends[-1] if self.ends else 0))
+        self.ends += closed.filter(moved).to_pylist()
+        self.positions += pc.add(offsets.filter(moved), 1).to_pylist()
+
+    def _pause(self, offsets: pa.Array, arrived: pa.Array, rules: Rules) -> None:
+        """Note where visits stay away for long; a visit that is behind the newest tells nothing of when it came."""
+        if self.first_visit is None:
+            self.first_visit, self.first_arrival = offsets[0].as_py(), arrived[0].as_py()
+            self._arrived = self.first_arrival
+        newest = pc.cumulative_max(arrived, start=self._arrived)
+        gaps = pc.subtract(newest, _shifted(newest, self._arrived))
+        self.pauses += offsets.filter(pc.greater_equal(gaps, rules.pause_ms)).to_pylist()
+        self._arrived = newest[-1].as_py()
+
+
+def finish(clocks: list[PartitionClock], rules: Rules) -> None:
+    """Note the pauses at both ends, once every partition is read: before the first visit, and after the last."""
+    arrivals = [clock.first_arrival for clock in clocks if clock.first_visit is not None]
+    for clock in clocks:
+        if clock.first_visit is not None and clock.first_arrival - min(arrivals) >= rules.pause_ms:
+            clock.pauses.insert(0, clock.first_visit)
+        clock.pauses.append(clock.end)
+
+
+def _array(rows: pa.Table, column: str) -> pa.Array:
+    return rows[column].combine_chunks() if isinstance(rows[column], pa.ChunkedArray) else rows[column]
+
+
+def _shifted(values: pa.Array, first: int) -> pa.Array:
+    """Move values one place on; `first` comes before them."""
+    return pa.concat_arrays([pa.array([first], values.type), values[:-1]])
+
+
+def _arrived(partition: int, visits: pa.Table, offsets: pa.Array, arrivals: Arrivals | None) -> pa.Array:
+    """Give when each visit arrived: by the ledger where it knows, else by its timestamp."""
+    timestamps = _array(visits, "timestamp")
+    if arrivals is None:
+        return timestamps
+    known = arrivals(partition, offsets[0].as_py(), offsets[-1].as_py())
+    found = pc.index_in(offsets, value_set=_array(known, "kafka_offset"))
+    return pc.coalesce(_array(known, "clock").take(found), timestamps)

@@ -1,0 +1,69 @@
+"""Records of a topic as the judge reads them: columns of one batch, wherever they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+Headers = Sequence[tuple[str, bytes | None]]
+
+
+@dataclass(frozen=True)
+class Span:
+    """Offsets of one partition: `begin` is the first, `end` is past the last."""
+
+    begin: int
+    end: int
+
+
+Spans = dict[int, Span]
+"""The span of each partition of one topic."""
+
+
+def size(spans: Spans) -> int:
+    """Count the offsets in a topic's spans; transaction markers count too."""
+    return sum(span.end - span.begin for span in spans.values())
+
+
+class Record(NamedTuple):
+    """One record; `timestamp` in milliseconds since the epoch."""
+
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    timestamp: int
+    headers: Headers = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Columns of some records; within a partition in the order of offsets."""
+
+    partitions: list[int]
+    offsets: list[int]
+    keys: list[bytes | None]
+    values: list[bytes | None]
+    timestamps: list[int]
+    headers: list[Headers]
+
+    def __len__(self) -> int:
+        return len(self.partitions)
+
+    def records(self) -> Iterator[Record]:
+        """Go through the records one by one."""
+        return map(Record, self.partitions, self.offsets, self.keys, self.values, self.timestamps, self.headers)
+
+
+def batch_of(records: Iterable[Record]) -> Batch:
+    """Make a batch of records."""
+    batch = Batch([], [], [], [], [], [])
+    for record in records:
+        batch.partitions.append(record.partition)
+        batch.offsets.append(record.offset)
+        batch.keys.append(record.key)
+        batch.values.append(record.value)
+        batch.timestamps.append(record.timestamp)
+        batch.headers.append(record.headers)
+    return batch

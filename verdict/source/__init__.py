@@ -1,0 +1,1 @@
+"""The source topic beside the ledger of who sent it."""

@@ -1,0 +1,1 @@
+"""The output of the synchronizer: its places, its files, its checkpoint, and the judge of them."""

@@ -1,0 +1,76 @@
+"""Where a run of the synchronizer reads and writes: by the settings that it left, or by the stack's without them."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+from pathlib import Path
+
+from contract.run import SINKS, SPARK_RUN_FILE, RunError, SparkRun, read_run, relative_to_home
+from contract.settings import Settings
+from verdict.checker import Options
+from verdict.model import Unknown
+
+
+@dataclass(frozen=True)
+class Places:
+    """Topic, sink, and the folders of output and checkpoint of one query; `notes` say what is not known for sure."""
+
+    topic: str
+    sink: str
+    output: Path
+    checkpoint: Path
+    notes: tuple[str, ...] = ()
+
+
+def places(settings: Settings, options: Options) -> Places:
+    """Find the places of a query. Raises Unknown when its own settings contradict the flags or the folder."""
+    sink = _known(options.sink or settings.text("SPARK_SINK"), "--sink" if options.sink else "SPARK_SINK")
+    query = settings.query(sink)
+    checkpoint = (options.checkpoint or settings.spark_checkpoints / query).resolve()
+    run = _run_of(checkpoint)
+    if run is None:
+        note = f"no settings of a run in {checkpoint}, judged with those of .env"
+        output = (options.output or settings.output / query).resolve()
+        return Places(settings.text("VISITS_TOPIC"), sink, output, checkpoint, (note,))
+    _refuse_contradiction(run, checkpoint, settings.home, options)
+    return Places(run.topic, run.sink, (settings.home / run.output).resolve(), checkpoint)
+
+
+def _known(sink: str, where: str) -> str:
+    if sink not in SINKS:
+        raise Unknown(f"{where} {sink} is unknown; one of {', '.join(SINKS)}")
+    return sink
+
+
+def _run_of(checkpoint: Path) -> SparkRun | None:
+    file = checkpoint / SPARK_RUN_FILE
+    if file.exists() and not file.is_file():
+        raise Unknown(f"{file} is not a file")
+    try:
+        run = read_run(SparkRun, file)
+    except RunError as error:
+        raise Unknown(str(error)) from None
+    if run is not None:
+        if not all(isinstance(value, str) and value for value in astuple(run)):
+            raise Unknown(f"{file} does not hold the settings of a run; it was damaged or written by another version")
+        _known(run.sink, f"{file}: sink")
+    return run
+
+
+def _refuse_contradiction(run: SparkRun, checkpoint: Path, home: Path, options: Options) -> None:
+    folder = relative_to_home(checkpoint, home)
+    if run.checkpoint != folder:
+        raise Unknown(
+            f"{checkpoint / SPARK_RUN_FILE} is of checkpoint {run.checkpoint} and lies in {folder}, so it does not say "
+            "what this checkpoint belongs to; judge the one that the query wrote (--checkpoint)"
+        )
+    asked = {
+        "sink": options.sink,
+        "output": None if options.output is None else relative_to_home(options.output, home),
+    }
+    for name, value in asked.items():
+        if value not in (None, getattr(run, name)):
+            raise Unknown(
+                f"checkpoint {checkpoint} belongs to {name} {getattr(run, name)} and not {value}; "
+                f"leave --{name} out or give the --checkpoint of that {name}"
+            )

@@ -1,0 +1,106 @@
+"""The file sink's own log, which says which files of the output folder count."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+from verdict.model import Unknown
+from verdict.spark.checkpoint import read_log
+
+METADATA_FOLDER = "_spark_metadata"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file that the log names: its name below the output folder and its size in bytes.
+
+    `batch` is the batch of the log's file. A compacted one has the files of all batches up to its own, so of
+    two files there it is not known which was written first.
+    """
+
+    batch: int
+    name: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Log:
+    """The entries of a log, and the batches that it has from the newest compaction on."""
+
+    folder: Path
+    first: int
+    batches: tuple[int, ...]
+    entries: tuple[Entry, ...]
+
+    def require_whole(self, committed: int | None) -> None:
+        """Raise Unknown when a batch is missing; the sink logs each one, also without a line, before its commit."""
+        there = set(self.batches)
+        newest = max([*there, -1 if committed is None else committed])
+        for batch in range(self.first, newest + 1):
+            if batch not in there:
+                raise Unknown(
+                    f"the log is damaged: batch {batch} is missing in {self.folder}, so what is output is not known"
+                )
+
+
+def read_sink_log(output: Path) -> Log | None:
+    """Read the log of an output folder; None without one. Raises OSError, and Unknown when it is damaged.
+
+    It is the newest `N.compact`, which has all up to N, then each later batch. Each file: a line `v1`, then one
+    JSON object a line with `path` (a URI), `size` in bytes and `action`.
+    (Spark's FileStreamSinkLog and CompactibleFileStreamLog.)
+    """
+    log = output / METADATA_FOLDER
+    if not log.is_dir():
+        return None
+    files: dict[int, Path] = {}
+    compacted = -1
+    for file in log.iterdir():
+        number, _, suffix = file.name.partition(".")
+        if number.isdecimal() and suffix == "compact":
+            files[int(number)] = file
+            compacted = max(compacted, int(number))
+        elif number.isdecimal() and not suffix:
+            files.setdefault(int(number), file)
+    first = max(compacted, 0)
+    batches = tuple(sorted(batch for batch in files if batch >= first))
+    entries = tuple(entry for batch in batches for entry in _entries(files[batch], batch, output))
+    return Log(log, first, batches, entries)
+
+
+def _entries(file: Path, batch: int, output: Path) -> Iterator[Entry]:
+    version, *lines = read_log(file).removesuffix("\n").split("\n")
+    if version != "v1":
+        raise Unknown(f"{file} is not a sink log of version v1; the log is damaged")
+    for line in lines:
+        try:
+            entry = json.loads(line)
+            uri, size = entry["path"], entry["size"]
+            known = isinstance(uri, str) and type(size) is int and size >= 0 and entry["action"] == "add"
+            name = _name_in(output, uri) if known else ""
+        except (ValueError, KeyError, TypeError, RecursionError):
+            name = ""
+        if not name:
+            raise Unknown(f"the log is damaged: {file} has an entry that cannot be read: {line[:80]}")
+        yield Entry(batch, name, size)
+
+
+def _name_in(folder: Path, uri: str) -> str:
+    """Find a logged file's name under the folder that is judged; empty when there is none.
+
+    The URI is absolute and may have been written under another root (in a container): what counts is the
+    part below the last folder of the output's name; a path without that name is taken as a file of the folder.
+    """
+    path = PurePosixPath(posixpath.normpath(unquote(urlsplit(uri).path, errors="surrogateescape")))
+    if path.is_relative_to(folder):
+        return "/".join(path.relative_to(folder).parts)
+    parts = path.parts[:-1]
+    if folder.name in parts:
+        last = len(parts) - 1 - parts[::-1].index(folder.name)
+        return "/".join(path.parts[last + 1 :])
+    return path.name
