@@ -65,18 +65,6 @@ spark_says() {
   service_logs spark 200 | grep --fixed-strings --quiet -- "$1"
 }
 
-newest_entry() {
-  find "$1" -maxdepth 1 -type f -name '[0-9]*' -printf '%f\n' | sort --numeric-sort | tail --lines 1
-}
-
-# The synchronizer has committed a batch that ends where the topic ends.
-spark_has_drained() {
-  local newest planned
-  newest="$(newest_entry "${SPARK_CHECKPOINT}/commits")"
-  planned="$(tail --lines 1 "${SPARK_CHECKPOINT}/offsets/${newest}" | sed "s/^{\"${VISITS_TOPIC}\"://" | json_offsets)"
-  [[ "${planned}" == "${final_offsets}" ]]
-}
-
 step "bring the stack up"
 if stack_is_up; then
   say "   it is up already, on backend ${BACKEND}"
@@ -153,13 +141,9 @@ service_logs spark 200 | grep --fixed-strings "batch ${batch} (re-run" | tail --
   die "offsets/${batch} changed: the batch was not run again with the range it had"
 say "   the range in offsets/${batch} is the one from before the kill"
 
-step "stop the generator and let both pipelines read to the end"
+step "stop the generator, close the windows that are open, and let both pipelines commit everything"
 run scripts/generator_stop.sh
-final_offsets="$(end_offsets "${VISITS_TOPIC}")"
-wait_for 180 "the synchronizer's last commit" spark_has_drained
-completed="$(field checkpoints_completed <<<"$(job_status)")"
-job_status --wait-checkpoints $((completed + 2)) --wait-seconds 180 >/dev/null
-say "   $(record_count "${VISITS_TOPIC}") visits, all read"
+run scripts/settle.sh --wait 180 | indent
 
 step "judge both pipelines by their records"
 verdict=0

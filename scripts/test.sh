@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Summary: Set up all that the tests need, then run the checks and every tier of tests.
-# Usage: scripts/test.sh [unit|stack|compose|all] [PYTEST FLAG...]
+# Usage: scripts/test.sh [unit|judge|stack|compose|all|full] [PYTEST FLAG...]
 #
 # unit     no JVM, seconds
+# judge    no JVM, minutes: pipelines that are wrong in one way each, and faultless ones, before the verdict
 # stack    the real stack on the local backend, on ports and in a folder of its own
 # compose  the demo on a real container engine
 # all      (default) the checks of scripts/check.sh and all tiers; without a container engine it leaves out the
 #          tier compose, but with CI=true that is a failure
+# full     all, and the long forms of tests that `all` runs in a short one
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib/stack.sh"
 tier="${1:-all}"
@@ -15,7 +17,7 @@ case "${tier}" in
     print_help
     exit 0
     ;;
-  unit | stack | compose | all) (($# == 0)) || shift ;;
+  unit | judge | stack | compose | all | full) (($# == 0)) || shift ;;
   *) die "unknown tier '${tier}'; see --help" ;;
 esac
 
@@ -26,22 +28,25 @@ make_dev_environment
 # The tests run the notebook.
 make_notebook_environment
 
-if [[ "${tier}" == all ]]; then
+if [[ "${tier}" == all || "${tier}" == full ]]; then
   "${ROOT}/scripts/check.sh"
 fi
 case "${tier}" in
-  unit) selection=(tests/unit) ;;
-  stack) selection=(tests -m stack) ;;
-  compose) selection=(tests -m compose) ;;
+  unit) selection=(tests/unit) markers="" ;;
+  judge) selection=(tests/judge) markers="" ;;
+  stack) selection=(tests) markers="stack and not full" ;;
+  compose) selection=(tests) markers="compose and not full" ;;
   # The quick ones first.
-  all) selection=(tests/unit tests/stack) ;;
+  all) selection=(tests/unit tests/judge tests/stack) markers="not full" ;;
+  full) selection=(tests/unit tests/judge tests/stack) markers="" ;;
 esac
-if [[ "${tier}" == all || "${tier}" == compose ]] && ! docker_answers; then
+if [[ "${tier}" == all || "${tier}" == full || "${tier}" == compose ]] && ! docker_answers; then
   [[ "${tier}" != compose ]] || die "no container engine answers; start one, e.g. by .ci/engine.sh start"
   [[ "${CI:-}" != true ]] || die "CI runs the Compose tier, and no container engine answers; .ci/engine.sh starts one"
   say "no container engine answers: the Compose tier is left out"
-  selection+=(-m "not compose")
+  markers="${markers:+${markers} and }not compose"
 fi
+selection+=(-m "${markers}")
 cd "${ROOT}"
 # Tests choose their own backends, homes and ports.
 unset STACK_BACKEND STACK_HOME STACK_STATE KAFKA_BOOTSTRAP FLINK_REST JOBMANAGER_HOST

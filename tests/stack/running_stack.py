@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,14 @@ class RunningStack:
         """Wait until the job has completed `count` more checkpoints."""
         wanted = int(self.job()["checkpoints_completed"]) + count
         return self.job("--wait-checkpoints", str(wanted), "--wait-seconds", "120")
+
+    def wait_for_records(self, topic: str, count: int) -> None:
+        """Wait until so many more records have arrived."""
+        wanted = self.record_count(topic) + count
+        deadline = time.monotonic() + COMMAND_LIMIT_SECONDS
+        while self.record_count(topic) < wanted:
+            assert time.monotonic() < deadline, f"{topic} has no {wanted} records"
+            time.sleep(0.2)
 
     def record_count(self, topic: str) -> int:
         """How many records the topic has had, those of open transactions among them."""

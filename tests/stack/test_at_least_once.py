@@ -32,7 +32,7 @@ def test_kill_under_at_least_once_repeats_windows(tmp_path: Path) -> None:
         stack.script("start.sh", "taskmanager")
         stack.wait_for_checkpoints(1)
         stack.script("generator_stop.sh")
-        stack.wait_for_checkpoints(2)
+        stack.script("settle.sh")
         code, verdict = stack.verdict("flink")
     assert (code, verdict["outcome"]) == (1, "violated")
     assert verdict["duplicated"] > 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -48,6 +49,13 @@ def test_walkthrough_ends_in_two_verdicts_that_hold(demo: tuple[RunningStack, st
     _, table = demo
     assert "spark: HOLDS" in table
     assert "flink: HOLDS" in table
+    assert "source: HOLDS" in table
+
+
+def test_findings_are_written_to_a_folder_of_the_host(demo: tuple[RunningStack, str], tmp_path: Path) -> None:
+    stack, _ = demo
+    stack.script("verdict.sh", "all", "--dump", str(tmp_path / "found"))
+    assert (tmp_path / "found" / "flink.lost.jsonl").read_text(encoding="utf-8") == ""
 
 
 def test_no_service_runs_as_root_or_beyond_loopback(demo: tuple[RunningStack, str]) -> None:

@@ -25,6 +25,8 @@ def test_walkthrough_ends_in_two_verdicts_that_hold(demo: tuple[RunningStack, st
     _, table, words = demo
     assert "spark: HOLDS" in table
     assert "flink: HOLDS" in table
+    assert "source: HOLDS" in table
+    assert re.search(r"^ pending( +0){3} ", table, re.MULTILINE), table
     assert "(re-run)" in words
     assert "stop it with: scripts/down.sh" in words.splitlines()[-1]
 
@@ -66,9 +68,10 @@ def test_kill_of_the_taskmanager_loses_and_repeats_nothing(demo: tuple[RunningSt
     stack.script("start.sh", "taskmanager")
     stack.wait_for_checkpoints(2)
     stack.script("generator_stop.sh")
-    stack.wait_for_checkpoints(2)
+    assert stack.script("settle.sh").stdout.startswith("settled: ")
     code, verdict = stack.verdict("flink")
     assert (code, verdict["outcome"], verdict["lost"], verdict["duplicated"]) == (0, "holds", 0, 0), verdict
+    assert verdict["pending"] == 0
     assert verdict["late"] > 0
     assert verdict["rejected"] > 0
 
@@ -82,10 +85,32 @@ def test_down_and_up_go_on_without_repeating(demo: tuple[RunningStack, str, str]
     assert restored, words
     assert int(restored[1]) >= newest
     stack.wait_for_checkpoints(2)
+    assert stack.verdict("all", "--as-is")[0] == 0
     stack.script("generator_stop.sh")
-    stack.wait_for_checkpoints(2)
-    code, verdict = stack.verdict("flink")
-    assert (code, verdict["outcome"]) == (0, "holds"), verdict
+    stack.script("settle.sh")
+    code, verdict = stack.verdict("all")
+    assert (code, verdict["outcome"], verdict["source"]["outcome"]) == (0, "holds", "holds"), verdict
+
+
+def test_settling_is_refused_while_the_generator_runs(demo: tuple[RunningStack, str, str]) -> None:
+    stack, _, _ = demo
+    stack.script("generator_start.sh")
+    refused = stack.script("settle.sh", check=False)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "scripts/generator_stop.sh" in refused.stderr
+    stack.script("generator_stop.sh")
+
+
+def test_a_killed_generator_leaves_a_true_ledger(demo: tuple[RunningStack, str, str]) -> None:
+    stack, _, _ = demo
+    for _ in range(3):
+        stack.script("generator_start.sh", "--rate", "0")
+        stack.wait_for_records("visits", 2_000)
+        stack.script("kill.sh", "generator")
+    stack.script("settle.sh")
+    code, verdict = stack.verdict("all")
+    assert code == 0, verdict
+    assert verdict["source"]["records"]["acknowledged"] > 6_000
 
 
 def test_taken_port_is_named_before_anything_starts(demo: tuple[RunningStack, str, str], tmp_path: Path) -> None:

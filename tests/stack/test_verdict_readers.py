@@ -4,32 +4,50 @@ from __future__ import annotations
 
 import json
 import os
+import random
+import re
 import subprocess
 import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public, but the stubs do not re-export it
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
 
-from contract.settings import ROOT
-from contract.visit import iso_time, output_line
+from contract.run import FLINK_RUN_FILE, as_json, flink_run_of
+from contract.settings import ROOT, Settings
+from tests.judge.flink_world import (
+    START,
+    Outputs,
+    Source,
+    add,
+    add_visit,
+    placed,
+    random_source,
+    run_job,
+    settle,
+)
+from tests.judge.spark_world import Topic, even_batches, write_output
 from tests.stack.broker import Broker
-from tests.unit.verdict_world import WINDOW_MS, visit
+from verdict.records import Record
 
 pytestmark = pytest.mark.stack
-
-PART = "part-00000-00000000-0000-4000-8000-00000000000{}-c000.txt"
 
 
 @dataclass
 class Stack:
-    """Topics of one test's own on the shared broker, and a home for output and checkpoints."""
+    """Topics of one test's own on the shared broker, and a home for output, checkpoints and ledgers."""
 
     broker: Broker
     home: Path
@@ -39,54 +57,8 @@ class Stack:
         self.visits, self.windows, self.late, self.rejected = (
             f"{kind}-{self.name}" for kind in ("visits", "windows", "late", "rejected")
         )
-        self.output = self.home / "output" / "visits_json"
-        self.checkpoint = self.home / "checkpoints" / "spark" / "visits_json"
         self.broker.create_topics(self.visits, self.windows, self.late, self.rejected)
-
-    def produce(
-        self, topic: str, records: list[tuple[int, bytes]], headers: list[dict[str, str]] | None = None
-    ) -> None:
-        producer = Producer({"bootstrap.servers": self.broker.bootstrap, "enable.idempotence": True})
-        for number, (partition, value) in enumerate(records):
-            named = [(key, text.encode()) for key, text in headers[number].items()] if headers else []
-            producer.produce(topic, value, partition=partition, headers=named)  # type: ignore[arg-type]
-        assert producer.flush(30) == 0
-
-    def transaction(self) -> Producer:
-        settings = {"bootstrap.servers": self.broker.bootstrap, "transactional.id": uuid.uuid4().hex}
-        producer = Producer(settings)
-        producer.init_transactions(30)
-        producer.begin_transaction()
-        return producer
-
-    def commit_group(self, ends: dict[int, int]) -> None:
-        admin = AdminClient({"bootstrap.servers": self.broker.bootstrap})
-        offsets = [TopicPartition(self.visits, partition, end) for partition, end in ends.items()]
-        group = f"group-{self.name}"
-        request = [ConsumerGroupTopicPartitions(group, offsets)]
-        answer = admin.alter_consumer_group_offsets(request)[group].result(30)
-        assert all(item.error is None for item in answer.topic_partitions or [])
-
-    def write_output(self, lines: list[bytes], ends: dict[int, int], batch: int = 0) -> Path:
-        log, commits, offsets = (
-            self.output / "_spark_metadata",
-            self.checkpoint / "commits",
-            self.checkpoint / "offsets",
-        )
-        for folder in (log, commits, offsets):
-            folder.mkdir(parents=True, exist_ok=True)
-        file = self.output / PART.format(batch)
-        file.write_bytes(b"".join(line + b"\n" for line in lines))
-        # Paths as a container writes them.
-        uri = f"file:///faultline/output/visits_json/{file.name}"
-        entry = {"path": uri, "size": file.stat().st_size, "isDir": False, "action": "add"}
-        (log / str(batch)).write_text(f"v1\n{json.dumps(entry)}")
-        (offsets / str(batch)).write_text(f"v1\n{{}}\n{json.dumps({self.visits: ends})}")
-        (commits / str(batch)).write_text("v1\n{}")
-        return file
-
-    def start_verdict(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
-        settings = {
+        self.settings = {
             "KAFKA_BOOTSTRAP": self.broker.bootstrap,
             "STACK_HOME": str(self.home),
             "VISITS_TOPIC": self.visits,
@@ -97,10 +69,53 @@ class Stack:
             "FLINK_WINDOW_SECONDS": "10",
             "FLINK_OUT_OF_ORDERNESS_SECONDS": "5",
         }
+
+    def send(self, topic: str, records: Iterable[Record], producer: Producer | None = None) -> None:
+        chosen = producer or Producer({"bootstrap.servers": self.broker.bootstrap, "enable.idempotence": True})
+        for record in records:
+            chosen.produce(
+                topic, record.value, record.key, partition=record.partition, timestamp=record.timestamp,
+                headers=list(record.headers),
+            )  # fmt: skip
+        assert chosen.flush(30) == 0
+
+    def transaction(self) -> Producer:
+        settings = {"bootstrap.servers": self.broker.bootstrap, "transactional.id": uuid.uuid4().hex}
+        producer = Producer(settings)
+        producer.init_transactions(30)
+        producer.begin_transaction()
+        return producer
+
+    def send_source(self, source: Source) -> None:
+        self.send(self.visits, (record for records in source.values() for record in records))
+
+    def send_outputs(self, outputs: Outputs) -> None:
+        self.send(self.windows, outputs.windows)
+        self.send(self.late, outputs.late)
+        self.send(self.rejected, outputs.rejected)
+
+    def commit_group(self, ends: dict[int, int]) -> None:
+        admin = AdminClient({"bootstrap.servers": self.broker.bootstrap})
+        offsets = [TopicPartition(self.visits, partition, end) for partition, end in ends.items()]
+        group = f"group-{self.name}"
+        request = [ConsumerGroupTopicPartitions(group, offsets)]
+        answer = admin.alter_consumer_group_offsets(request)[group].result(30)
+        assert all(item.error is None for item in answer.topic_partitions or [])
+
+    def write_lines(self, source: Source, *, committed: int | None = None) -> list[Path]:
+        """Write what a faultless synchronizer makes of a source, in three batches."""
+        topic = Topic({partition: [record.value for record in records] for partition, records in source.items()})
+        query = write_output(self.home, topic, even_batches(topic, 3), committed=committed, topic_name=self.visits)
+        return [file for file in query.files.values() if file.stat().st_size]
+
+    def checkpoint(self) -> Path:
+        return self.home / "checkpoints" / "spark" / "visits_json"
+
+    def start_verdict(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [sys.executable, "-m", "verdict", *arguments],
             cwd=ROOT,
-            env=os.environ | settings | environment,
+            env=os.environ | self.settings | environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -109,7 +124,7 @@ class Stack:
     def verdict(self, *arguments: str, **environment: str) -> tuple[int, dict[str, object]]:
         process = self.start_verdict(*arguments, "--json", **environment)
         stdout, stderr = process.communicate(timeout=90)
-        assert not stderr, stderr
+        assert not stderr or all(line.startswith("verdict: waiting") for line in stderr.splitlines()), stderr
         return process.returncode, json.loads(stdout)
 
 
@@ -118,121 +133,153 @@ def stack(broker: Broker, tmp_path: Path) -> Iterator[Stack]:
     yield Stack(broker, tmp_path)
 
 
-VISITS = [(number % 2, visit(f"v{number % 3}", number * 1_000)) for number in range(40)]
-ENDS = {0: 20, 1: 20}
+def world(seed: int = 1, records: int = 80) -> tuple[Source, Outputs]:
+    """A settled source with late and unparsable records, and what a faultless job makes of it."""
+    chance = random.Random(seed)
+    source = settle(random_source(chance, records=records))
+    outputs = run_job(source, chance)
+    assert outputs.late
+    assert outputs.rejected
+    return source, outputs
 
 
-def window(visit_id: str, start: int, times: list[int]) -> bytes:
-    names = ("window_start", "window_end", "first_event_time", "last_event_time")
-    moments = (start, start + WINDOW_MS, min(times), max(times))
-    document = {name: iso_time(moment) for name, moment in zip(names, moments, strict=True)}
-    return json.dumps(document | {"visit_id": visit_id, "count": len(times)}).encode()
+def ends_of(source: Source) -> dict[int, int]:
+    return {partition: len(records) for partition, records in source.items()}
 
 
-def all_windows() -> list[tuple[int, bytes]]:
-    times: dict[tuple[str, int], list[int]] = {}
-    for _, value in VISITS:
-        document = json.loads(value)
-        moment = 1_767_225_600_000 + 1_000 * int(document["event_time"][17:19])
-        times.setdefault((document["visit_id"], moment - moment % WINDOW_MS), []).append(moment)
-    return [
-        (0, window(visit_id, start, found)) for (visit_id, start), found in times.items() if start % 60_000 < 30_000
-    ]
+def caught_up(stack: Stack) -> tuple[Source, Outputs]:
+    """Everything is sent, written and committed."""
+    source, outputs = world()
+    stack.send_source(source)
+    stack.send_outputs(outputs)
+    stack.commit_group(ends_of(source))
+    stack.write_lines(source)
+    return source, outputs
 
 
 def test_spark_holds_and_each_tampering_is_violated(stack: Stack) -> None:
-    stack.produce(stack.visits, VISITS)
-    lines = [output_line(value) for _, value in VISITS]
-    file = stack.write_output(lines, ENDS)
+    source, _ = world()
+    stack.send_source(source)
+    file = stack.write_lines(source)[0]
+    total = sum(ends_of(source).values())
     code, verdict = stack.verdict("spark")
-    assert (code, verdict["outcome"], verdict["observed"]) == (0, "holds", 40)
+    assert (code, verdict["outcome"], verdict["observed"]) == (0, "holds", total)
 
+    lines = file.read_bytes().splitlines(keepends=True)
     for tampered, counts in (
         (lines[1:], (1, 0, 0)),
-        ([*lines, lines[7]], (0, 1, 0)),
-        ([*lines, visit("stranger", 0)], (0, 0, 1)),
+        ([*lines, lines[0]], (0, 1, 0)),
+        ([*lines, b'{"visit_id":"stranger"}\n'], (0, 0, 1)),
     ):
-        file.write_bytes(b"\n".join(tampered) + b"\n")
+        file.write_bytes(b"".join(tampered))
         code, verdict = stack.verdict("spark")
         assert (code, verdict["outcome"]) == (1, "violated")
         assert (verdict["lost"], verdict["duplicated"], verdict["unexpected"]) == counts
         assert verdict["examples"]
     file.unlink()
     code, verdict = stack.verdict("spark")
-    assert (code, verdict["lost"]) == (1, 40)
+    assert (code, verdict["lost"]) == (1, len(lines))
     assert file.name in json.dumps(verdict["examples"])
 
 
 def test_flink_holds_and_each_tampering_is_violated(stack: Stack) -> None:
-    late, broken = visit("v0", -60_000), b"{ no visit"
-    stack.produce(stack.visits, [*VISITS, (0, late), (1, broken)])
-    stack.commit_group({0: 21, 1: 21})
-    place = [{"source.partition": "0", "source.offset": "20"}]
-    stack.produce(stack.late, [(1, late)], place)
-    stack.produce(stack.rejected, [(1, broken)], [{"source.partition": "1", "source.offset": "20", "reason": "x"}])
-    windows = all_windows()
+    source, outputs = world()
+    stack.send_source(source)
+    stack.commit_group(ends_of(source))
     committed = stack.transaction()
-    for partition, value in windows:
-        committed.produce(stack.windows, value, partition=partition)
+    stack.send(stack.windows, outputs.windows, committed)
     committed.commit_transaction(30)
+    stack.send(stack.late, outputs.late)
+    stack.send(stack.rejected, outputs.rejected)
     code, verdict = stack.verdict("flink")
-    assert (code, verdict["outcome"], verdict["late"], verdict["rejected"]) == (0, "holds", 1, 1)
-    records = verdict["records"]
-    assert records == {"source": 42, "in_windows": 30, "late": 1, "rejected": 1, "pending": 10, "lost": 0}
+    assert (code, verdict["outcome"], verdict["pending"], verdict["closing"]) == (0, "holds", 0, 2)
+    assert (verdict["late"], verdict["rejected"]) == (len(outputs.late), len(outputs.rejected))
+    assert "no run left its settings" in json.dumps(verdict["notes"])
+    assert "no ledger" in json.dumps(verdict["notes"])
 
     # An aborted transaction is no output.
     aborted = stack.transaction()
-    aborted.produce(stack.windows, windows[0][1], partition=0)
-    aborted.flush(30)
+    stack.send(stack.windows, outputs.windows[:1], aborted)
     aborted.abort_transaction(30)
     assert stack.verdict("flink")[0] == 0
 
-    stack.produce(stack.windows, [windows[2]])
+    stack.send(stack.windows, outputs.windows[-1:])
     code, verdict = stack.verdict("flink")
     assert (code, verdict["duplicated"], verdict["lost"], verdict["unexpected"]) == (1, 1, 0, 0)
 
-    stack.produce(stack.late, [(0, late)], place)
-    stack.produce(stack.rejected, [(0, late)], place)
-    stack.produce(stack.windows, [(1, b"{}")])
-    code, verdict = stack.verdict("flink")
+    stack.send(stack.late, outputs.late[:1])
+    stack.send(stack.rejected, outputs.late[:1])
+    stack.send(stack.windows, [outputs.windows[0]._replace(value=b"{}")])
+    dumped = stack.home / "found"
+    code, verdict = stack.verdict("flink", "--dump", str(dumped))
     assert (code, verdict["duplicated"], verdict["lost"], verdict["unexpected"]) == (1, 2, 0, 2)
+    for category in ("lost", "duplicated", "unexpected", "disordered", "pending"):
+        found = (dumped / f"flink.{category}.jsonl").read_text(encoding="utf-8").splitlines()
+        assert len(found) == verdict[category]
+        assert all(json.loads(line)["category"] == category for line in found)
 
 
 def test_flink_with_a_window_removed_is_violated(stack: Stack) -> None:
-    stack.produce(stack.visits, VISITS)
-    stack.commit_group(ENDS)
-    _, *windows = all_windows()
-    stack.produce(stack.windows, windows)
+    source, outputs = world()
+    stack.send_source(source)
+    stack.commit_group(ends_of(source))
+    gone, *rest = outputs.windows
+    stack.send_outputs(replace(outputs, windows=placed(rest)))
     code, verdict = stack.verdict("flink")
     assert (code, verdict["lost"], verdict["duplicated"], verdict["unexpected"]) == (1, 1, 0, 0)
-    assert json.loads(all_windows()[0][1])["window_start"] in json.dumps(verdict["examples"])
+    assert json.loads(gone.value or b"")["window_start"] in json.dumps(verdict["examples"])
 
 
 def test_a_job_that_is_behind_is_unknown_and_waited_for(stack: Stack) -> None:
-    stack.produce(stack.visits, VISITS)
-    stack.produce(stack.windows, all_windows())
+    source, outputs = world()
+    stack.send_source(source)
+    stack.send_outputs(outputs)
     code, verdict = stack.verdict("flink", "--wait", "0")
     assert (code, verdict["outcome"]) == (2, "unknown")
     assert "no checkpoint" in str(verdict["reason"])
-    stack.commit_group({0: 20, 1: 12})
-    code, verdict = stack.verdict("flink", "--wait", "0")
+    ends = ends_of(source)
+    stack.commit_group(ends | {1: 12})
+    code, verdict = stack.verdict("flink", "--wait", "2")
     assert code == 2
-    assert "32 of 40" in str(verdict["reason"])
+    assert f"{ends[0] + 12} of {sum(ends.values())}" in str(verdict["reason"])
+    assert re.search(r"it has not moved in \d s of waiting", str(verdict["reason"]))
     waiting = stack.start_verdict("flink", "--wait", "60")
     time.sleep(3)
     assert waiting.poll() is None
-    stack.commit_group(ENDS)
+    stack.commit_group(ends)
     assert waiting.wait(60) == 0
     assert waiting.communicate()[0]
 
 
+def test_a_pipeline_that_stands_still_never_holds(stack: Stack) -> None:
+    source, outputs = world(records=400)
+    stack.send_source(source)
+    half = {partition: records[: len(records) // 4] for partition, records in source.items()}
+    stack.commit_group(ends_of(half))
+    stack.send_outputs(run_job(half, random.Random(1)))
+    stack.write_lines(source, committed=0)
+    for pipeline in ("flink", "spark"):
+        code, verdict = stack.verdict(pipeline, "--wait", "1")
+        assert (code, verdict["outcome"]) == (2, "unknown"), verdict
+        code, verdict = stack.verdict(pipeline, "--as-is")
+        assert (code, verdict["outcome"]) in ((0, "holds"), (2, "unknown")), verdict
+        assert int(str(verdict["pending"])) > 0
+    code, verdict = stack.verdict("flink", "--as-is")
+    assert "judged as it is" in str(verdict["reason"])
+    # What is wrong already is violated, behind or not.
+    stack.send(stack.windows, outputs.windows[-1:])
+    stack.send(stack.windows, outputs.windows[-1:])
+    assert stack.verdict("flink", "--wait", "1")[0] == 1
+
+
 def test_an_open_transaction_is_unknown_and_waited_for(stack: Stack) -> None:
-    stack.produce(stack.visits, VISITS)
-    stack.commit_group(ENDS)
+    source, outputs = world()
+    stack.send_source(source)
+    stack.commit_group(ends_of(source))
+    stack.send(stack.late, outputs.late)
+    stack.send(stack.rejected, outputs.rejected)
     opened = stack.transaction()
-    for partition, value in all_windows():
-        opened.produce(stack.windows, value, partition=partition)
-    opened.flush(30)
+    stack.send(stack.windows, outputs.windows, opened)
     code, verdict = stack.verdict("flink", "--wait", "1")
     assert code == 2
     assert "open transaction from offset 0" in str(verdict["reason"])
@@ -244,17 +291,42 @@ def test_an_open_transaction_is_unknown_and_waited_for(stack: Stack) -> None:
     assert waiting.communicate()[0]
 
 
+def test_a_source_written_in_transactions_is_judged(stack: Stack) -> None:
+    source, outputs = world()
+    committed = stack.transaction()
+    stack.send(stack.visits, (record for records in source.values() for record in records), committed)
+    committed.commit_transaction(30)
+    # The group ends at the last record: behind it is only the transaction's marker.
+    stack.commit_group(ends_of(source))
+    stack.send_outputs(outputs)
+    stack.write_lines(source)
+    code, verdict = stack.verdict("all")
+    assert (code, verdict["outcome"]) == (0, "holds"), verdict
+
+
+@pytest.mark.parametrize("pipeline", ["spark", "flink"])
+def test_records_behind_an_open_transaction_of_the_source_are_unknown(stack: Stack, pipeline: str) -> None:
+    source, _ = caught_up(stack)
+    opened = stack.transaction()
+    add_visit(source, 0, "hidden", START)
+    stack.send(stack.visits, source[0][-1:], opened)
+    code, verdict = stack.verdict(pipeline, "--wait", "1")
+    assert (code, verdict["outcome"]) == (2, "unknown")
+    assert "1 offset behind it cannot be read" in str(verdict["reason"])
+    opened.abort_transaction(30)
+    assert stack.verdict(pipeline)[0] == 0
+
+
 @pytest.mark.parametrize("pipeline", ["spark", "flink"])
 def test_a_source_that_moves_is_unknown(stack: Stack, pipeline: str) -> None:
-    stack.produce(stack.visits, VISITS)
-    stack.commit_group(ENDS)
-    stack.produce(stack.windows, all_windows())
-    stack.write_output([value for _, value in VISITS], ENDS)
+    caught_up(stack)
     stop = threading.Event()
 
     def send() -> None:
         while not stop.wait(0.3):
-            stack.produce(stack.visits, [(0, visit("new", 90_000))])
+            new: Source = {0: []}
+            add_visit(new, 0, "new", START + 90_000)
+            stack.send(stack.visits, new[0])
 
     sender = threading.Thread(target=send)
     sender.start()
@@ -275,19 +347,53 @@ def test_nothing_read_is_unknown(stack: Stack, pipeline: str) -> None:
 
 
 def test_deleted_records_and_a_checkpoint_of_another_topic_are_unknown(stack: Stack) -> None:
-    stack.produce(stack.visits, VISITS)
-    stack.write_output([value for _, value in VISITS], {0: 20, 1: 21})
+    source, _ = caught_up(stack)
+    longer = {partition: list(records) for partition, records in source.items()}
+    add(longer, 1, b"x", b"x", START)
+    stack.write_lines(longer)
     code, verdict = stack.verdict("spark")
     assert code == 2
     assert "not the topic that was read" in str(verdict["reason"])
     admin = AdminClient({"bootstrap.servers": stack.broker.bootstrap})
     for future in admin.delete_records([TopicPartition(stack.visits, 0, 3)]).values():
         future.result(30)
-    stack.commit_group(ENDS)
     for pipeline in ("spark", "flink"):
         code, verdict = stack.verdict(pipeline)
         assert code == 2
         assert "begins at offset 3" in str(verdict["reason"])
+
+
+def test_a_compacted_topic_is_unknown(stack: Stack) -> None:
+    caught_up(stack)
+    entry = ConfigEntry("cleanup.policy", "compact", incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, stack.visits, incremental_configs=[entry])
+    admin = AdminClient({"bootstrap.servers": stack.broker.bootstrap})
+    for future in admin.incremental_alter_configs([resource]).values():
+        future.result(30)
+    for pipeline in ("spark", "flink"):
+        code, verdict = stack.verdict(pipeline)
+        assert code == 2
+        assert "is compacted" in str(verdict["reason"])
+
+
+def test_settings_come_from_the_run_and_contradictions_are_refused(stack: Stack) -> None:
+    caught_up(stack)
+    leave_run(stack, "first")
+    # The shell of whoever asks has other settings.
+    assert stack.verdict("flink", FLINK_WINDOW_SECONDS="20", FLINK_OUT_OF_ORDERNESS_SECONDS="60")[0] == 0
+    leave_run(stack, "second", FLINK_WINDOW_SECONDS="20")
+    code, verdict = stack.verdict("flink")
+    assert code == 2
+    assert "with different settings: window_seconds" in str(verdict["reason"])
+    code, verdict = stack.verdict("spark", "--sink", "foreach-append", "--checkpoint", str(stack.checkpoint()))
+    assert code == 2
+    assert "belongs to sink files" in str(verdict["reason"])
+
+
+def leave_run(stack: Stack, job: str, **changed: str) -> None:
+    file = stack.home / "checkpoints" / "flink" / job / FLINK_RUN_FILE
+    file.parent.mkdir(parents=True)
+    file.write_text(as_json(flink_run_of(Settings(stack.settings | changed), job_id=job)), encoding="utf-8")
 
 
 def test_no_broker_and_no_topic_are_unknown(stack: Stack) -> None:
@@ -300,10 +406,8 @@ def test_no_broker_and_no_topic_are_unknown(stack: Stack) -> None:
 
 
 def test_both_pipelines_share_a_table_that_ends_in_their_verdicts(stack: Stack) -> None:
-    stack.produce(stack.visits, VISITS)
-    stack.commit_group(ENDS)
-    stack.produce(stack.windows, [*all_windows(), all_windows()[0]])
-    stack.write_output([value for _, value in VISITS], ENDS)
+    _, outputs = caught_up(stack)
+    stack.send(stack.windows, outputs.windows[-1:])
     process = stack.start_verdict("all")
     stdout, stderr = process.communicate(timeout=90)
     assert (process.returncode, stderr) == (1, "")
@@ -311,3 +415,26 @@ def test_both_pipelines_share_a_table_that_ends_in_their_verdicts(stack: Stack) 
     assert spark.startswith("spark: HOLDS")
     assert flink.startswith("flink: VIOLATED")
     assert "duplicated: window " in stdout
+    assert f"source: no ledger: topic {stack.visits} was written by others" in stdout
+
+
+def test_a_failure_in_one_pipeline_does_not_cost_the_others_verdict(stack: Stack) -> None:
+    caught_up(stack)
+    damaged = next((stack.home / "output").glob("*/_spark_metadata/*"))
+    damaged.write_text("damaged", encoding="utf-8")
+    code, verdict = stack.verdict("all")
+    assert (code, verdict["outcome"]) == (2, "unknown")
+    outcomes = {each["pipeline"]: each["outcome"] for each in verdict["verdicts"]}  # type: ignore[attr-defined]
+    assert outcomes == {"spark": "unknown", "flink": "holds"}
+
+
+def test_many_records_are_read_by_several_processes(stack: Stack) -> None:
+    written = subprocess.run(
+        [sys.executable, "-m", "benchmarks.faultless", "420000", "4", "120"],
+        cwd=ROOT, env=os.environ | stack.settings, capture_output=True, text=True, check=True,
+    ).stdout.split()  # fmt: skip
+    assert written == ["420004", "105000", "420004"]
+    code, verdict = stack.verdict("all")
+    assert (code, verdict["outcome"]) == (0, "holds"), verdict
+    observed = [each["observed"] for each in verdict["verdicts"]]  # type: ignore[attr-defined]
+    assert observed == [420_004, 105_000]

@@ -1,0 +1,75 @@
+"""The synchronizer killed at random moments in the middle of a write: the verdict never accuses it."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.stack.running_stack import RunningStack
+
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
+
+LIMIT_SECONDS = 120
+
+
+def uncommitted_bytes(output: Path) -> int:
+    """Size of the files that the sink's log does not name: a write that is under way, or leftovers."""
+    log = output / "_spark_metadata"
+    named = set()
+    for file in log.iterdir() if log.is_dir() else ():
+        if not file.name.startswith("."):
+            for line in file.read_text(encoding="utf-8").splitlines()[1:]:
+                named.add(Path(json.loads(line)["path"]).name)
+    return sum(file.stat().st_size for file in output.glob("part-*") if file.name not in named)
+
+
+def wait_until(done: Callable[[], bool], what: str) -> None:
+    """Look often: the moment counts."""
+    deadline = time.monotonic() + LIMIT_SECONDS
+    while not done():
+        assert time.monotonic() < deadline, f"not within {LIMIT_SECONDS} s: {what}"
+        time.sleep(0.01)
+
+
+def wait_for_a_write(output: Path) -> None:
+    """Wait until a file grows that the log does not name yet."""
+    before = uncommitted_bytes(output)
+    wait_until(lambda: uncommitted_bytes(output) > before, f"a write to {output}")
+
+
+@pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.full)])
+def test_a_synchronizer_killed_while_it_writes_is_never_accused(tmp_path: Path, kills: int) -> None:
+    seed = int(os.environ.get("FAULTLINE_SEED", random.SystemRandom().randrange(10**6)))
+    print(f"FAULTLINE_SEED={seed}")
+    chance = random.Random(seed)
+    output = tmp_path / "output" / "visits_json"
+    with RunningStack(tmp_path, "local", SPARK_TRIGGER="1 second") as stack:
+        stack.script("up.sh", settings={"GENERATOR_ARGS": "--rate 1000 --unparsable-percent 1"})
+        # The synchronizer alone: its writes are long enough then.
+        stack.script("stop.sh", "taskmanager")
+        stack.script("stop.sh", "jobmanager")
+        # Before the first commit the answer is unknown.
+        first = tmp_path / "checkpoints" / "spark" / "visits_json" / "commits" / "0"
+        wait_until(first.exists, str(first))
+        for _ in range(kills):
+            wait_for_a_write(output)
+            time.sleep(chance.random() * 0.3)
+            stack.script("kill.sh", "spark")
+            code, verdict = stack.verdict("spark", "--as-is")
+            assert (code, verdict["lost"], verdict["duplicated"], verdict["unexpected"]) == (0, 0, 0, 0), verdict
+            stack.script("spark_start.sh")
+            wait_for_a_write(output)
+            code, verdict = stack.verdict("spark", "--as-is")
+            assert code == 0, verdict
+        stack.script("generator_stop.sh")
+        leftovers = uncommitted_bytes(output)
+        code, verdict = stack.verdict("spark", "--wait", "300")
+    assert code == 0, verdict
+    # Otherwise no kill was in the middle of a write.
+    assert leftovers > 0

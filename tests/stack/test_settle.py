@@ -1,0 +1,72 @@
+"""scripts/settle.sh on a stack: with the last window closed and all of it committed, nothing is pending."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from contract.visit import CLOSING_PREFIX
+from tests.stack.running_stack import RunningStack
+
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
+    """A stack whose generator runs."""
+    with RunningStack(tmp_path_factory.mktemp("settle"), "local") as running:
+        running.script("up.sh")
+        yield running
+
+
+def test_a_generator_that_runs_or_is_paused_is_refused(stack: RunningStack) -> None:
+    for state in ("running", "paused"):
+        if state == "paused":
+            stack.script("pause.sh", "generator")
+        refused = stack.script("settle.sh", check=False)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert refused.stderr.count("\n") == 1
+        assert f"the generator is {state}" in refused.stderr and "scripts/generator_stop.sh" in refused.stderr
+
+
+def test_after_it_every_visit_is_in_a_window_that_is_over(stack: RunningStack) -> None:
+    stack.script("generator_stop.sh")
+    settled = stack.script("settle.sh")
+    assert settled.stdout.startswith("settled: ") and settled.stdout.count("\n") == 1
+    assert "close every window" in settled.stderr
+    count = stack.record_count("visits")
+    again = stack.script("settle.sh")
+    assert again.stdout.count("\n") == 1
+    assert "nothing is open" in again.stderr
+    assert stack.record_count("visits") == count
+    windows = stack.script(
+        "consume.sh", "visit_windows", "--from-beginning", "--timeout-ms", "5000", check=False
+    ).stdout
+    committed = [json.loads(line) for line in windows.splitlines()]
+    # Each visit but the closing ones: they are in windows that are still open.
+    assert sum(window["count"] for window in committed) == count - 4
+    assert not any(window["visit_id"].startswith(CLOSING_PREFIX) for window in committed)
+
+
+def test_the_next_generator_is_not_late_and_its_windows_close_too(stack: RunningStack) -> None:
+    before = stack.record_count("visits")
+    stack.script("generator_start.sh", "--rate", "0", "--event-rate", "10", "--total", "300")
+    deadline = time.monotonic() + 60
+    while stack.record_count("visits") < before + 300:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    stack.script("generator_stop.sh")
+    stack.script("settle.sh", "--wait", "60")
+    assert stack.record_count("visits") == before + 300 + 4
+    assert stack.record_count("visits_late") == 0
+    files = sorted((stack.home / "ledger" / "visits").iterdir())
+    # Two generators and two closings; the settling that sent nothing has no file.
+    assert len(files) == 4
+
+
+def test_wipe_takes_the_ledger_along(stack: RunningStack) -> None:
+    stack.script("down.sh", "--wipe")
+    assert not (stack.home / "ledger").exists()
