@@ -2,35 +2,59 @@
 
 Usage: python -m benchmarks.judge spark|flink
 
-Prints one line: outcome, expected and observed output records, seconds, and the verdict's largest resident memory in
-MiB. Exit code 1 when the verdict gave no report.
+Prints one line: outcome, expected and observed output records, seconds from command to answer, seconds of reading and
+of judging, and the largest memory of the verdict's processes together, in MiB. Exit code 1 when the verdict gave no
+report.
 """
 
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 import time
 
-KIBIBYTES_PER_UNIT = 1 if sys.platform == "linux" else 1 / 1024
-"""What ru_maxrss counts in, by getrusage(2): kibibytes on Linux, bytes on macOS."""
+import psutil
+
+LOOK_SECONDS = 0.1
+
+
+def resident(process: psutil.Process) -> int:
+    """Give the proportional memory of a process and its children, in bytes: shared pages count once."""
+    total = 0
+    for member in (process, *process.children(recursive=True)):
+        try:
+            total += member.memory_full_info().pss
+        except psutil.Error:
+            # It has just ended.
+            continue
+    return total
 
 
 def main() -> int:
     """Run the command line; returns the exit code."""
     started = time.monotonic()
     command = [sys.executable, "-m", "verdict", sys.argv[1], "--json"]
-    judged = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    judged = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    peak = 0
+    while judged.poll() is None:
+        try:
+            peak = max(peak, resident(psutil.Process(judged.pid)))
+        except psutil.Error:
+            break
+        time.sleep(LOOK_SECONDS)
+    output, _ = judged.communicate()
     seconds = time.monotonic() - started
     try:
-        report = json.loads(judged.stdout)
+        report = json.loads(output)
     except json.JSONDecodeError:
         print(f"judge: the verdict on {sys.argv[1]} gave no report, see the lines above", file=sys.stderr)
         return 1
-    mebibytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * KIBIBYTES_PER_UNIT / 1024
-    print(report["outcome"], report["expected"], report["observed"], f"{seconds:.1f}", int(mebibytes))
+    parts = report.get("seconds") or {"reading": 0.0, "judging": 0.0}
+    print(
+        report["outcome"], report.get("expected", 0), report.get("observed", 0), f"{seconds:.1f}",
+        f"{parts['reading']:.1f}", f"{parts['judging']:.1f}", peak >> 20,
+    )  # fmt: skip
     return 0
 
 
