@@ -1,6 +1,6 @@
 """Judge a pipeline and say what that took.
 
-Usage: python -m benchmarks.judge spark|flink
+Usage: python -m benchmarks.judge spark|flink [FLAG OF THE VERDICT...]
 
 Prints one line: outcome, expected and observed output records, seconds from command to answer, seconds of reading and
 of judging, and the largest memory of the verdict's processes together, in MiB. Exit code 1 when the verdict gave no
@@ -34,7 +34,7 @@ def resident(process: psutil.Process) -> int:
 def main() -> int:
     """Run the command line; returns the exit code."""
     started = time.monotonic()
-    command = [sys.executable, "-m", "verdict", sys.argv[1], "--json"]
+    command = [sys.executable, "-m", "verdict", *sys.argv[1:], "--json"]
     judged = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     peak = 0
     while judged.poll() is None:

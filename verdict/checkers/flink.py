@@ -22,8 +22,8 @@ from verdict.records import Spans
 from verdict.source.ledger import load_ledgers
 from verdict.store import Store
 
-_ROUNDING_MS = 1_500
-"""The job counts a pause in whole seconds in which it reads, and a visit is on its way for a moment."""
+_ROUNDING_MS = 2_500
+"""The job counts a pause in whole seconds in which it reads, one more after a restore, and visits take a moment."""
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,8 @@ class FlinkChecker:
         for partition, offset in committed.items():
             if partition not in ends or offset > ends[partition].end:
                 raise Unknown(
-                    f"group {group} has committed offset {offset} of {self.source} partition {partition}, past its end: "
-                    "the job read another topic of this name; start clean (scripts/down.sh --wipe)"
+                    f"group {group} has committed offset {offset} of {self.source} partition {partition}, past its "
+                    "end: the job read another topic of this name; start clean (scripts/down.sh --wipe)"
                 )
         if (missing := lag(self._cluster, self.source, committed)) is not None:
             read, total = missing

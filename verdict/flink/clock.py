@@ -51,6 +51,8 @@ class PartitionClock:
     last_visit: int = -1
     _top: int = _BEFORE_ALL
     _arrived: int = _BEFORE_ALL
+    _behind: list[int] = field(default_factory=list)
+    """Offsets of the visits since the newest, all behind it."""
 
     def position_of(self, window_end: int) -> int:
         """Give the first position at which this clock is past a window; NEVER when it never is."""
@@ -88,14 +90,33 @@ class PartitionClock:
         self.positions += pc.add(offsets.filter(moved), 1).to_pylist()
 
     def _pause(self, offsets: pa.Array, arrived: pa.Array, rules: Rules) -> None:
-        """Note where visits stay away for long; a visit that is behind the newest tells nothing of when it came."""
+        """Note where visits stay away for long.
+
+        A visit that is behind the newest tells nothing of when it came: a pause may have been before or after it.
+        """
         if self.first_visit is None:
             self.first_visit, self.first_arrival = offsets[0].as_py(), arrived[0].as_py()
             self._arrived = self.first_arrival
         newest = pc.cumulative_max(arrived, start=self._arrived)
         gaps = pc.subtract(newest, _shifted(newest, self._arrived))
-        self.pauses += offsets.filter(pc.greater_equal(gaps, rules.pause_ms)).to_pylist()
+        is_behind = pc.less(arrived, newest)
+        long_gaps = pc.indices_nonzero(pc.greater_equal(gaps, rules.pause_ms)).to_pylist()
+        for index in long_gaps:
+            self.pauses += [*self._run_behind(offsets, is_behind, index), offsets[index].as_py()]
+        self._behind = self._run_behind(offsets, is_behind, len(offsets))
         self._arrived = newest[-1].as_py()
+
+    def _run_behind(self, offsets: pa.Array, is_behind: pa.Array, end: int) -> list[int]:
+        """Give the offsets of the visits behind the newest that come directly before an index, in order."""
+        begin = end
+        while begin and is_behind[begin - 1].as_py():
+            begin -= 1
+        run: list[int] = offsets[begin:end].to_pylist()
+        return [*self._behind, *run] if begin == 0 else run
+
+    def end_pauses(self) -> None:
+        """Note the pauses at the end, once everything is read: behind the newest visit anywhere."""
+        self.pauses += [*self._behind, self.end]
 
 
 def finish(clocks: list[PartitionClock], rules: Rules) -> None:
@@ -104,7 +125,7 @@ def finish(clocks: list[PartitionClock], rules: Rules) -> None:
     for clock in clocks:
         if clock.first_visit is not None and clock.first_arrival - min(arrivals) >= rules.pause_ms:
             clock.pauses.insert(0, clock.first_visit)
-        clock.pauses.append(clock.end)
+        clock.end_pauses()
 
 
 def _array(rows: pa.Table, column: str) -> pa.Array:
