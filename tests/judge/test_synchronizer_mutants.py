@@ -1,0 +1,40 @@
+"""Every wrong synchronizer is found out, whatever the seed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.judge.spark_world import Query, judge_output, random_world, write_output
+from tests.judge.synchronizer_mutants import MUTANTS, Mutant
+from verdict.model import Outcome
+
+SEEDS = 20
+RECORDS = 120
+
+
+def content(query: Query) -> dict[str, bytes]:
+    """Give all that a query left."""
+    home = str(query.home).encode()
+    files = (path for folder in (query.output, query.checkpoint) for path in folder.rglob("*") if path.is_file())
+    return {str(file.relative_to(query.home)): file.read_bytes().replace(home, b"") for file in files}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_a_wrong_synchronizer_is_violated(mutant: Mutant, tmp_path: Path) -> None:
+    counted, seed = 0, 0
+    while counted < SEEDS:
+        topic, batches = random_world(seed, RECORDS)
+        faultless = write_output(tmp_path / f"{seed}-faultless", topic, batches, sink=mutant.sink, compact_every=5)
+        query = mutant.write(tmp_path / f"{seed}", topic, batches, seed)
+        if content(query) != content(faultless):
+            verdict = judge_output(query, topic)
+            assert verdict.outcome is Outcome.VIOLATED, f"{mutant.name}: seed {seed}: {verdict.reason}"
+            counted += 1
+        seed += 1
+        assert seed < 20 * SEEDS, f"{mutant.name} seldom writes anything wrong"
+
+
+def test_names_are_unique() -> None:
+    assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) >= 20

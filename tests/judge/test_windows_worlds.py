@@ -1,0 +1,55 @@
+"""Faultless windowing jobs are never called violated, whatever they read, in whatever order."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.judge.flink_world import judge_outputs
+from tests.judge.windows_worlds import RULES, TOPIC_SETS, Reader, World, examples, says, worlds
+from verdict.model import Outcome
+
+pytestmark = pytest.mark.timeout(600)
+
+
+@examples(240)
+@given(worlds(), st.integers(0, 2))
+def test_a_settled_world_holds(world: World, markers: int) -> None:
+    reader = Reader(world)
+    outputs = reader.run.outputs()
+    judgement = judge_outputs(reader.source, outputs, rules=RULES, markers=markers)
+    anything = outputs.windows or outputs.late or outputs.rejected
+    assert judgement.verdict.outcome is (Outcome.HOLDS if anything else Outcome.UNKNOWN), says(judgement.verdict)
+
+
+@examples(120)
+@given(worlds(closing=(0,)), st.booleans())
+def test_a_world_without_closing_visits_is_never_violated(world: World, as_is: bool) -> None:
+    reader = Reader(world)
+    judgement = judge_outputs(reader.source, reader.run.outputs(), rules=RULES, as_is=as_is)
+    assert judgement.verdict.outcome is not Outcome.VIOLATED, says(judgement.verdict)
+
+
+@examples(160)
+@given(worlds(closing=(0, 1, 2)), st.integers(0, 60), st.booleans(), st.booleans())
+def test_a_job_that_is_behind_is_never_violated(world: World, reads: int, as_is: bool, older: bool) -> None:
+    reader = Reader(world, reads)
+    # The offsets are read before the outputs: they may be those of the checkpoint before.
+    checkpoint = reader.checkpoints[-2 if older and len(reader.checkpoints) > 1 else -1]
+    positions = reader.offsets(checkpoint)
+    judgement = judge_outputs(reader.source, reader.run.outputs(), rules=RULES, positions=positions, as_is=as_is)
+    assert judgement.verdict.outcome is not Outcome.VIOLATED, says(judgement.verdict)
+
+
+@examples(80)
+@given(worlds(closing=(0, 1, 2)), st.integers(0, 60), st.booleans(), TOPIC_SETS)
+def test_a_job_that_is_inside_a_commit_is_never_violated(
+    world: World, reads: int, as_is: bool, topics: set[str]
+) -> None:
+    reader = Reader(world, reads)
+    reader.half_committed(topics)
+    judgement = judge_outputs(
+        reader.source, reader.run.outputs(), rules=RULES, positions={}, as_is=as_is, at_rest=False
+    )
+    assert judgement.verdict.outcome is not Outcome.VIOLATED, says(judgement.verdict)

@@ -1,0 +1,611 @@
+"""Windowing jobs that are wrong in one way each: the job itself, its restores, or the records on its topics.
+
+Each is data: a name, what is wrong, and a small class or function that makes it so.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import cast
+
+from contract.visit import (
+    CLOSING_PREFIX,
+    LATE_REASON,
+    REASON_HEADER,
+    SOURCE_OFFSET_HEADER,
+    Visit,
+    parse_visit,
+    refusal_reasons,
+)
+from tests.judge.flink_world import (
+    BOUND_MS,
+    OUTPUT_PARTITIONS,
+    WINDOW_MS,
+    Job,
+    Outputs,
+    Source,
+    routed_record,
+    window_record,
+)
+from tests.judge.windows_runs import TOPICS, Run, Transaction, read_all
+from verdict.records import Record
+
+ONE, SEVERAL, ANY = (1,), (2, 2, 3), (1, 2, 2, 3, 4)
+"""Numbers of partitions, drawn from with a seed; a mutant of the order of partitions needs several."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A wrong job, wrong restores of it, or what happens to its records afterwards.
+
+    `partitions`: numbers of them with which it goes wrong.
+    """
+
+    name: str
+    wrong: str
+    job: type[Job] = Job
+    run: type[Run] = Run
+    spoil: Callable[[Outputs, random.Random], None] = lambda outputs, chance: None
+    partitions: Sequence[int] = ANY
+
+    def outputs(self, source: Source, seed: int) -> Outputs:
+        """Give what this job makes of a source; a seed is an order of reading."""
+        outputs = read_all(self.run(source, self.job), random.Random(seed))
+        self.spoil(outputs, random.Random(seed))
+        return outputs
+
+
+def one_in(number: int, *parts: object) -> bool:
+    """Choose one thing in so many, the same ones in every run."""
+    return zlib.crc32(repr(parts).encode()) % number == 0
+
+
+def altered(record: Record, **fields: object) -> Record:
+    """Change fields of a window's JSON."""
+    return record._replace(value=json.dumps({**json.loads(record.value or b""), **fields}).encode())
+
+
+# The clock
+
+
+class MaximumClock(Job):
+    def clock(self) -> int | None:
+        tops = [top for top in self.tops.values() if top is not None]
+        return max(tops) - self.bound_ms if tops else None
+
+
+class OnePartitionClock(Job):
+    def clock(self) -> int | None:
+        top = self.tops[min(self.tops)]
+        return None if top is None else top - self.bound_ms
+
+
+class ImpatientClock(Job):
+    def clock(self) -> int | None:
+        tops = [top for top in self.tops.values() if top is not None]
+        return min(tops) - self.bound_ms if tops else None
+
+
+class NoBound(Job):
+    bound_ms = 0
+
+
+class DoubledBound(Job):
+    bound_ms = 2 * BOUND_MS
+
+
+class LongBound(Job):
+    bound_ms = BOUND_MS + 1
+
+
+class SteppingClock(Job):
+    reads = 0
+
+    def advance(self) -> None:
+        self.reads += 1
+        if self.reads % 10 == 0:
+            super().advance()
+
+
+class TimestampClock(Job):
+    stamps: Mapping[int, int] = MappingProxyType({})
+
+    def read(self, record: Record) -> None:
+        self.stamps = {**self.stamps, record.partition: record.timestamp}
+        super().read(record)
+
+    def clock(self) -> int | None:
+        return min(self.stamps.values()) - self.bound_ms if len(self.stamps) == len(self.tops) else None
+
+
+class HastyIdleness(Job):
+    """Takes a partition for idle when the last twenty records came from the others."""
+
+    def __init__(self, partitions: Sequence[int]) -> None:
+        super().__init__(partitions)
+        self.recent: list[int] = []
+
+    def read(self, record: Record) -> None:
+        self.recent = [*self.recent[-19:], record.partition]
+        super().read(record)
+
+    def clock(self) -> int | None:
+        if len(self.recent) < 20:
+            return super().clock()
+        tops = [self.tops[partition] for partition in set(self.recent)]
+        known = [top for top in tops if top is not None]
+        return min(known) - self.bound_ms if len(known) == len(tops) else None
+
+
+# Windows
+
+
+class LowerEdge(Job):
+    def decide(self, record: Record, visit: Visit, end: int) -> None:
+        before = visit.event_time - 1
+        super().decide(record, visit, before - before % WINDOW_MS + WINDOW_MS)
+
+
+class EarlyWindows(Job):
+    """Writes a window before the bound is over, and what comes then as a second one."""
+
+    def advance(self) -> None:
+        super().advance()
+        tops = [top for top in self.tops.values() if top is not None]
+        for key in [key for key in self.open if len(tops) == len(self.tops) and key[1] <= min(tops)]:
+            self.fire(*key, self.open.pop(key))
+
+
+class HalfWindows(Job):
+    def fire(self, visit_id: str, end: int, times: list[int]) -> None:
+        if len(times) > 1 and one_in(8, visit_id, end):
+            super().fire(visit_id, end, times[: len(times) // 2])
+            times = times[len(times) // 2 :]
+        super().fire(visit_id, end, times)
+
+
+class ForgottenVisit(Job):
+    def decide(self, record: Record, visit: Visit, end: int) -> None:
+        if not one_in(1000, record):
+            super().decide(record, visit, end)
+
+
+class RepeatedOnce(Job):
+    def fire(self, visit_id: str, end: int, times: list[int]) -> None:
+        super().fire(visit_id, end, sorted(set(times)))
+
+
+class FirstRead(Job):
+    def fire(self, visit_id: str, end: int, times: list[int]) -> None:
+        first = json.loads(window_record(visit_id, end, times[:1]).value or b"")["first_event_time"]
+        self.written.windows.append(altered(window_record(visit_id, end, times), first_event_time=first))
+
+
+class WrongKey(Job):
+    before = "v0"
+
+    def fire(self, visit_id: str, end: int, times: list[int]) -> None:
+        super().fire(self.before if one_in(20, visit_id, end) else visit_id, end, times)
+        self.before = visit_id
+
+
+class SwappedVisits(Job):
+    before: tuple[str, int, int] = ("", 0, 0)
+
+    def decide(self, record: Record, visit: Visit, end: int) -> None:
+        other, other_end, time = self.before
+        times = self.open.get((other, other_end), [])
+        if other_end == end > self.closed and time in times and one_in(10, record):
+            times[times.index(time)] = visit.event_time
+            visit = Visit(visit.visit_id, time)
+        super().decide(record, visit, end)
+        self.before = (visit.visit_id, end, visit.event_time)
+
+
+class RecordKeys(Job):
+    def decide(self, record: Record, visit: Visit, end: int) -> None:
+        super().decide(record, Visit((record.key or b"").decode(), visit.event_time), end)
+
+
+class Backwards(Job):
+    def advance(self) -> None:
+        before = len(self.written.windows)
+        super().advance()
+        self.written.windows[before:] = reversed(self.written.windows[before:])
+
+
+class ForgottenWindow(Job):
+    def fire(self, visit_id: str, end: int, times: list[int]) -> None:
+        if not one_in(30, visit_id, end):
+            super().fire(visit_id, end, times)
+
+
+class WindowTwice(Job):
+    def fire(self, visit_id: str, end: int, times: list[int]) -> None:
+        super().fire(visit_id, end, times)
+        if one_in(30, visit_id, end):
+            super().fire(visit_id, end, times)
+
+
+# Late and unparsable records
+
+
+class LateCounted(Job):
+    def set_late(self, record: Record, visit: Visit) -> None:
+        end = visit.event_time - visit.event_time % WINDOW_MS + WINDOW_MS
+        self.open.setdefault((visit.visit_id, end), []).append(visit.event_time)
+
+
+class LateCountedToo(LateCounted):
+    def set_late(self, record: Record, visit: Visit) -> None:
+        super().set_late(record, visit)
+        Job.set_late(self, record, visit)
+
+
+class OnTimeSetAside(Job):
+    def decide(self, record: Record, visit: Visit, end: int) -> None:
+        if end > self.closed and one_in(50, record):
+            self.set_late(record, visit)
+        else:
+            super().decide(record, visit, end)
+
+
+class OnTimeSetAsideToo(Job):
+    def decide(self, record: Record, visit: Visit, end: int) -> None:
+        if end > self.closed and one_in(50, record):
+            self.set_late(record, visit)
+        super().decide(record, visit, end)
+
+
+class UnparsableAsLate(Job):
+    def reject(self, record: Record) -> None:
+        self.written.late.append(routed_record(record, LATE_REASON))
+
+
+class LenientParser(Job):
+    """Takes a document with something behind it for a visit."""
+
+    def read(self, record: Record) -> None:
+        value = record.value
+        if value is not None and value.endswith(b" {}"):
+            super().read(record._replace(value=value.removesuffix(b" {}")))
+        else:
+            super().read(record)
+
+
+class StrictParser(Job):
+    """Takes no time zone but Z."""
+
+    def read(self, record: Record) -> None:
+        if parse_visit(record.value) and b"+00:00" in (record.value or b""):
+            self.written.rejected.append(routed_record(record, refusal_reasons(b"{}")[1]))
+        else:
+            super().read(record)
+
+
+# Restores
+
+
+class ClockJumps(Run):
+    def alter(self, state: dict[str, object]) -> None:
+        tops = cast("dict[int, int | None]", state["tops"])
+        state["tops"] = {partition: None if top is None else top + 30_000 for partition, top in tops.items()}
+
+
+class ClockLost(Run):
+    def alter(self, state: dict[str, object]) -> None:
+        state |= {"tops": dict.fromkeys(self.source), "closed": 0}
+
+
+class WindowsLost(Run):
+    def alter(self, state: dict[str, object]) -> None:
+        state["open"] = {}
+
+
+class CountedTwice(Run):
+    def alter(self, state: dict[str, object]) -> None:
+        state["open"] = {key: 2 * times for key, times in cast("dict[object, list[int]]", state["open"]).items()}
+
+
+class ReadTooFar(Run):
+    def alter(self, state: dict[str, object]) -> None:
+        partition = max(self.left(), default=0)
+        self.positions[partition] = min(self.positions[partition] + 2, len(self.source[partition]))
+
+
+class ReadTooEarly(Run):
+    def alter(self, state: dict[str, object]) -> None:
+        partition = max(self.positions)
+        self.positions[partition] = max(self.positions[partition] - 2, 0)
+
+
+class PositionsKept(Run):
+    def restore(self) -> None:
+        positions = self.positions
+        super().restore()
+        self.positions = positions
+
+
+class StateKept(Run):
+    def alter(self, state: dict[str, object]) -> None:
+        state |= {name: value for name, value in vars(self.running).items() if name != "written"}
+
+
+class WindowsNotRolledBack(Run):
+    def restore(self) -> None:
+        self.end_transaction({"windows"})
+        super().restore()
+
+
+class AbortedRead(Run):
+    def outputs(self) -> Outputs:
+        for transaction in self.transactions:
+            transaction.kept |= set(TOPICS)
+        return super().outputs()
+
+
+class TransactionLost(Run):
+    """A restore aborts the newest committed transaction of one topic."""
+
+    topic = "windows"
+
+    def restore(self) -> None:
+        committed = [transaction for transaction in self.transactions if len(transaction.kept) == len(TOPICS)]
+        if committed:
+            committed[-1].kept.discard(self.topic)
+        super().restore()
+
+
+class LateTransactionLost(TransactionLost):
+    topic = "late"
+
+
+class RejectedTransactionLost(TransactionLost):
+    topic = "rejected"
+
+
+class CommittedTwice(Run):
+    def restore(self) -> None:
+        super().restore()
+        committed = [transaction for transaction in self.transactions if transaction.kept]
+        self.transactions += [Transaction(one.written, set(one.kept)) for one in committed[-1:]]
+
+
+# Records on the topics
+
+
+def _closing(record: Record) -> bool:
+    return (record.key or b"").startswith(CLOSING_PREFIX.encode())
+
+
+def _choose(
+    records: list[Record], chance: random.Random, fits: Callable[[Record], bool] = lambda record: True
+) -> int | None:
+    """Choose a record that fits and give its index."""
+    return chance.choice([index for index, record in enumerate(records) if fits(record)] or [None])
+
+
+def change(
+    topic: str, how: Callable[[Record, list[Record]], Record], fits: Callable[[Record], bool] = lambda record: True
+) -> Callable[[Outputs, random.Random], None]:
+    """Make a spoiler that changes one record of a topic."""
+
+    def spoil(outputs: Outputs, chance: random.Random) -> None:
+        records: list[Record] = getattr(outputs, topic)
+        index = _choose(records, chance, fits)
+        if index is not None:
+            records[index] = how(records[index], records)
+
+    return spoil
+
+
+def remove(
+    topic: str, fits: Callable[[Record], bool] = lambda record: True
+) -> Callable[[Outputs, random.Random], None]:
+    """Make a spoiler that takes one record away."""
+
+    def spoil(outputs: Outputs, chance: random.Random) -> None:
+        records: list[Record] = getattr(outputs, topic)
+        index = _choose(records, chance, fits)
+        if index is not None:
+            del records[index]
+
+    return spoil
+
+
+def append(record: Record, records: list[Record]) -> None:
+    """Write a record at the end of its partition."""
+    offsets = [other.offset for other in records if other.partition == record.partition]
+    records.append(record._replace(offset=max(offsets, default=-1) + 1))
+
+
+def repeat(
+    topic: str, fits: Callable[[Record], bool] = lambda record: True
+) -> Callable[[Outputs, random.Random], None]:
+    """Make a spoiler that writes one record again, behind all others."""
+
+    def spoil(outputs: Outputs, chance: random.Random) -> None:
+        records: list[Record] = getattr(outputs, topic)
+        index = _choose(records, chance, fits)
+        if index is not None:
+            append(records[index], records)
+
+    return spoil
+
+
+def disorder(outputs: Outputs, chance: random.Random) -> None:
+    """Exchange two windows of one key."""
+    index = _choose(outputs.windows, chance)
+    if index is None:
+        return
+    first = outputs.windows[index]
+    other = _choose(outputs.windows, chance, lambda record: record.key == first.key and record != first)
+    if other is not None:
+        second = outputs.windows[other]
+        outputs.windows[index] = second._replace(offset=first.offset)
+        outputs.windows[other] = first._replace(offset=second.offset)
+
+
+def _other_partition(record: Record, records: list[Record]) -> Record:
+    partition = (record.partition + 1) % OUTPUT_PARTITIONS
+    free = max((other.offset for other in records if other.partition == partition), default=-1) + 1
+    return record._replace(partition=partition, offset=free)
+
+
+def _header(record: Record, name: str, value: bytes | None) -> Record:
+    return record._replace(headers=tuple((n, value if n == name else v) for n, v in record.headers))
+
+
+def _next_offset(record: Record, records: list[Record]) -> Record:
+    offset = int(dict(record.headers)[SOURCE_OFFSET_HEADER] or b"0")
+    return _header(record, SOURCE_OFFSET_HEADER, str(offset + 1).encode())
+
+
+def _json_replaced(old: str, new: str) -> Callable[[Record, list[Record]], Record]:
+    def how(record: Record, records: list[Record]) -> Record:
+        return record._replace(value=(record.value or b"").replace(old.encode(), new.encode(), 1))
+
+    return how
+
+
+def _counted_more(record: Record, records: list[Record]) -> Record:
+    return altered(record, count=json.loads(record.value or b"")["count"] + 1)
+
+
+def _without(name: str) -> Callable[[Record, list[Record]], Record]:
+    return lambda record, _: record._replace(headers=tuple(header for header in record.headers if header[0] != name))
+
+
+CLOCKS = (
+    Mutant(
+        "clock-maximum",
+        "the clock is the newest time of all partitions, not the least",
+        MaximumClock,
+        partitions=SEVERAL,
+    ),
+    Mutant(
+        "clock-of-one-partition", "the clock follows the first partition alone", OnePartitionClock, partitions=SEVERAL
+    ),
+    Mutant(
+        "clock-impatient",
+        "the clock does not wait for partitions without a visit so far",
+        ImpatientClock,
+        partitions=SEVERAL,
+    ),
+    Mutant("clock-without-bound", "the out-of-orderness bound is 0", NoBound),
+    Mutant("clock-bound-doubled", "the out-of-orderness bound is doubled", DoubledBound),
+    Mutant("clock-bound-longer", "the out-of-orderness bound is a millisecond long", LongBound, partitions=ONE),
+    Mutant("clock-steps", "the clock moves with every tenth record only", SteppingClock),
+    Mutant(
+        "clock-timestamps",
+        "the clock follows the timestamps of records, unparsable ones too",
+        TimestampClock,
+        partitions=(1, 1, 2, 3),
+    ),
+    Mutant(
+        "clock-hasty-idleness",
+        "a partition is idle after twenty records of the others",
+        HastyIdleness,
+        partitions=SEVERAL,
+    ),
+)
+WINDOWS = (
+    Mutant("window-lower-edge", "a window begins a millisecond late: its edge belongs to the one before", LowerEdge),
+    Mutant("window-early", "a window is written before the bound is over, and a second one for the rest", EarlyWindows),
+    Mutant("window-split", "some windows are written as two halves", HalfWindows),
+    Mutant("visit-forgotten", "one visit in a thousand is not counted", ForgottenVisit),
+    Mutant("repeated-once", "visits of one id with the same time are counted once", RepeatedOnce),
+    Mutant("first-read", "first_event_time is the time of the visit read first", FirstRead),
+    Mutant("wrong-key", "a few windows have the right counts under the key of the window before", WrongKey),
+    Mutant("visits-swapped", "a few visits are counted under each other's key", SwappedVisits),
+    Mutant("record-keys", "visits are counted by the record's key, not by visit_id", RecordKeys),
+    Mutant("backwards", "windows that fire together are written newest first", Backwards),
+    Mutant("window-forgotten", "one window in thirty is not written", ForgottenWindow),
+    Mutant("window-twice", "one window in thirty is written twice", WindowTwice),
+)
+ROUTES = (
+    Mutant("late-counted", "a late visit is counted in a further window instead of set aside", LateCounted),
+    Mutant("late-counted-too", "a late visit is set aside and counted in a further window", LateCountedToo),
+    Mutant("on-time-set-aside", "a few visits on time are set aside as late", OnTimeSetAside),
+    Mutant("on-time-set-aside-too", "a few visits on time are counted, and set aside as late too", OnTimeSetAsideToo),
+    Mutant("unparsable-as-late", "unparsable records are set aside as late visits", UnparsableAsLate),
+    Mutant("parser-lenient", "a document with something behind it is taken for a visit", LenientParser),
+    Mutant("parser-strict", "visits that write UTC as +00:00 are rejected", StrictParser),
+)
+RESTORES = (
+    Mutant("restore-clock-jumps", "the clock jumps 30 s ahead at a restore", run=ClockJumps),
+    Mutant("restore-clock-lost", "the clock starts from nothing after a restore", run=ClockLost),
+    Mutant("restore-windows-lost", "open windows are empty after a restore", run=WindowsLost),
+    Mutant("restore-counted-twice", "visits in open windows count twice after a restore", run=CountedTwice),
+    Mutant("restore-too-far", "two records of a partition are skipped at a restore", run=ReadTooFar),
+    Mutant(
+        "restore-too-early", "two records of a partition are read again though the state has them", run=ReadTooEarly
+    ),
+    Mutant(
+        "restore-positions-kept", "a restore goes on where the job was killed, with the old state", run=PositionsKept
+    ),
+    Mutant("restore-state-kept", "a restore reads again, but the state is that of the kill", run=StateKept),
+    Mutant(
+        "restore-windows-kept", "windows written since the checkpoint are not rolled back", run=WindowsNotRolledBack
+    ),
+    Mutant("aborted-read", "records of aborted transactions are visible", run=AbortedRead),
+    Mutant("windows-transaction-lost", "a restore loses a committed transaction of windows", run=TransactionLost),
+    Mutant("late-transaction-lost", "a restore loses a committed transaction of late visits", run=LateTransactionLost),
+    Mutant(
+        "rejected-transaction-lost",
+        "a restore loses a committed transaction of rejected records",
+        run=RejectedTransactionLost,
+    ),
+    Mutant("committed-twice", "a restore commits the newest transaction a second time", run=CommittedTwice),
+)
+RECORDS = (
+    Mutant("window-key-null", "a window has no key", spoil=change("windows", lambda r, _: r._replace(key=None))),
+    Mutant("window-partition", "a window is in the wrong partition", spoil=change("windows", _other_partition)),
+    Mutant(
+        "window-timestamp", "a window has the record timestamp of its end",
+        spoil=change("windows", lambda r, _: r._replace(timestamp=r.timestamp + 1)),
+    ),
+    Mutant("window-count", "a window has a visit more", spoil=change("windows", _counted_more)),
+    Mutant(
+        "window-name-twice", "a window has a name twice", spoil=change("windows", _json_replaced("{", '{"count": 1, '))
+    ),
+    Mutant(
+        "window-microseconds", "a time has more digits than milliseconds",
+        spoil=change("windows", _json_replaced('Z"', '000Z"')),
+    ),
+    Mutant("closing-window-missing", "a window of closing visits is missing", spoil=remove("windows", _closing)),
+    Mutant("closing-window-again", "a window of closing visits is there again", spoil=repeat("windows", _closing)),
+    Mutant("windows-out-of-order", "two windows of a key are the wrong way round", spoil=disorder),
+    Mutant("late-missing", "a late visit is missing", spoil=remove("late")),
+    Mutant("late-again", "a late visit is there again", spoil=repeat("late")),
+    Mutant(
+        "late-value", "a late visit lost the last byte of its value",
+        spoil=change("late", lambda r, _: r._replace(value=(r.value or b"")[:-1])),
+    ),
+    Mutant(
+        "late-timestamp", "a late visit's timestamp is off by a millisecond",
+        spoil=change("late", lambda r, _: r._replace(timestamp=r.timestamp + 1)),
+    ),
+    Mutant("late-offset", "a late visit names the offset of the record behind it", spoil=change("late", _next_offset)),
+    Mutant(
+        "late-reason", "a late visit has another reason",
+        spoil=change("late", lambda r, _: _header(r, REASON_HEADER, b"window was over")),
+    ),
+    Mutant("late-reason-missing", "a late visit has no reason", spoil=change("late", _without(REASON_HEADER))),
+    Mutant(
+        "late-header-twice", "a late visit has its offset twice",
+        spoil=change("late", lambda r, _: r._replace(headers=(*r.headers, r.headers[1]))),
+    ),
+    Mutant("rejected-missing", "an unparsable record is missing", spoil=remove("rejected")),
+    Mutant(
+        "rejected-reason", "an unparsable record has a reason that is not its own",
+        spoil=change("rejected", lambda r, _: _header(r, REASON_HEADER, LATE_REASON.encode())),
+    ),
+)  # fmt: skip
+
+MUTANTS = CLOCKS + WINDOWS + ROUTES + RESTORES + RECORDS
