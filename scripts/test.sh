@@ -32,13 +32,13 @@ if [[ "${tier}" == all || "${tier}" == full ]]; then
   "${ROOT}/scripts/check.sh"
 fi
 case "${tier}" in
-  unit) selection=(tests/unit) markers="" ;;
-  judge) selection=(tests/judge) markers="" ;;
-  stack) selection=(tests) markers="stack and not full" ;;
-  compose) selection=(tests) markers="compose and not full" ;;
+  unit) parallel=(tests/unit) serial=() markers="" ;;
+  judge) parallel=(tests/judge) serial=() markers="" ;;
+  stack) parallel=() serial=(tests) markers="stack and not full" ;;
+  compose) parallel=() serial=(tests) markers="compose and not full" ;;
   # The quick ones first.
-  all) selection=(tests/unit tests/judge tests/stack) markers="not full" ;;
-  full) selection=(tests/unit tests/judge tests/stack) markers="" ;;
+  all) parallel=(tests/unit tests/judge) serial=(tests/stack) markers="not full" ;;
+  full) parallel=(tests/unit tests/judge) serial=(tests/stack) markers="" ;;
 esac
 if [[ "${tier}" == all || "${tier}" == full || "${tier}" == compose ]] && ! docker_answers; then
   [[ "${tier}" != compose ]] || die "no container engine answers; start one, e.g. by .ci/engine.sh start"
@@ -46,8 +46,16 @@ if [[ "${tier}" == all || "${tier}" == full || "${tier}" == compose ]] && ! dock
   say "no container engine answers: the Compose tier is left out"
   markers="${markers:+${markers} and }not compose"
 fi
-selection+=(-m "${markers}")
 cd "${ROOT}"
 # Tests choose their own backends, homes and ports.
 unset STACK_BACKEND STACK_HOME STACK_STATE KAFKA_BOOTSTRAP FLINK_REST JOBMANAGER_HOST
-exec "${ARTIFACTS}/venv-tools/bin/python" -m pytest "${selection[@]}" "$@"
+
+# run_pytest ARGUMENT...: remembers a failure and goes on.
+failed=0
+run_pytest() {
+  "${ARTIFACTS}/venv-tools/bin/python" -m pytest -m "${markers}" "$@" || failed=1
+}
+# A process for each core; a stack has the machine to itself.
+((${#parallel[@]} == 0)) || run_pytest --numprocesses auto --dist worksteal "${parallel[@]}" "$@"
+((${#serial[@]} == 0)) || run_pytest "${serial[@]}" "$@"
+exit "${failed}"

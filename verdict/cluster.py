@@ -164,6 +164,8 @@ class Cluster:
                 "check.crcs": True,
                 "queued.max.messages.kbytes": 16_384,
                 "fetch.message.max.bytes": 4_194_304,
+                # A full queue is empty again within milliseconds; by default the client fetches no more for a second.
+                "fetch.queue.backoff.ms": 10,
             }
         )
 

@@ -2,17 +2,68 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from kafka.partitioner.default import murmur2
+
+_SEED, _FACTOR, _SHIFT = 0x9747B28C, 0x5BD1E995, 24
+_POSITIVE = 0x7FFFFFFF
+_WORD = pa.uint32()
 
 
 @lru_cache(maxsize=100_000)
 def key_hash(key: bytes) -> int:
     """Hash of a key, from 0 to 2^31 - 1: murmur2, as in Java."""
-    return int(murmur2(key)) & 0x7FFFFFFF
+    return int(murmur2(key)) & _POSITIVE
 
 
 def partition_of(key: bytes, partitions: int) -> int:
     """Partition of a key among so many: the choice of the default partitioner."""
     return key_hash(key) % partitions
+
+
+def key_hashes(keys: Sequence[bytes | None]) -> pa.Array:
+    """Hash many keys at once, as `key_hash` does one by one; null for a null key.
+
+    kafka-python hashes byte by byte, in 12 microseconds a key; here each step of murmur2 takes all keys of one length.
+    """
+    column = pa.array(keys, pa.binary())
+    lengths = pc.binary_length(column)
+    hashes: list[int | None] = [None] * len(keys)
+    for length in lengths.unique().drop_null():
+        places = pc.indices_nonzero(pc.equal(lengths, length))
+        found = _hashes_of_length(column.take(places), length.as_py()).to_pylist()
+        for place, value in zip(places.to_pylist(), found, strict=True):
+            hashes[place] = value
+    return pa.array(hashes, pa.int64())
+
+
+def _hashes_of_length(keys: pa.Array, length: int) -> pa.Array:
+    """Compute murmur2 of keys that are all that long; unsigned 32-bit arithmetic wraps around, as in Java."""
+    factor = pa.scalar(_FACTOR, _WORD)
+    hashes = pa.repeat(pa.scalar(_SEED ^ length, _WORD), len(keys))
+    whole = length - length % 4
+    for begin in range(0, whole, 4):
+        words = pc.multiply(_slice(keys, begin, 4, _WORD), factor)
+        words = pc.multiply(_mixed(words, _SHIFT), factor)
+        hashes = pc.bit_wise_xor(pc.multiply(hashes, factor), words)
+    for place in range(length - 1, whole - 1, -1):
+        byte = _slice(keys, place, 1, pa.uint8()).cast(_WORD)
+        hashes = pc.bit_wise_xor(hashes, pc.shift_left(byte, pa.scalar(8 * (place - whole), _WORD)))
+    if length > whole:
+        hashes = pc.multiply(hashes, factor)
+    hashes = _mixed(pc.multiply(_mixed(hashes, 13), factor), 15)
+    return pc.bit_wise_and(hashes, pa.scalar(_POSITIVE, _WORD))
+
+
+def _mixed(words: pa.Array, shift: int) -> pa.Array:
+    return pc.bit_wise_xor(words, pc.shift_right(words, pa.scalar(shift, _WORD)))
+
+
+def _slice(keys: pa.Array, begin: int, size: int, kind: pa.DataType) -> pa.Array:
+    """Read the bytes at one place of every key as a number, little-endian."""
+    part = pc.binary_slice(keys, begin, begin + size)
+    return pa.Array.from_buffers(kind, len(part), [None, part.buffers()[2]])

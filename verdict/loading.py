@@ -18,10 +18,10 @@ import pyarrow.ipc
 from verdict.cluster import Cluster
 from verdict.model import Unknown
 from verdict.progress import Progress
-from verdict.records import Batch, Span, Spans
+from verdict.records import Batch, Span, Spans, size
 
 CHUNK_RECORDS = 250_000
-PARALLEL_RECORDS = 400_000
+PARALLEL_RECORDS = 150_000
 """Below this, one process is done before others would have started."""
 PARALLEL_PROCESSES = min(4, os.cpu_count() or 1)
 
@@ -65,7 +65,7 @@ def topic_rows(
 
     `folder` takes what other processes have read until it is handed on.
     """
-    total = sum(span.end - span.begin for span in spans.values())
+    total = size(spans)
     with Progress(f"topic {topic}", total) as progress:
         if total < PARALLEL_RECORDS or not isinstance(reader, Cluster):
             for partition, span in spans.items():

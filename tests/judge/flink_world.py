@@ -6,12 +6,9 @@ when it passes their end, late and unparsable records set aside with their heade
 
 from __future__ import annotations
 
-import atexit
-import functools
 import json
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 from contract.visit import (
@@ -26,6 +23,7 @@ from contract.visit import (
     parse_visit,
     refusal_reasons,
 )
+from tests.judge.shared_store import shared_store
 from verdict.flink.clock import Rules
 from verdict.flink.findings import Names
 from verdict.flink.judge import FlinkFacts, judge
@@ -33,7 +31,6 @@ from verdict.flink.tables import load_outputs, load_source
 from verdict.keys import partition_of
 from verdict.model import Judgement
 from verdict.records import Batch, Record, Span, Spans, batch_of
-from verdict.store import Store, open_store
 
 WINDOW_MS = 10_000
 BOUND_MS = 5_000
@@ -246,24 +243,6 @@ class Topics:
                 yield batch_of(records)
 
 
-@functools.lru_cache(maxsize=1)
-def _open() -> tuple[ExitStack, Store]:
-    stack = ExitStack()
-    # The cache goes first: a connection that outlives DuckDB's module counts as leaked.
-    atexit.register(stack.close)
-    atexit.register(_open.cache_clear)
-    store = stack.enter_context(open_store(in_memory=True))
-    # Starting threads costs more than these few rows.
-    store.execute("SET threads = 1")
-    return stack, store
-
-
-@contextmanager
-def shared_store() -> Iterator[Store]:
-    """Give one store to all judgements of a process: each creates its tables again, and opening one takes time."""
-    yield _open()[1]
-
-
 def judge_outputs(
     source: Source,
     outputs: Outputs,
@@ -280,27 +259,27 @@ def judge_outputs(
     `at_rest`: no transaction is open on the outputs. `markers`: how many stand at the end of each partition.
     """
     topics = Topics(source, outputs, markers)
-    with shared_store() as store:
-        clocks = load_source(store, topics, NAMES.visits, topics.spans(NAMES.visits), rules=rules, arrivals=None)
-        outputs_spans = {name: topics.spans(name) for name in (NAMES.windows, NAMES.late, NAMES.rejected)}
-        load_outputs(store, topics, NAMES, outputs_spans, rules)
-        judgement = judge(
-            store,
-            FlinkFacts(
-                names=NAMES,
-                rules=rules,
-                shared=max(1, len(source)),
-                clocks=clocks,
-                partitions=dict.fromkeys(outputs_spans, (OUTPUT_PARTITIONS, OUTPUT_PARTITIONS)),
-                positions=(
-                    {partition: span.end for partition, span in topics.spans(NAMES.visits).items()}
-                    if positions is None
-                    else positions
-                ),
-                caught_up=positions is None,
-                outputs_at_rest=at_rest,
-                as_is=as_is,
+    store = shared_store.get()
+    clocks = load_source(store, topics, NAMES.visits, topics.spans(NAMES.visits), rules=rules, arrivals=None)
+    outputs_spans = {name: topics.spans(name) for name in (NAMES.windows, NAMES.late, NAMES.rejected)}
+    load_outputs(store, topics, NAMES, outputs_spans, rules)
+    judgement = judge(
+        store,
+        FlinkFacts(
+            names=NAMES,
+            rules=rules,
+            shared=max(1, len(source)),
+            clocks=clocks,
+            partitions=dict.fromkeys(outputs_spans, (OUTPUT_PARTITIONS, OUTPUT_PARTITIONS)),
+            positions=(
+                {partition: span.end for partition, span in topics.spans(NAMES.visits).items()}
+                if positions is None
+                else positions
             ),
-        )
-        look(judgement)
+            caught_up=positions is None,
+            outputs_at_rest=at_rest,
+            as_is=as_is,
+        ),
+    )
+    look(judgement)
     return judgement

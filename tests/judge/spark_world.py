@@ -11,27 +11,24 @@ are the folders. To damage what was sent, change `topic.records`.
 
 from __future__ import annotations
 
-import atexit
-import functools
 import json
 import os
 import random
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from contract.run import SINKS, SPARK_RUN_FILE, SparkRun, as_json, relative_to_home
 from contract.settings import Settings
 from contract.visit import iso_time, output_line, parse_event_time
+from tests.judge.shared_store import shared_store
 from verdict.checker import Options
 from verdict.checkers.spark import judge_output as judge_query
 from verdict.model import CATEGORIES, Finding, Judgement, Verdict
 from verdict.records import Batch as Rows
 from verdict.records import Record, Span, Spans, batch_of
 from verdict.spark.places import places
-from verdict.store import Store, open_store
 
 TOPIC = "visits"
 FILES, FOREACH_APPEND, FOREACH_OVERWRITE = SINKS
@@ -219,14 +216,6 @@ def _write_log(log: Path, number: int, own: Sequence[str], every: Sequence[str],
     (log / name).write_text("\n".join(["v1", *entries]))
 
 
-@functools.lru_cache(maxsize=1)
-def _shared_store() -> Store:
-    """Give one store to all judgements of a process: each makes its tables again, and opening one takes time."""
-    stack = ExitStack()
-    atexit.register(stack.close)
-    return stack.enter_context(open_store(in_memory=True))
-
-
 @dataclass(frozen=True)
 class Judged:
     """A verdict, and all its findings by category."""
@@ -277,7 +266,7 @@ def _judge(
 ) -> Judgement:
     stack = Settings({"STACK_HOME": str(query.home), **(settings or {})})
     where = places(stack, options or Options(checkpoint=query.checkpoint))
-    judgement = judge_query(_shared_store(), topic, where, lambda: (topic.spans(), ()), caught_up=caught_up)
+    judgement = judge_query(shared_store.get(), topic, where, lambda: (topic.spans(), ()), caught_up=caught_up)
     verdict = judgement.verdict
     faults = verdict.lost - verdict.duplicated - verdict.unexpected
     assert verdict.expected == verdict.observed + faults + verdict.pending

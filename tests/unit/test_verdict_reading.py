@@ -9,6 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kafka.partitioner.default import murmur2
 
 from contract.digest import digest, record_digest
 from contract.settings import ROOT
@@ -17,6 +20,7 @@ from tests.judge.flink_world import START, WINDOW_MS
 from verdict.__main__ import main
 from verdict.escape import printable, shown
 from verdict.flink.reader import parse_window, routed_rows
+from verdict.keys import key_hashes
 from verdict.model import Finding, Outcome, Verdict, unknown, worst
 from verdict.records import Headers, Record, batch_of
 from verdict.report import print_report
@@ -30,6 +34,11 @@ WINDOW: dict[str, object] = {
     "first_event_time": iso_time(START + 1),
     "last_event_time": iso_time(START + 2),
 }
+
+
+@given(st.lists(st.none() | st.binary(max_size=40), max_size=30))
+def test_keys_hashed_at_once_are_hashed_as_the_client_does_it(keys: list[bytes | None]) -> None:
+    assert key_hashes(keys).to_pylist() == [None if key is None else murmur2(key) & 0x7FFFFFFF for key in keys]
 
 
 def test_a_window_is_read() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from typing import NamedTuple
 
@@ -27,7 +26,7 @@ from contract.visit import (
     refusal_reasons,
 )
 from verdict.escape import shown
-from verdict.keys import key_hash
+from verdict.keys import key_hashes
 from verdict.records import Batch, Record
 
 _WINDOW_FIELDS = {"visit_id", "window_start", "window_end", "count", "first_event_time", "last_event_time"}
@@ -122,7 +121,7 @@ def window_rows(batch: Batch, window_ms: int) -> pa.RecordBatch:
         [
             batch.partitions,
             batch.offsets,
-            [None if key is None else key_hash(key) for key in batch.keys],
+            key_hashes(batch.keys),
             pa.array(visit, pa.uuid()),
             visit_id,
             end,
@@ -143,7 +142,7 @@ def routed_rows(batch: Batch) -> pa.RecordBatch:
         [
             batch.partitions,
             batch.offsets,
-            [None if key is None else key_hash(key) for key in batch.keys],
+            key_hashes(batch.keys),
             partitions,
             offsets,
             batch.timestamps,
@@ -175,7 +174,7 @@ def _window(record: Record, window_ms: int) -> _Window:
 def parse_window(value: bytes | None, window_ms: int) -> VisitWindow | str:
     """Read a window record, or say in a few words what is wrong; its times must make a window of that length."""
     try:
-        pairs: object = json.loads((value or b"").decode("utf-8"), object_pairs_hook=_no_name_twice)
+        pairs: object = _DECODER.decode((value or b"").decode("utf-8"))
     except (UnicodeDecodeError, ValueError, RecursionError):
         return f"is not JSON with each name once: {shown(value, 160)}"
     if not isinstance(pairs, dict) or set(pairs) != _WINDOW_FIELDS:
@@ -200,15 +199,12 @@ def _no_name_twice(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return document
 
 
-@functools.lru_cache(maxsize=65_536)
-def _time_of(text: str) -> int | None:
-    milliseconds = parse_event_time(text)
-    # To the last digit: a fraction below the millisecond, or another spelling of the zone, is another time.
-    return milliseconds if milliseconds is not None and iso_time(milliseconds) == text else None
+_DECODER = json.JSONDecoder(object_pairs_hook=_no_name_twice)
 
 
 def _time(text: object) -> int | None:
-    return _time_of(text) if isinstance(text, str) else None
+    """Read a time as `iso_time` writes it; a fraction below the millisecond, or `+00:00`, is another text."""
+    return parse_event_time(text) if isinstance(text, str) and len(text) == 24 and text[-1] == "Z" else None
 
 
 def _moment(milliseconds: int) -> str:
