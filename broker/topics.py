@@ -16,8 +16,6 @@ from kafka.errors import KafkaError, TopicAlreadyExistsError
 
 from contract.settings import Settings, SettingsError
 
-TOPIC_SETTINGS = ("VISITS_TOPIC", "VISIT_WINDOWS_TOPIC", "VISITS_LATE_TOPIC", "VISITS_REJECTED_TOPIC")
-
 
 class TopicError(Exception):
     """The topics cannot be had as asked for; the message names the cause and the next step."""
@@ -45,7 +43,8 @@ def create_topics(admin: KafkaAdminClient, settings: Settings) -> list[str]:
     and with it every comparison, depends on that number.
     """
     partitions = settings.number("TOPIC_PARTITIONS")
-    names = [settings.text(name) for name in TOPIC_SETTINGS]
+    # A new topic is one line in .env.
+    names = [value for name, value in settings.values.items() if name.endswith("_TOPIC")]
     created = []
     for name in names:
         topic = NewTopic(
@@ -66,7 +65,7 @@ def create_topics(admin: KafkaAdminClient, settings: Settings) -> list[str]:
         if found != partitions:
             raise TopicError(
                 f"topic {description['name']} has {found} partitions, TOPIC_PARTITIONS in .env says {partitions}; "
-                "set it to the former, or start clean with scripts/down.sh --wipe"
+                f"set TOPIC_PARTITIONS to {found}, or start clean with scripts/down.sh --wipe"
             )
     return created
 

@@ -1,4 +1,8 @@
-"""The stack's nouns (topics, ports, paths, intervals), read from the environment over `.env`."""
+"""The stack's nouns (topics, ports, paths, intervals): `.env`, and variables that begin with STACK_ over it.
+
+A variable without that prefix is never read: KAFKA_PORT, SPARK_HOME and the like may belong to other programs. Runs on
+Python 3.9 too, since the process layer on the host reads it.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,13 @@ ROOT = Path(__file__).resolve().parents[1]
 """The project's folder: of the clone on a host, of the image in a container."""
 
 
+PREFIX = "STACK_"
+"""What a variable of the environment begins with that sets one of our settings: STACK_KAFKA_PORT sets KAFKA_PORT."""
+
+
 def artifacts() -> Path:
     """Folder of the virtual environments and jars: fetched once, shared by all stacks of a clone."""
-    return Path(os.environ.get("ARTIFACTS") or ROOT / ".artifacts")
+    return Path(os.environ.get(PREFIX + "ARTIFACTS") or ROOT / ".artifacts")
 
 
 class SettingsError(Exception):
@@ -25,24 +33,35 @@ def read_env_file(path: Path) -> dict[str, str]:
     for line in path.read_text(encoding="utf-8").splitlines():
         name, separator, value = line.partition("=")
         if separator and not name.startswith("#"):
-            settings[name.strip()] = value.strip()
+            settings[_plain(name.strip())] = value.strip()
     return settings
 
 
-class Settings:
-    """Typed access to the settings of one stack.
+def read_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Read the settings in an environment: names without their prefix. An empty variable counts as unset."""
+    return {_plain(name): value for name, value in environ.items() if name.startswith(PREFIX) and value}
 
-    `environ` wins over the file, as in Compose; an empty environment variable counts as unset.
-    """
+
+def as_environment(settings: Mapping[str, str]) -> dict[str, str]:
+    """Write settings as variables for another program."""
+    return {PREFIX + name: value for name, value in settings.items()}
+
+
+def _plain(name: str) -> str:
+    return name[len(PREFIX) :] if name.startswith(PREFIX) else name
+
+
+class Settings:
+    """Typed access to the settings of one stack; STACK_ variables of `environ` win over the file."""
 
     def __init__(self, environ: Mapping[str, str] | None = None, env_file: Path = ROOT / ".env") -> None:
         chosen = os.environ if environ is None else environ
-        self._values = read_env_file(env_file) | {name: value for name, value in chosen.items() if value}
+        self._values = {**read_env_file(env_file), **read_environment(chosen)}
 
     def text(self, name: str) -> str:
         """The setting as written. Raises SettingsError when neither the environment nor `.env` has it."""
         if name not in self._values:
-            raise SettingsError(f"setting {name} is missing; add it to .env or to the environment")
+            raise SettingsError(f"setting {name} is missing; add it to .env, or set {PREFIX}{name}")
         return self._values[name]
 
     def number(self, name: str) -> int:
@@ -61,13 +80,32 @@ class Settings:
     @property
     def flink_rest(self) -> str:
         """Base address of the JobManager's REST API as seen from this process."""
-        default = f"http://{self.text('BIND_ADDRESS')}:{self.text('FLINK_UI_PORT')}"
+        default = f"http://{self.jobmanager_host}:{self.text('FLINK_UI_PORT')}"
         return self._values.get("FLINK_REST") or default
+
+    @property
+    def values(self) -> dict[str, str]:
+        """All settings, by their names without the prefix."""
+        return dict(self._values)
 
     @property
     def home(self) -> Path:
         """Where this stack keeps what it writes; the project's folder unless STACK_HOME says otherwise."""
-        return Path(self._values.get("STACK_HOME") or ROOT).resolve()
+        return Path(self._values.get("HOME") or ROOT).resolve()
+
+    @property
+    def jobmanager_host(self) -> str:
+        """Host of the JobManager as seen from this process."""
+        return self._values.get("JOBMANAGER_HOST") or self.text("BIND_ADDRESS")
+
+    @property
+    def state(self) -> Path:
+        """Where a stack keeps its logs and run state, and its services what needs no other place."""
+        return self.home / ".stack"
+
+    def bind_host(self, service: str) -> str:
+        """Address on which a service listens: loopback on a host, all addresses in a container of its own."""
+        return self._values.get(f"{service.upper()}_BIND_HOST") or self.text("BIND_ADDRESS")
 
     @property
     def spark_checkpoints(self) -> Path:

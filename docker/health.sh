@@ -27,12 +27,12 @@ connected_to() {
 
 case "${1:-}" in
   # The broker opens its listeners last, once it serves requests.
-  kafka) listens "${KAFKA_CONTAINER_PORT}" ;;
-  generator) connected_to "${KAFKA_CONTAINER_PORT}" ;;
-  spark) listens "${SPARK_UI_PORT}" ;;
-  jobmanager) [[ "$(fetch 127.0.0.1 "${FLINK_UI_PORT}" /overview)" == *'"taskmanagers"'* ]] ;;
+  kafka) listens "${STACK_KAFKA_CONTAINER_PORT}" ;;
+  generator) connected_to "${STACK_KAFKA_CONTAINER_PORT}" ;;
+  spark) listens "${STACK_SPARK_UI_PORT}" ;;
+  jobmanager) [[ "$(fetch 127.0.0.1 "${STACK_FLINK_UI_PORT}" /overview)" == *'"taskmanagers"'* ]] ;;
   # Registered means that the JobManager counts it, not that a process is there.
-  taskmanager) [[ "$(fetch "${JOBMANAGER_HOST}" "${FLINK_UI_PORT}" /overview)" =~ \"taskmanagers\":[1-9] ]] ;;
+  taskmanager) [[ "$(fetch "${STACK_JOBMANAGER_HOST}" "${STACK_FLINK_UI_PORT}" /overview)" =~ \"taskmanagers\":[1-9] ]] ;;
   *)
     echo "health: no service is called '${1:-}'" >&2
     exit 2

@@ -1,19 +1,48 @@
 #!/usr/bin/env bash
-# Summary: Make the mounted folders writable for the user of the other services.
-# Usage: docker/permissions.sh UID GID FOLDER...
+# Summary: Make sure that the mounted folders belong to this stack and can be written by its user.
+# Usage: docker/permissions.sh UID GID PROJECT
 #
-# The one service that runs as root: an engine creates missing mount points as root, and a clone may belong to
-# someone else than STACK_UID. Only the folders themselves are opened, never what is in them.
+# The one service that runs as root, since an engine creates missing mount points as root. A folder that has files of
+# another user or of another stack is never changed. Markers are as stack/home.py writes them.
 set -euo pipefail
 
-uid="$1" gid="$2"
-shift 2
-as_user() { setpriv --reuid="${uid}" --regid="${gid}" --clear-groups -- "$@" 2>/dev/null; }
+uid="$1" gid="$2" project="$3"
+layout=2
+as_user() { setpriv --reuid="${uid}" --regid="${gid}" --clear-groups -- "$@"; }
 
-for folder in "$@"; do
-  as_user mkdir -p "${folder}" || mkdir -p "${folder}"
+refuse() {
+  echo "permissions: $*" >&2
+  exit 1
+}
+
+# may_be_given FOLDER: root made it, and nothing is in it but what a clone or an engine puts there.
+may_be_given() {
+  local entry
+  [[ "$(stat --format %u "$1")" == 0 ]] || return 1
+  while IFS= read -r entry; do
+    case "${entry##*/}" in
+      README.md | .gitignore | .faultline.json | spark | flink) ;;
+      *) return 1 ;;
+    esac
+  done < <(find "$1" -mindepth 1 -maxdepth 1)
+}
+
+cd /faultline
+for folder in checkpoints checkpoints/spark checkpoints/flink output ledger; do
+  as_user mkdir -p "${folder}" 2>/dev/null || mkdir -p "${folder}"
   if ! as_user test -w "${folder}"; then
-    chmod 0777 "${folder}"
-    echo "permissions: ${folder} is now writable for uid ${uid}" >&2
+    may_be_given "${folder}" ||
+      refuse "${folder} belongs to uid $(stat --format %u "${folder}"), the services run as uid ${uid};" \
+        "start with scripts/up.sh, or set STACK_UID and STACK_GID in .env"
+    chown "${uid}:${gid}" "${folder}"
+  fi
+  [[ "${folder}" == checkpoints ]] && continue
+  marker="${folder}/.faultline.json"
+  if [[ ! -e "${marker}" ]]; then
+    as_user sh -c 'printf "%s\n" "$2" >"$1"' sh "${marker}" \
+      "{\"stack\": \"${project}\", \"home\": \"\", \"project\": \"${project}\", \"layout\": ${layout}, \"backend\": \"compose\"}"
+  elif ! grep --quiet "\"project\": \"${project}\"" "${marker}"; then
+    refuse "${folder} belongs to another stack ($(<"${marker}")), whose topics are not in project ${project};" \
+      "start it with scripts/up.sh, or set COMPOSE_PROJECT_NAME to its project"
   fi
 done

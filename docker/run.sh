@@ -7,9 +7,6 @@
 #           leaves the command running in the container after a Ctrl-C.
 set -euo pipefail
 
-# Whoever started the stack may remove what it wrote, whatever the uid here.
-umask "${STACK_UMASK:-022}"
-
 # Hadoop's login, in Spark and Flink, fails for a uid without a name. The image names uid 1000; others get one here.
 if ! getent passwd "$(id --user)" >/dev/null; then
   names="/tmp/nss-wrapper-$(id --user)"

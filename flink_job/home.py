@@ -7,7 +7,6 @@ configuration, jars, logs and pid files from the environment, so each service ge
 from __future__ import annotations
 
 import importlib.util
-import os
 import shlex
 import shutil
 import sys
@@ -62,9 +61,7 @@ def configuration_values(settings: Settings, state: Path, flink: Path) -> dict[s
     On a host everything stays on BIND_ADDRESS. In a container FLINK_BIND_HOST is 0.0.0.0, and the TaskManager
     finds out by itself at which of its addresses the JobManager reaches it.
     """
-    loopback = settings.text("BIND_ADDRESS")
-    host = os.environ.get("JOBMANAGER_HOST") or loopback
-    bind = os.environ.get("FLINK_BIND_HOST") or loopback
+    host, bind = settings.jobmanager_host, settings.bind_host("flink")
     return {
         "JOBMANAGER_HOST": host,
         "FLINK_BIND_HOST": bind,
@@ -82,7 +79,7 @@ def configuration_values(settings: Settings, state: Path, flink: Path) -> dict[s
 def prepare(settings: Settings, service: str) -> dict[str, str]:
     """Make the service's folders and return the environment variables that point Flink's scripts to them."""
     flink = distribution()
-    state = Path(os.environ.get("STACK_STATE") or settings.home / ".stack") / f"flink-{service}"
+    state = settings.state / f"flink-{service}"
     folders = {name: state / name for name in ("conf", "lib", "log", "pid", "tmp")}
     # Whatever an earlier run left in tmp is of no use to this one, and nothing else cleans it after a kill.
     shutil.rmtree(folders["tmp"], ignore_errors=True)

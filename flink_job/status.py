@@ -3,9 +3,9 @@
 Usage: python -m flink_job.status [--wait-checkpoints N] [--wait-seconds S]
 
 Prints one line of JSON: job_id, state, running_tasks, tasks, checkpoints_completed, checkpoints_failed, restarts,
-latest_checkpoint (id or null), latest_path, restored_from (path or null). `--wait-checkpoints N` waits until
-the job has completed N checkpoints since it was submitted. Exit codes: 0 done, 1 not within S seconds or no job,
-2 no JobManager.
+latest_checkpoint (id or null), latest_path, latest_at (milliseconds since the epoch, or null), restored_from (path or
+null). `--wait-checkpoints N` waits until the job has completed N checkpoints since it was submitted. Exit codes:
+0 done, 1 not within S seconds or no job, 2 no JobManager.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ def job_status(base: str, name: str) -> dict[str, Any] | None:
         "checkpoints_failed": statistics["counts"]["failed"],
         "latest_checkpoint": completed.get("id"),
         "latest_path": completed.get("external_path"),
+        "latest_at": completed.get("latest_ack_timestamp"),
         "restored_from": restored.get("external_path"),
         "restarts": int(metrics[0]["value"]) if metrics else 0,
     }

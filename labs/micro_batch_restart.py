@@ -6,7 +6,6 @@ import json
 import re
 import shlex
 import sys
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 from confluent_kafka import Consumer, TopicPartition
@@ -17,11 +16,12 @@ from labs.broker import Broker, running_broker
 from labs.count import compare
 from labs.inspect import inspect
 from labs.parts import KAFKA_SOURCE, require
-from labs.programs import Program, environment, program, send_visits
+from labs.programs import LIMIT_SECONDS, environment, program, send_visits
 from labs.run import Lab, run
 from labs.story import Fact, same
 from spark_job.checkpoint import FILE_SINK_LOG
 from spark_job.options import AVAILABLE_NOW, FILES
+from stack.processes import Program
 
 NAME = "01_micro_batch_restart"
 _BATCH_ROWS = 2500
@@ -46,7 +46,7 @@ class Experiment:
         self.output = lab.folder / "output" / query
         self.runs = 0
 
-    def synchronizer(self, *flags: str) -> AbstractContextManager[Program]:
+    def synchronizer(self, *flags: str) -> Program:
         """Start the synchronizer, as the stack does."""
         self.runs += 1
         flags = ("--sink", FILES, "--max-offsets-per-trigger", str(_BATCH_ROWS), *flags)
@@ -123,14 +123,14 @@ def killed(do: Experiment) -> bytes:
     n = _KILLED
     do.story.step(f"the synchronizer, with batch {n} held between offsets/{n} and commits/{n}")
     with do.synchronizer("--trigger", "1 second", "--hold-batch", str(n)) as synchronizer:
-        synchronizer.wait_for(lambda: do.held(n), f"batch {n} held")
+        synchronizer.wait_for(lambda: do.held(n), f"batch {n} held", seconds=LIMIT_SECONDS)
         what_is_in_it(do)
         do.story.step("SIGKILL inside the batch")
         do.story.file(do.checkpoint / f"offsets/{n}", do.checkpoint)
         do.story.say(f"commits/{n}: {'is there' if do.has(f'commits/{n}') else 'is not there'}")
         planned = (do.checkpoint / f"offsets/{n}").read_bytes()
         inside = not do.has(f"commits/{n}")
-        do.story.say(f"SIGKILL to the whole process group: exit code {synchronizer.kill()}")
+        do.story.say(f"SIGKILL to all of its processes: exit code {synchronizer.kill()}")
     inspect(do.story, do.checkpoint)
     do.story.prove(
         "The kill fell between offsets/N and commits/N.",
@@ -145,9 +145,9 @@ def restarted_and_stopped(do: Experiment, planned: bytes) -> None:
     do.story.step("more visits arrive, then the restart: which batch, which range?")
     do.send(_MORE_VISITS)
     with do.synchronizer("--trigger", "1 second", "--hold-batch", str(next_batch)) as synchronizer:
-        synchronizer.wait_for(lambda: do.held(next_batch), f"batch {next_batch} held")
+        synchronizer.wait_for(lambda: do.held(next_batch), f"batch {next_batch} held", seconds=LIMIT_SECONDS)
         # Spark tells of a batch on a thread of its own.
-        synchronizer.wait_for(lambda: bool(reported(synchronizer.words())), "Spark's progress")
+        synchronizer.wait_for(lambda: bool(reported(synchronizer.words())), "Spark's progress", seconds=LIMIT_SECONDS)
         batches = reported(synchronizer.words())
         do.story.say("\n".join(line for line in synchronizer.words().splitlines() if "batch" in line))
         do.story.prove(
@@ -166,10 +166,12 @@ def restarted_and_stopped(do: Experiment, planned: bytes) -> None:
         )
         do.story.step(f"SIGTERM inside batch {next_batch}")
         synchronizer.terminate()
-        synchronizer.wait_for(lambda: "stopping after batch" in synchronizer.words(), "an answer to SIGTERM")
+        synchronizer.wait_for(
+            lambda: "stopping after batch" in synchronizer.words(), "an answer to SIGTERM", seconds=LIMIT_SECONDS
+        )
         committed_early = do.has(f"commits/{next_batch}")
         Path(f"{do.checkpoint}.release").touch()
-        code = synchronizer.wait()
+        code = synchronizer.wait(seconds=LIMIT_SECONDS)
         do.story.say("\n".join(synchronizer.words().splitlines()[-2:]))
     do.story.prove(
         "After SIGTERM the synchronizer ends its batch first: nothing is left to run again.",
@@ -185,7 +187,7 @@ def goes_on(do: Experiment) -> None:
     do.send(_MORE_VISITS)
     before = (do.checkpoint / f"offsets/{_STOPPED}").read_bytes()
     with do.synchronizer("--trigger", AVAILABLE_NOW) as synchronizer:
-        code = synchronizer.wait()
+        code = synchronizer.wait(seconds=LIMIT_SECONDS)
         batches = reported(synchronizer.words())
         do.story.say("\n".join(line for line in synchronizer.words().splitlines() if "batch" in line))
     do.story.prove(

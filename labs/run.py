@@ -14,6 +14,7 @@ from contract.settings import Settings, SettingsError
 from labs.errors import LabError
 from labs.folder import LabFolder
 from labs.story import Story
+from stack.errors import StackError
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def run(name: str, experiment: Callable[[Lab], None], arguments: list[str] | Non
         with lab.folder.claimed(clean=chosen.clean, again=f"scripts/walkthroughs/{name}.sh"):
             experiment(lab)
         return lab.story.finish()
-    except (LabError, SettingsError) as error:
+    except (LabError, StackError, SettingsError) as error:
         fail(name, error)
     except KeyboardInterrupt:
         return _interrupted(name, signals)

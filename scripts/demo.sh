@@ -6,21 +6,11 @@
 # Exit codes: 0 both verdicts hold, 1 one is violated, 2 one is unknown or a step failed.
 # The stack stays up afterwards; the last line says how to stop it.
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/lib/stack.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/lib/walkthrough.sh"
-load_stack "$@"
-for argument in "${ARGS[@]}"; do
-  [[ "${argument}" == --pause ]] || die "unknown argument '${argument}'; see --help"
-  PAUSE=true
-done
-if [[ "${PAUSE}" == true && ! -t 0 ]]; then
-  die "--pause waits for Enter, and there is no terminal to read it from"
-fi
+parse_walkthrough "$@"
 
-# The verbs that this calls act on the same backend.
-export STACK_BACKEND="${BACKEND}"
 readonly QUERY="${SPARK_QUERY_NAME}"
-readonly SPARK_CHECKPOINT="${STACK_HOME}/checkpoints/spark/${QUERY}"
+readonly SPARK_CHECKPOINT="${HOME_FOLDER}/checkpoints/spark/${QUERY}"
 readonly VISITS_MEANWHILE=40
 
 started_here=false judged=false
@@ -32,28 +22,19 @@ clean_up() {
     say "the walkthrough ended early (exit code ${status})"
     if [[ "${started_here}" == true ]]; then
       say "stopping what it started; checkpoints and outputs stay, scripts/down.sh --wipe removes them"
-      stack_down || true
+      scripts/down.sh || true
     fi
   fi
 }
 trap clean_up EXIT
 trap 'exit 130' INT TERM
 
-job_status() {
-  service_exec jobmanager python -m flink_job.status "$@"
-}
-
-# field NAME: the value of a number or text in the JSON line on stdin.
-field() {
-  sed --quiet "s/.*\"$1\": \"\{0,1\}\([^\",}]*\).*/\1/p"
-}
-
 visits_arrived() {
   (($(record_count "${VISITS_TOPIC}") >= $1))
 }
 
 window_is_committed() {
-  [[ -n "$(service_exec kafka kafka-console-consumer.sh --bootstrap-server "${KAFKA_SERVICE_ADDRESS}" \
+  [[ -n "$(scripts/exec.sh kafka kafka-console-consumer.sh --bootstrap-server "${BROKER_INSIDE}" \
     --topic "${VISIT_WINDOWS_TOPIC}" --isolation-level read_committed --from-beginning --max-messages 1 --timeout-ms 3000)" ]]
 }
 
@@ -62,36 +43,26 @@ batch_is_held() {
 }
 
 spark_says() {
-  service_logs spark 200 | grep --fixed-strings --quiet -- "$1"
+  scripts/logs.sh spark 200 | grep -F -q -e "$1"
 }
 
 step "bring the stack up"
-if stack_is_up; then
-  say "   it is up already, on backend ${BACKEND}"
-  for service in "${SERVICES[@]}"; do
-    service_start "${service}"
-  done
-  job_status >/dev/null 2>&1 || true
-  if [[ "$(job_status 2>/dev/null | field state)" != RUNNING ]]; then
-    run scripts/flink_restore.sh latest | indent
-  fi
-else
-  started_here=true
-  run scripts/up.sh
-fi
+scripts/status.sh >/dev/null 2>&1 || started_here=true
+# What runs already goes on, and the job is submitted where it is not there.
+run scripts/up.sh
+scripts/start.sh generator
+BROKER_INSIDE="$(broker_inside)"
 
 step "wait for the second checkpoint of the Flink job, and for its first windows"
-before="$(job_status)"
-wanted=$(($(field checkpoints_completed <<<"${before}") + 2))
-status="$(job_status --wait-checkpoints "${wanted}" --wait-seconds 180)"
+wanted=$(($(scripts/flink_status.sh | field checkpoints_completed) + 2))
+status="$(scripts/flink_status.sh --wait-checkpoints "${wanted}" --wait-seconds 180)"
 job_id="$(field job_id <<<"${status}")"
 say "   job ${job_id} is $(field state <<<"${status}"), newest checkpoint chk-$(field latest_checkpoint <<<"${status}")"
-
-wait_for 120 "a committed window" window_is_committed
+until_true 120 "a committed window" window_is_committed
 
 step "look at its externalized checkpoints: a folder a checkpoint, complete once it has _metadata"
-(cd "${STACK_HOME}" && find "checkpoints/flink/${job_id}" -maxdepth 2 | sort --version-sort) | indent
-run scripts/flink_checkpoints.sh | tail --lines 3 | indent
+(cd "${HOME_FOLDER}" && find "checkpoints/flink/${job_id}" -maxdepth 2 | sort -V) | indent
+run scripts/flink_checkpoints.sh | tail -n 3 | indent
 
 step "cancel the job: no savepoint, its checkpoints are retained"
 run scripts/flink_cancel.sh >/dev/null
@@ -101,20 +72,20 @@ run scripts/consume.sh "${VISIT_WINDOWS_TOPIC}" --last 2 | indent
 
 step "let visits arrive while no job runs"
 arrived="$(record_count "${VISITS_TOPIC}")"
-wait_for 120 "${VISITS_MEANWHILE} more visits" visits_arrived $((arrived + VISITS_MEANWHILE))
+until_true 120 "${VISITS_MEANWHILE} more visits" visits_arrived $((arrived + VISITS_MEANWHILE))
 say "   the topic had ${arrived} visits, now it has $(record_count "${VISITS_TOPIC}")"
 
 step "restore the job from its newest checkpoint"
-checkpoint="$(service_exec jobmanager python -m inspector.flink resolve latest)"
-promised="$(service_exec jobmanager python -m inspector.flink offsets "${checkpoint}" | json_offsets)"
+checkpoint="$(scripts/exec.sh jobmanager python -m inspector.flink resolve latest)"
+promised="$(scripts/exec.sh jobmanager python -m inspector.flink offsets "${checkpoint}" | json_offsets)"
 restored_id="$(run scripts/flink_restore.sh "$(basename "${checkpoint}")")"
-say "   job ${restored_id} runs, restored from $(job_status | field restored_from)"
+say "   job ${restored_id} runs, restored from $(scripts/flink_status.sh | field restored_from)"
 
 step "prove that the first record read is the checkpoint's, not the earliest"
 # Flink logs with which offset it handed each partition to its reader.
-read_from="$(service_logs taskmanager 100000 |
-  grep --only-matching --extended-regexp "Partition: ${VISITS_TOPIC}-[0-9]+, StartingOffset: -?[0-9]+" |
-  tail --lines "${TOPIC_PARTITIONS}" | sed --regexp-extended 's/.*-([0-9]+), StartingOffset: /\1 /' | sort --numeric-sort)"
+read_from="$(scripts/logs.sh taskmanager 100000 |
+  grep -E -o "Partition: ${VISITS_TOPIC}-[0-9]+, StartingOffset: -?[0-9]+" |
+  tail -n "${TOPIC_PARTITIONS}" | sed -E 's/.*-([0-9]+), StartingOffset: /\1 /' | sort -n)"
 awk '{ print "partition " $1 ": the reader started at offset " $2 }' <<<"${read_from}" | indent
 if [[ "${read_from}" != "${promised}" ]]; then
   die "the job was to go on from these offsets, partition and offset: ${promised//$'\n'/, }; it started elsewhere"
@@ -125,9 +96,9 @@ step "kill -9 the Spark synchronizer inside a batch"
 run scripts/spark_stop.sh
 say "   to hit the moment for sure, the next batch is held between its offsets file and its commit file"
 run scripts/spark_start.sh --hold-batch next
-wait_for 180 "a batch held before its commit" batch_is_held
+until_true 180 "a batch held before its commit" batch_is_held
 batch="$(<"${SPARK_CHECKPOINT}.held")"
-planned="$(tail --lines 1 "${SPARK_CHECKPOINT}/offsets/${batch}")"
+planned="$(tail -n 1 "${SPARK_CHECKPOINT}/offsets/${batch}")"
 say "   batch ${batch} is planned: offsets/${batch} says ${planned}"
 [[ ! -e "${SPARK_CHECKPOINT}/commits/${batch}" ]] || die "batch ${batch} is committed already; it was not held"
 say "   and not committed: there is no commits/${batch}"
@@ -135,9 +106,9 @@ run scripts/kill.sh spark
 
 step "start it again: which batch does it run?"
 run scripts/spark_start.sh
-wait_for 180 "batch ${batch} run again" spark_says "batch ${batch} (re-run"
-service_logs spark 200 | grep --fixed-strings "batch ${batch} (re-run" | tail --lines 1 | indent
-[[ "$(tail --lines 1 "${SPARK_CHECKPOINT}/offsets/${batch}")" == "${planned}" ]] ||
+until_true 180 "batch ${batch} run again" spark_says "batch ${batch} (re-run"
+scripts/logs.sh spark 200 | grep -F "batch ${batch} (re-run" | tail -n 1 | indent
+[[ "$(tail -n 1 "${SPARK_CHECKPOINT}/offsets/${batch}")" == "${planned}" ]] ||
   die "offsets/${batch} changed: the batch was not run again with the range it had"
 say "   the range in offsets/${batch} is the one from before the kill"
 
@@ -151,6 +122,6 @@ run scripts/verdict.sh all || verdict=$?
 judged=true
 
 say ""
-say "Flink UI http://${BIND_ADDRESS}:${FLINK_UI_PORT}   Spark UI http://${BIND_ADDRESS}:${SPARK_UI_PORT}   output ${STACK_HOME}/output/${QUERY}"
-say "the stack stays up on backend ${BACKEND}; stop it with: scripts/down.sh"
+say "   output ${HOME_FOLDER}/output/${QUERY}"
+say "the stack stays up; stop it with: scripts/down.sh"
 exit "${verdict}"

@@ -5,7 +5,4 @@
 # Refused while the job runs: two jobs would share one set of transactional ids.
 # To go on from a checkpoint instead: scripts/flink_restore.sh
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/lib/stack.sh"
-load_stack "$@"
-require_running kafka jobmanager
-service_exec jobmanager python -m flink_job.submit "${ARGS[@]}"
+exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/flink_submit.sh flink_submit "$@"

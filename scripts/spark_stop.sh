@@ -2,4 +2,4 @@
 # Summary: Stop the Spark synchronizer with SIGTERM: it ends what it has begun, then stops.
 # Usage: scripts/spark_stop.sh [--backend compose|local]
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/stop.sh" spark "$@"
+exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/spark_stop.sh spark_stop "$@"

@@ -13,17 +13,4 @@
 # The source topic is judged with each pipeline, where the generator's ledger knows what was sent.
 # Exit codes: 0 holds, 1 violated, 2 unknown.
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/lib/stack.sh"
-load_stack "$@"
-
-arguments=() previous=""
-for argument in "${ARGS[@]}"; do
-  # A folder means the same in a container as on the host.
-  case "${previous}" in
-    --dump) argument="$(shared_folder "${argument}")" && TOOL_FOLDERS+=("${argument}") ;;
-    --output | --checkpoint) argument="$(path_in_service "${argument}")" ;;
-  esac
-  arguments+=("${argument}")
-  previous="${argument}"
-done
-tool_run python -m verdict "${arguments[@]}"
+exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/verdict.sh verdict "$@"

@@ -24,7 +24,7 @@ def configuration(options: Options, settings: Settings, scratch: Path) -> dict[s
     """Return Spark's configuration for this run."""
     local = options.master.startswith("local")
     jars = artifacts() / "jars" / "spark"
-    bind = os.environ.get("SPARK_BIND_HOST") or settings.text("BIND_ADDRESS")
+    bind = settings.bind_host("spark")
     conf = {
         "spark.app.name": options.query,
         "spark.master": options.master,
@@ -73,9 +73,6 @@ def configuration(options: Options, settings: Settings, scratch: Path) -> dict[s
         # query.stop() gives up on a batch that does not react, instead of waiting for ever.
         "spark.sql.streaming.stopTimeout": "60s",
     }
-    if os.environ.get("STACK_UMASK"):
-        # In containers: files that the user outside may remove. Hadoop sets modes by itself, past the umask.
-        conf["spark.hadoop.fs.permissions.umask-mode"] = os.environ["STACK_UMASK"]
     if local:
         # Read in place: spark.jars would copy each jar first.
         conf["spark.driver.extraClassPath"] = str(jars / "*")
@@ -91,8 +88,7 @@ def configuration(options: Options, settings: Settings, scratch: Path) -> dict[s
 
 def scratch_folder(options: Options, settings: Settings) -> Path:
     """Return an empty folder for Spark's temporary files: what a killed run left there is removed."""
-    state = Path(os.environ.get("STACK_STATE") or settings.home / ".stack")
-    scratch = state / "spark" / options.query
+    scratch = settings.state / "spark" / options.query
     try:
         shutil.rmtree(scratch, ignore_errors=True)
         scratch.mkdir(parents=True, exist_ok=True)
@@ -105,7 +101,7 @@ def scratch_folder(options: Options, settings: Settings) -> Path:
 
 def check_ui_port(settings: Settings) -> None:
     """Raise UserError when the UI's port is taken, before a JVM is started for nothing."""
-    host = os.environ.get("SPARK_BIND_HOST") or settings.text("BIND_ADDRESS")
+    host = settings.bind_host("spark")
     port = settings.number("SPARK_UI_PORT")
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -143,7 +139,7 @@ def launch(conf: dict[str, str], settings: Settings, popen: dict[str, Any]) -> S
     spark_conf = SparkConf(loadDefaults=False).setAll(list(conf.items()))
     os.environ["SPARK_CONF_DIR"] = str(_CONF_DIR)
     # The UI binds to this address; without it, to all of them.
-    os.environ["SPARK_LOCAL_IP"] = os.environ.get("SPARK_BIND_HOST") or settings.text("BIND_ADDRESS")
+    os.environ["SPARK_LOCAL_IP"] = settings.bind_host("spark")
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     # Hadoop asks the system for the user's name, which a container's arbitrary uid does not have.
     os.environ.setdefault("HADOOP_USER_NAME", "spark")

@@ -6,7 +6,6 @@ Exit codes: 0 stopped (SIGTERM, SIGINT) or, with available-now, all done; 1 the 
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import time
@@ -141,8 +140,6 @@ def main(arguments: list[str] | None = None) -> int:
         options = parse(arguments, settings)
         if options.sink not in SINKS:
             raise UserError(f"SPARK_SINK={options.sink} is unknown; one of {', '.join(SINKS)}")
-        if os.environ.get("STACK_UMASK"):
-            os.umask(int(os.environ["STACK_UMASK"], 8))
         return synchronize(options, settings, stop)
     except (UserError, SettingsError) as error:
         say(str(error))

@@ -35,10 +35,14 @@ class Options:
 
 @dataclass(frozen=True)
 class Behind:
-    """A pipeline that has not committed everything: one sentence, and where it stands (to see it move)."""
+    """A pipeline that has not committed everything.
+
+    `text`: one sentence; `position`: where it stands, to see it move; `offsets`: how many it has still to commit.
+    """
 
     text: str
     position: object
+    offsets: int = 0
 
 
 @dataclass
@@ -164,7 +168,7 @@ def await_caught_up(checker: Checker, rest: Rest | None, deadline: float) -> Beh
         return last
     # It moved last when the wait began, or not since before that.
     standing = f"it has not moved in {still:.0f} s of waiting" if moved == begin else f"it moved last {still:.0f} s ago"
-    return Behind(f"{last.text}; {standing}", last.position)
+    return replace(last, text=f"{last.text}; {standing}")
 
 
 def _not_holding(judgement: Judgement, behind: Behind) -> Judgement:

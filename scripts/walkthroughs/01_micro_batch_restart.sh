@@ -6,5 +6,4 @@
 # Exit codes: 0 every sentence is proven, 1 one is not, 2 the lab could not run.
 # Needs neither Docker nor the stack. Its files stay in output/labs/01_micro_batch_restart to look at.
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/../lib/lab.sh"
-run_lab micro_batch_restart kafka spark -- "$@"
+exec "$(dirname "${BASH_SOURCE[0]}")/../lib/verb.sh" scripts/walkthroughs/01_micro_batch_restart.sh lab micro_batch_restart "$@"

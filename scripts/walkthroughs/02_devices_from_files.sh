@@ -6,5 +6,4 @@
 # Exit codes: 0 every sentence is proven, 1 one is not, 2 the lab could not run.
 # Needs neither Docker nor the stack. Its files stay in output/labs/02_devices_from_files to look at.
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/../lib/lab.sh"
-run_lab devices_from_files spark -- "$@"
+exec "$(dirname "${BASH_SOURCE[0]}")/../lib/verb.sh" scripts/walkthroughs/02_devices_from_files.sh lab devices_from_files "$@"

@@ -6,5 +6,4 @@
 # Exit codes: 0 every sentence is proven, 1 one is not, 2 the lab could not run.
 # Needs neither Docker nor the stack. Its files stay in output/labs/03_failure_before_the_commit to look at.
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/../lib/lab.sh"
-run_lab failure_before_the_commit spark -- "$@"
+exec "$(dirname "${BASH_SOURCE[0]}")/../lib/verb.sh" scripts/walkthroughs/03_failure_before_the_commit.sh lab failure_before_the_commit "$@"

@@ -88,7 +88,7 @@ def await_checkpoints(job: str, wanted: int) -> dict[str, Any]:
 @contextmanager
 def flink_job(broker: Broker, checkpoints: Path, delivery: str, *restore: str) -> Iterator[str]:
     """Run record_flink.py; yields the job id."""
-    artifacts = Path(os.environ.get("ARTIFACTS") or ROOT / ".artifacts")
+    artifacts = Path(os.environ.get("STACK_ARTIFACTS") or ROOT / ".artifacts")
     python = os.environ.get("GOLDEN_FLINK_PYTHON") or str(artifacts / "venv-flink" / "bin" / "python")
     command = [python, str(GOLDEN / "record_flink.py"), broker.bootstrap, str(checkpoints), str(REST_PORT), delivery]
     with subprocess.Popen([*command, *restore], stdout=subprocess.PIPE, text=True) as process:
@@ -148,7 +148,7 @@ def savepoint_metadata(folder: Path) -> None:
     jar = os.environ.get("GOLDEN_STATE_PROCESSOR")
     if not jar:
         return
-    artifacts = Path(os.environ.get("ARTIFACTS") or ROOT / ".artifacts")
+    artifacts = Path(os.environ.get("STACK_ARTIFACTS") or ROOT / ".artifacts")
     paths = sorted(path.parent.relative_to(folder) for path in folder.glob("**/_metadata"))
     done = subprocess.run(
         [str(artifacts / "venv-flink" / "bin" / "python"), str(GOLDEN / "savepoint_metadata.py"), *map(str, paths)],

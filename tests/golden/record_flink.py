@@ -16,7 +16,7 @@ from pyflink.common import Configuration
 from pyflink.datastream import StreamExecutionEnvironment
 from pyflink.table import StreamTableEnvironment
 
-ARTIFACTS = Path(os.environ.get("ARTIFACTS") or Path(__file__).resolve().parents[2] / ".artifacts")
+ARTIFACTS = Path(os.environ.get("STACK_ARTIFACTS") or Path(__file__).resolve().parents[2] / ".artifacts")
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-JARS = Path(os.environ.get("ARTIFACTS") or Path(__file__).resolve().parents[2] / ".artifacts") / "jars" / "spark"
+JARS = Path(os.environ.get("STACK_ARTIFACTS") or Path(__file__).resolve().parents[2] / ".artifacts") / "jars" / "spark"
 KILLED_BATCH = 3
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import time
 from pathlib import Path
@@ -12,28 +11,12 @@ from typing import Any
 
 from confluent_kafka import Consumer, TopicPartition
 
+from contract.settings import as_environment
+from stack.ports import free_ports
+from stack.services import LOCAL_PORTS
+
 ROOT = Path(__file__).resolve().parents[2]
-PORT_SETTINGS = (
-    "KAFKA_PORT",
-    "KAFKA_CONTAINER_PORT",
-    "KAFKA_CONTROLLER_PORT",
-    "FLINK_UI_PORT",
-    "FLINK_RPC_PORT",
-    "SPARK_UI_PORT",
-)
 COMMAND_LIMIT_SECONDS = 600
-
-
-def free_ports(count: int) -> list[int]:
-    """Return ports that nothing listens on now; all are held open together, so no two are the same."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [int(each.getsockname()[1]) for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
 
 
 class RunningStack:
@@ -41,8 +24,10 @@ class RunningStack:
 
     def __init__(self, home: Path, backend: str, **settings: str) -> None:
         self.home = home
-        ports = dict(zip(PORT_SETTINGS, map(str, free_ports(len(PORT_SETTINGS))), strict=True))
-        self.environment = os.environ | ports | {"STACK_HOME": str(home), "STACK_BACKEND": backend} | settings
+        ports = dict(zip(LOCAL_PORTS, map(str, free_ports("127.0.0.1", len(LOCAL_PORTS))), strict=True))
+        chosen = {"HOME": str(home), "BACKEND": backend, **ports, **settings}
+        self.environment = os.environ | as_environment(chosen)
+        self.kafka_port = chosen["KAFKA_PORT"]
 
     def __enter__(self) -> RunningStack:
         return self
@@ -59,7 +44,7 @@ class RunningStack:
             capture_output=True,
             text=True,
             check=False,
-            env=self.environment | (settings or {}),
+            env=self.environment | as_environment(settings or {}),
             stdin=subprocess.DEVNULL,
             timeout=COMMAND_LIMIT_SECONDS,
         )
@@ -92,7 +77,7 @@ class RunningStack:
 
     def record_count(self, topic: str) -> int:
         """How many records the topic has had, those of open transactions among them."""
-        consumer = Consumer({"bootstrap.servers": f"127.0.0.1:{self.environment['KAFKA_PORT']}", "group.id": "count"})
+        consumer = Consumer({"bootstrap.servers": f"127.0.0.1:{self.kafka_port}", "group.id": "count"})
         try:
             partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
             ends = [consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=10) for number in partitions]

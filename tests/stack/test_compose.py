@@ -34,7 +34,7 @@ def containers(stack: RunningStack) -> dict[str, str]:
         )
         for container in done.stdout.split():
             mounts = inspect(container, "{{range .Mounts}}{{.Source}} {{end}}{{.HostConfig.PortBindings}}")
-            if str(stack.home) in mounts or stack.environment["KAFKA_PORT"] in mounts:
+            if str(stack.home) in mounts or stack.kafka_port in mounts:
                 found[service] = container
     return found
 

@@ -23,14 +23,14 @@ from confluent_kafka.cimpl import NewTopic
 from contract.settings import ROOT
 from contract.visit import iso_time
 from flink_job.rest import FlinkError, call, checkpoints
+from stack.ports import free_ports
 from tests.stack.broker import Broker
 from tests.stack.flink_accounts import Topics, account
 from tests.stack.flink_corpus import corpus
-from tests.stack.running_stack import free_ports
 
 pytestmark = pytest.mark.stack
 
-PYTHON = Path(os.environ.get("ARTIFACTS") or ROOT / ".artifacts") / "venv-flink" / "bin" / "python"
+PYTHON = Path(os.environ.get("STACK_ARTIFACTS") or ROOT / ".artifacts") / "venv-flink" / "bin" / "python"
 START = 1767225600000
 WINDOW_SECONDS = 10
 LIMIT_SECONDS = 180
@@ -46,15 +46,16 @@ class Cluster:
         name = uuid.uuid4().hex[:8]
         self.broker = broker
         self.topics = Topics(*(f"{topic}-{name}" for topic in asdict(Topics()).values()))
-        ui, rpc = free_ports(2)
+        ui, rpc = free_ports("127.0.0.1", 2)
         self.rest = f"http://127.0.0.1:{ui}"
         self.environment = os.environ | {
-            "STACK_HOME": str(home), "STACK_STATE": str(home / ".stack"), "FLINK_REST": self.rest,
-            "FLINK_UI_PORT": str(ui), "FLINK_RPC_PORT": str(rpc), "KAFKA_BOOTSTRAP": broker.bootstrap,
-            "VISITS_TOPIC": self.topics.visits, "VISIT_WINDOWS_TOPIC": self.topics.windows,
-            "VISITS_LATE_TOPIC": self.topics.late, "VISITS_REJECTED_TOPIC": self.topics.rejected,
-            "FLINK_GROUP_ID": name, "FLINK_TRANSACTIONAL_ID_PREFIX": name, "FLINK_CHECKPOINT_INTERVAL_MS": "1000",
-            "FLINK_WINDOW_SECONDS": str(WINDOW_SECONDS), "PYTHONPATH": str(ROOT),
+            "STACK_HOME": str(home), "STACK_FLINK_REST": self.rest,
+            "STACK_FLINK_UI_PORT": str(ui), "STACK_FLINK_RPC_PORT": str(rpc), "STACK_KAFKA_BOOTSTRAP": broker.bootstrap,
+            "STACK_VISITS_TOPIC": self.topics.visits, "STACK_VISIT_WINDOWS_TOPIC": self.topics.windows,
+            "STACK_VISITS_LATE_TOPIC": self.topics.late, "STACK_VISITS_REJECTED_TOPIC": self.topics.rejected,
+            "STACK_FLINK_GROUP_ID": name, "STACK_FLINK_TRANSACTIONAL_ID_PREFIX": name,
+            "STACK_FLINK_CHECKPOINT_INTERVAL_MS": "1000",
+            "STACK_FLINK_WINDOW_SECONDS": str(WINDOW_SECONDS), "PYTHONPATH": str(ROOT),
         } | settings  # fmt: skip
         self.log = home / "services.log"
         self.services: dict[str, subprocess.Popen[bytes]] = {}
@@ -107,7 +108,7 @@ class Cluster:
     def drain(self, job: str) -> None:
         """Wait until a checkpoint holds every visit and one more has been completed, so its output is committed."""
         consumer = Consumer(
-            {"bootstrap.servers": self.broker.bootstrap, "group.id": self.environment["FLINK_GROUP_ID"]}
+            {"bootstrap.servers": self.broker.bootstrap, "group.id": self.environment["STACK_FLINK_GROUP_ID"]}
         )
         partitions = [TopicPartition(self.topics.visits, partition) for partition in (0, 1)]
         end = sum(consumer.get_watermark_offsets(partition)[1] for partition in partitions)
@@ -141,7 +142,7 @@ def cluster(broker: Broker, tmp_path: Path, request: pytest.FixtureRequest) -> I
             running.kill(service)
 
 
-@pytest.mark.parametrize("cluster", [{"FLINK_OUT_OF_ORDERNESS_SECONDS": str(CENTURIES_SECONDS)}], indirect=True)
+@pytest.mark.parametrize("cluster", [{"STACK_FLINK_OUT_OF_ORDERNESS_SECONDS": str(CENTURIES_SECONDS)}], indirect=True)
 def test_the_job_and_the_rule_agree_on_every_value(cluster: Cluster) -> None:
     producer = Producer({"bootstrap.servers": cluster.broker.bootstrap})
     for number, value in enumerate(corpus()):

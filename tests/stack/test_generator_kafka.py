@@ -29,7 +29,11 @@ FLAGS = [
 
 def start(broker: Broker, topic: str, *flags: str) -> subprocess.Popen[str]:
     # The ledger belongs beside the broker's own files, not into the clone.
-    settings = {"KAFKA_BOOTSTRAP": broker.bootstrap, "VISITS_TOPIC": topic, "STACK_HOME": str(broker.log.parent)}
+    settings = {
+        "STACK_KAFKA_BOOTSTRAP": broker.bootstrap,
+        "STACK_VISITS_TOPIC": topic,
+        "STACK_HOME": str(broker.log.parent),
+    }
     return subprocess.Popen(
         [str(ROOT / "services" / "generator.sh"), *FLAGS, *flags],
         env=os.environ | settings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

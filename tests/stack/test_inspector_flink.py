@@ -21,7 +21,7 @@ pytestmark = pytest.mark.stack
 GOLDEN = ROOT / "tests" / "golden"
 FOLDERS = sorted(GOLDEN.glob("flink-*/*-once"))
 IDS = [str(path.relative_to(GOLDEN)) for path in FOLDERS]
-PYTHON = Path(os.environ.get("ARTIFACTS") or ROOT / ".artifacts") / "venv-flink" / "bin" / "python"
+PYTHON = Path(os.environ.get("STACK_ARTIFACTS") or ROOT / ".artifacts") / "venv-flink" / "bin" / "python"
 EXACTLY_ONCE = GOLDEN / "flink-2.2" / "exactly-once"
 
 

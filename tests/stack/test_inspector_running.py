@@ -72,9 +72,7 @@ def following(stack: RunningStack, path: Path, out: Path) -> Iterator[Following]
 
 def open_windows(stack: RunningStack, starts: dict[int, int], watermark: int) -> Counter[tuple[str, int]]:
     """Visits by key and window end that lie below the offsets and whose window the watermark has not passed."""
-    consumer = Consumer(
-        {"bootstrap.servers": f"127.0.0.1:{stack.environment['KAFKA_PORT']}", "group.id": str(uuid.uuid4())}
-    )
+    consumer = Consumer({"bootstrap.servers": f"127.0.0.1:{stack.kafka_port}", "group.id": str(uuid.uuid4())})
     windows: Counter[tuple[str, int]] = Counter()
     for partition, end in starts.items():
         consumer.assign([TopicPartition("visits", partition, 0)])
@@ -118,7 +116,7 @@ def test_flink_restores_as_foretold(mode: str, tmp_path: Path) -> None:
         behind = stack.record_count("visits") - sum(starts.values())
         assert behind > 0
         assert sum(each["records"] for each in report["lag"]) == behind
-        bootstrap = f"127.0.0.1:{stack.environment['KAFKA_PORT']}"
+        bootstrap = f"127.0.0.1:{stack.kafka_port}"
         prose = stack.script("inspect.sh", str(folder), "--bootstrap", bootstrap).stdout
         assert f"{behind:,} visit{'s' * (behind > 1)} arrived since" in prose
         repeated = prose.splitlines()[-1]

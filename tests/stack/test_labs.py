@@ -18,7 +18,7 @@ from contract.settings import ROOT
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
 
 WALKTHROUGHS = ROOT / "scripts" / "walkthroughs"
-ARTIFACTS = Path(os.environ.get("ARTIFACTS") or ROOT / ".artifacts")
+ARTIFACTS = Path(os.environ.get("STACK_ARTIFACTS") or ROOT / ".artifacts")
 # What each lab proves, in part, and what the sentence rests on.
 PROVES = {
     "01_micro_batch_restart": [
@@ -55,7 +55,7 @@ PROVES = {
 def walk(name: str, home: Path, *flags: str, **environ: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(WALKTHROUGHS / f"{name}.sh"), *flags],
-        env=os.environ | {"STACK_HOME": str(home), "STACK_STATE": str(home / ".stack")} | environ,
+        env=os.environ | {"STACK_HOME": str(home)} | environ,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -149,7 +149,7 @@ def begin(name: str, home: Path, output: int) -> subprocess.Popen[str]:
     """Start a lab in a process group of its own; `output`: where its words go."""
     return subprocess.Popen(
         [str(WALKTHROUGHS / f"{name}.sh")],
-        env=os.environ | {"STACK_HOME": str(home), "STACK_STATE": str(home / ".stack")},
+        env=os.environ | {"STACK_HOME": str(home)},
         stdout=output,
         stderr=output,
         text=True,

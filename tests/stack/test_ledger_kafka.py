@@ -46,7 +46,11 @@ class Run(NamedTuple):
 
 def start(broker: Broker, home: Path, topic: str, *flags: str, limit: str = "unlimited") -> subprocess.Popen[str]:
     """Start a generator; `limit` in KiB for the size of a file stands for a full disk."""
-    environ = os.environ | {"KAFKA_BOOTSTRAP": broker.bootstrap, "VISITS_TOPIC": topic, "STACK_HOME": str(home)}
+    environ = os.environ | {
+        "STACK_KAFKA_BOOTSTRAP": broker.bootstrap,
+        "STACK_VISITS_TOPIC": topic,
+        "STACK_HOME": str(home),
+    }
     return subprocess.Popen(
         ["bash", "-c", f'ulimit -f {limit} && exec "$@"', "-", str(ROOT / "services" / "generator.sh"), *flags],
         env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

@@ -115,7 +115,7 @@ def test_a_killed_generator_leaves_a_true_ledger(demo: tuple[RunningStack, str, 
 
 def test_taken_port_is_named_before_anything_starts(demo: tuple[RunningStack, str, str], tmp_path: Path) -> None:
     running, _, _ = demo
-    port = running.environment["KAFKA_PORT"]
+    port = running.kafka_port
     with RunningStack(tmp_path, "local", KAFKA_PORT=port) as second:
         refused = second.script("up.sh", check=False)
     assert refused.returncode == 2

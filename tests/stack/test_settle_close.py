@@ -24,7 +24,11 @@ START_MS = 1_767_225_600_000
 
 
 def run(broker: Broker, home: Path, topic: str, module: str, *flags: str) -> subprocess.CompletedProcess[str]:
-    environ = os.environ | {"KAFKA_BOOTSTRAP": broker.bootstrap, "VISITS_TOPIC": topic, "STACK_HOME": str(home)}
+    environ = os.environ | {
+        "STACK_KAFKA_BOOTSTRAP": broker.bootstrap,
+        "STACK_VISITS_TOPIC": topic,
+        "STACK_HOME": str(home),
+    }
     return subprocess.run(
         [sys.executable, "-m", module, *flags],
         cwd=ROOT, env=environ, capture_output=True, text=True, check=False, timeout=120,
@@ -112,18 +116,18 @@ def test_an_empty_topic_is_one_line(broker: Broker, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "flags", "words"),
     [
-        ({"KAFKA_BOOTSTRAP": "127.0.0.1:9"}, ["--wait-seconds", "0.5"], "Kafka at 127.0.0.1:9 does not answer"),
-        ({"VISITS_TOPIC": "close_nowhere"}, ["--wait-seconds", "0.5"], "topic close_nowhere"),
+        ({"STACK_KAFKA_BOOTSTRAP": "127.0.0.1:9"}, ["--wait-seconds", "0.5"], "Kafka at 127.0.0.1:9 does not answer"),
+        ({"STACK_VISITS_TOPIC": "close_nowhere"}, ["--wait-seconds", "0.5"], "topic close_nowhere"),
         ({}, ["--wait-seconds", "soon"], "invalid float value"),
-        ({"FLINK_WINDOW_SECONDS": "ten"}, [], "FLINK_WINDOW_SECONDS='ten' is not a whole number"),
-        ({"FLINK_WINDOW_SECONDS": "0"}, [], "FLINK_WINDOW_SECONDS=0"),
+        ({"STACK_FLINK_WINDOW_SECONDS": "ten"}, [], "FLINK_WINDOW_SECONDS='ten' is not a whole number"),
+        ({"STACK_FLINK_WINDOW_SECONDS": "0"}, [], "FLINK_WINDOW_SECONDS=0"),
     ],
 )
 def test_a_mistake_is_one_line(broker: Broker, settings: dict[str, str], flags: list[str], words: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "generator.close", *flags],
         cwd=ROOT, capture_output=True, text=True, check=False, timeout=60,
-        env=os.environ | {"KAFKA_BOOTSTRAP": broker.bootstrap} | settings,
+        env=os.environ | {"STACK_KAFKA_BOOTSTRAP": broker.bootstrap} | settings,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("close: ") and done.stderr.count("\n") == 1

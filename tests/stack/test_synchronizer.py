@@ -41,7 +41,8 @@ class Run:
     def __init__(self, home: Path, broker: Broker, topic: str, *flags: str) -> None:
         self.log = home / "log"
         environ = os.environ | {
-            "STACK_HOME": str(home), "KAFKA_BOOTSTRAP": broker.bootstrap, "VISITS_TOPIC": topic, "SPARK_UI_PORT": "0",
+            "STACK_HOME": str(home), "STACK_KAFKA_BOOTSTRAP": broker.bootstrap, "STACK_VISITS_TOPIC": topic,
+            "STACK_SPARK_UI_PORT": "0",
         }  # fmt: skip
         with self.log.open("wb") as log:
             command = [str(ROOT / "services" / "spark.sh"), *flags]

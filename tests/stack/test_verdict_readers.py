@@ -59,15 +59,15 @@ class Stack:
         )
         self.broker.create_topics(self.visits, self.windows, self.late, self.rejected)
         self.settings = {
-            "KAFKA_BOOTSTRAP": self.broker.bootstrap,
+            "STACK_KAFKA_BOOTSTRAP": self.broker.bootstrap,
             "STACK_HOME": str(self.home),
-            "VISITS_TOPIC": self.visits,
-            "VISIT_WINDOWS_TOPIC": self.windows,
-            "VISITS_LATE_TOPIC": self.late,
-            "VISITS_REJECTED_TOPIC": self.rejected,
-            "FLINK_GROUP_ID": f"group-{self.name}",
-            "FLINK_WINDOW_SECONDS": "10",
-            "FLINK_OUT_OF_ORDERNESS_SECONDS": "5",
+            "STACK_VISITS_TOPIC": self.visits,
+            "STACK_VISIT_WINDOWS_TOPIC": self.windows,
+            "STACK_VISITS_LATE_TOPIC": self.late,
+            "STACK_VISITS_REJECTED_TOPIC": self.rejected,
+            "STACK_FLINK_GROUP_ID": f"group-{self.name}",
+            "STACK_FLINK_WINDOW_SECONDS": "10",
+            "STACK_FLINK_OUT_OF_ORDERNESS_SECONDS": "5",
         }
 
     def send(self, topic: str, records: Iterable[Record], producer: Producer | None = None) -> None:

@@ -42,7 +42,7 @@ def test_runs_of_a_topic_are_listed_the_newest_last(tmp_path: Path) -> None:
     for number, (job, windows) in enumerate((("b", "visit_windows"), ("a", "visit_windows"), ("c", "other"))):
         file = tmp_path / job / FLINK_RUN_FILE
         file.parent.mkdir()
-        run = flink_run_of(Settings(environ={"VISIT_WINDOWS_TOPIC": windows}), job_id=job)
+        run = flink_run_of(Settings(environ={"STACK_VISIT_WINDOWS_TOPIC": windows}), job_id=job)
         file.write_text(as_json(run), encoding="utf-8")
         os.utime(file, (number, number))
     assert [run.job_id for _, run in flink_runs(tmp_path, settings.text("VISIT_WINDOWS_TOPIC"))] == ["b", "a"]

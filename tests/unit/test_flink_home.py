@@ -38,11 +38,8 @@ def prepared(distribution: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     jars.mkdir(parents=True)
     (jars / "flink-sql-connector-kafka.jar").write_text("")
     monkeypatch.setattr(home, "distribution", lambda: distribution)
-    monkeypatch.setenv("ARTIFACTS", str(tmp_path / "artifacts"))
-    monkeypatch.setenv("STACK_STATE", str(tmp_path / "state"))
-    for name in ("JOBMANAGER_HOST", "FLINK_BIND_HOST"):
-        monkeypatch.delenv(name, raising=False)
-    return home.prepare(DEFAULTS, "taskmanager")
+    monkeypatch.setenv("STACK_ARTIFACTS", str(tmp_path / "artifacts"))
+    return home.prepare(Settings({"STACK_HOME": str(tmp_path)}), "taskmanager")
 
 
 def test_every_placeholder_of_the_template_is_filled_in(prepared: dict[str, str]) -> None:
@@ -66,11 +63,10 @@ def test_the_classpath_is_the_distributions_and_the_connector(prepared: dict[str
 
 
 def test_a_container_binds_everywhere_and_lets_the_taskmanager_find_its_address(
-    distribution: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    distribution: Path, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("FLINK_BIND_HOST", "0.0.0.0")
-    monkeypatch.setenv("JOBMANAGER_HOST", "jobmanager")
-    values = home.configuration_values(DEFAULTS, tmp_path, distribution)
+    inside = Settings({"STACK_FLINK_BIND_HOST": "0.0.0.0", "STACK_JOBMANAGER_HOST": "jobmanager"})
+    values = home.configuration_values(inside, tmp_path, distribution)
     assert values["FLINK_BIND_HOST"] == "0.0.0.0"
     assert values["JOBMANAGER_HOST"] == "jobmanager"
     assert values["TASKMANAGER_HOST_LINE"] == ""

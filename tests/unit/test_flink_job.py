@@ -100,5 +100,5 @@ def test_each_step_of_the_clock_reads_the_one_before_it() -> None:
 
 
 def test_every_partition_has_a_clock_of_its_own() -> None:
-    steps = frontier.steps(Settings(environ={"TOPIC_PARTITIONS": "3"}), "source_partition")
+    steps = frontier.steps(Settings(environ={"STACK_TOPIC_PARTITIONS": "3"}), "source_partition")
     assert [f"newest_{p}" in steps[1] for p in range(4)] == [True, True, True, False]

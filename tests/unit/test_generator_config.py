@@ -112,7 +112,7 @@ def test_a_mistake_is_named(flags: list[str], message: str) -> None:
 
 def test_lateness_follows_the_window_of_the_stack() -> None:
     with pytest.raises(ConfigError, match="window 60"):
-        config("--late-percent", "1", environ={"FLINK_WINDOW_SECONDS": "60"})
+        config("--late-percent", "1", environ={"STACK_FLINK_WINDOW_SECONDS": "60"})
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_no_broker_is_one_line_after_the_wait() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "generator", "--wait-seconds", "0.5", "--total", "1"],
         cwd=ROOT, capture_output=True, text=True, timeout=30, check=False,
-        env={"KAFKA_BOOTSTRAP": "127.0.0.1:9", "PATH": "/usr/bin:/bin"},
+        env={"STACK_KAFKA_BOOTSTRAP": "127.0.0.1:9", "PATH": "/usr/bin:/bin"},
     )  # fmt: skip
     assert done.returncode == 2
     assert "Kafka at 127.0.0.1:9 does not answer" in done.stderr
@@ -161,7 +161,7 @@ def test_flags_can_be_checked_without_a_broker(flags: list[str], code: int) -> N
     done = subprocess.run(
         [sys.executable, "-m", "generator", "--check-flags", *flags],
         cwd=ROOT, capture_output=True, text=True, timeout=30, check=False,
-        env={"KAFKA_BOOTSTRAP": "127.0.0.1:9", "PATH": "/usr/bin:/bin"},
+        env={"STACK_KAFKA_BOOTSTRAP": "127.0.0.1:9", "PATH": "/usr/bin:/bin"},
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (code, "")
     assert done.stderr.count("\n") == (code == 2)

@@ -11,10 +11,11 @@ import pytest
 import yaml
 
 from contract.settings import ROOT, read_env_file
+from stack.services import TABLE
 
 # Compose itself, the images, or the host's scripts use these; no service does.
 NOT_FOR_SERVICES = {
-    "COMPOSE_PROJECT_NAME", "STACK_UID", "STACK_GID", "STACK_BACKEND",
+    "COMPOSE_PROJECT_NAME", "UID", "GID", "BACKEND", "PORT_OFFSET",
     "BASE_IMAGE", "IMAGE_TAG", "PYTHON_VERSION", "JAVA_VERSION", "NOTEBOOK_PORT",
 }  # fmt: skip
 # Further flags of a service, for one run; without a default they are not in .env.
@@ -31,8 +32,32 @@ def compose() -> dict[str, Any]:
 
 
 def test_every_setting_reaches_the_services_by_name(compose: dict[str, Any]) -> None:
-    passed = {name for name, value in compose["x-environment"].items() if value is None}
-    assert passed - FLAGS == read_env_file(ROOT / ".env").keys() - NOT_FOR_SERVICES
+    wanted = read_env_file(ROOT / ".env").keys() - NOT_FOR_SERVICES
+    passed = compose["x-environment"]
+    assert {f"STACK_{name}": f"${{{name}}}" for name in wanted}.items() <= passed.items()
+    assert {f"STACK_{name}": f"${{{name}:-}}" for name in FLAGS}.items() <= passed.items()
+
+
+def test_every_service_of_the_table_is_in_compose_with_its_image_and_grace(compose: dict[str, Any]) -> None:
+    entries = compose["services"]
+    assert {row.name for row in TABLE} | {"permissions", "tools"} == entries.keys()
+    for row in TABLE:
+        entry = entries[row.name]
+        assert entry["image"] == f"faultline/{row.image}:${{IMAGE_TAG}}", row.name
+        assert f"services/{row.name}.sh" in entry["command"], row.name
+        assert (ROOT / "services" / f"{row.name}.sh").exists()
+        if not row.one_shot:
+            assert entry["stop_grace_period"] == f"{row.grace_seconds:g}s", row.name
+
+
+def test_every_service_has_limits_and_cannot_write_to_its_image(compose: dict[str, Any]) -> None:
+    for name, entry in compose["services"].items():
+        assert entry["read_only"] is True, name
+        assert entry["pids_limit"], name
+        assert entry["mem_limit"], name
+        assert entry["logging"]["options"]["max-size"], name
+        mounts = [volume for volume in entry.get("volumes", []) if volume.startswith("$")]
+        assert all(volume.endswith((":z", ",z")) for volume in mounts), name
 
 
 def test_only_permissions_runs_as_root_and_nothing_restarts(compose: dict[str, Any]) -> None:

@@ -499,7 +499,7 @@ def test_a_broker_that_does_not_answer_costs_only_the_lag(killed: Path, address:
             capture_output=True,
             text=True,
             check=False,
-            env=os.environ | {"KAFKA_BOOTSTRAP": bootstrap},
+            env=os.environ | {"STACK_KAFKA_BOOTSTRAP": bootstrap},
         )
     [problem] = [line for line in asked.stdout.splitlines() if line.startswith("PROBLEM: ")]
     assert word in problem

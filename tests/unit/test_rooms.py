@@ -23,9 +23,10 @@ ALLOWED = {
     "flink_job": BASE,
     "inspector": BASE,
     "verdict": BASE,
-    "labs": {"contract", "spark_job", "inspector"},
-    "faults": {"contract", "inspector", "verdict"},
-    "benchmarks": {"contract", "generator", "inspector", "verdict", "faults"},
+    "stack": BASE,
+    "labs": {"contract", "spark_job", "inspector", "stack"},
+    "faults": {"contract", "inspector", "verdict", "stack"},
+    "benchmarks": {"contract", "generator", "inspector", "verdict", "stack", "faults"},
 }
 MODULES = sorted(path for room in ALLOWED for path in (ROOT / room).rglob("*.py"))
 
@@ -88,6 +89,6 @@ def test_tree_names_no_machine_and_no_registry() -> None:
 def test_environment_wins_over_the_file(tmp_path: Path) -> None:
     file = tmp_path / ".env"
     file.write_text("VISITS_TOPIC=visits\nTOPIC_PARTITIONS=2\n# comment=1\n")
-    settings = Settings({"TOPIC_PARTITIONS": "3", "VISITS_TOPIC": ""}, file)
+    settings = Settings({"STACK_TOPIC_PARTITIONS": "3", "STACK_VISITS_TOPIC": ""}, file)
     assert settings.number("TOPIC_PARTITIONS") == 3
     assert settings.text("VISITS_TOPIC") == "visits"

@@ -80,8 +80,8 @@ def test_a_mistake_is_one_line_and_code_2(flags: tuple[str, ...], capsys: pytest
 @pytest.mark.parametrize(
     ("environ", "message"),
     [
-        ({"SPARK_SINK": "kafka"}, "SPARK_SINK=kafka is unknown"),
-        ({"KAFKA_BOOTSTRAP": "127.0.0.1:9"}, "Kafka at 127.0.0.1:9 does not answer"),
+        ({"STACK_SPARK_SINK": "kafka"}, "SPARK_SINK=kafka is unknown"),
+        ({"STACK_KAFKA_BOOTSTRAP": "127.0.0.1:9"}, "Kafka at 127.0.0.1:9 does not answer"),
     ],
 )
 def test_what_is_missing_is_one_line_before_any_jvm(environ: dict[str, str], message: str, tmp_path: Path) -> None:

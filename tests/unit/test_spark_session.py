@@ -25,7 +25,7 @@ def test_local_mode_is_for_loopback_only(tmp_path: Path) -> None:
 
 
 def test_local_mode_reads_jars_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ARTIFACTS", "/somewhere")
+    monkeypatch.setenv("STACK_ARTIFACTS", "/somewhere")
     made = conf(tmp_path)
     assert made["spark.driver.extraClassPath"] == "/somewhere/jars/spark/*"
     assert "spark.jars" not in made
@@ -36,21 +36,13 @@ def test_a_cluster_gets_the_jars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     jars.mkdir(parents=True)
     (jars / "b.jar").touch()
     (jars / "a.jar").touch()
-    monkeypatch.setenv("ARTIFACTS", str(tmp_path))
+    monkeypatch.setenv("STACK_ARTIFACTS", str(tmp_path))
     made = conf(tmp_path, "--master", "spark://host:7077")
     assert made["spark.jars"] == f"{jars / 'a.jar'},{jars / 'b.jar'}"
     assert made["spark.master"] == "spark://host:7077"
 
 
-def test_umask_for_containers_reaches_hadoop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("STACK_UMASK", raising=False)
-    assert "spark.hadoop.fs.permissions.umask-mode" not in conf(tmp_path)
-    monkeypatch.setenv("STACK_UMASK", "000")
-    assert conf(tmp_path)["spark.hadoop.fs.permissions.umask-mode"] == "000"
-
-
-def test_scratch_is_empty_at_each_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("STACK_STATE", raising=False)
+def test_scratch_is_empty_at_each_start(tmp_path: Path) -> None:
     settings = Settings(environ={"STACK_HOME": str(tmp_path)})
     scratch = scratch_folder(parse([], settings), settings)
     (scratch / "blockmgr-of-a-killed-run").mkdir()
@@ -64,7 +56,7 @@ def test_a_taken_ui_port_is_one_line() -> None:
         taken.listen()
         port = str(taken.getsockname()[1])
         with pytest.raises(UserError, match=f"port {port} for the Spark UI cannot be used"):
-            check_ui_port(Settings(environ={"SPARK_UI_PORT": port}))
+            check_ui_port(Settings(environ={"STACK_SPARK_UI_PORT": port}))
 
 
 def test_no_java_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -489,7 +489,7 @@ def test_a_very_long_line_has_a_finding_without_names(query: Query, topic: Topic
 
 
 def test_the_runs_own_settings_judge_it_not_those_of_the_shell(query: Query, topic: Topic) -> None:
-    other = {"VISITS_TOPIC": "elsewhere", "SPARK_SINK": "foreach-append"}
+    other = {"STACK_VISITS_TOPIC": "elsewhere", "STACK_SPARK_SINK": "foreach-append"}
     assert judge_output(query, topic, settings=other).outcome is Outcome.HOLDS
 
 

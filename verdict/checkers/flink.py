@@ -99,7 +99,7 @@ class FlinkChecker:
                 f"the job has committed {read:,} of {total:,} offsets of {self.source}{self._newest_checkpoint()}; "
                 "see scripts/flink_status.sh, or restore it (scripts/flink_restore.sh)"
             )
-            return Behind(text, read)
+            return Behind(text, read, total - read)
         for topic in self._outputs:
             for partition, span in self._cluster.open_transactions(topic).items():
                 text = (

@@ -57,13 +57,14 @@ class SparkChecker:
         if missing is None:
             return None
         next_step = "start it with scripts/spark_start.sh"
-        if commit is None:
-            return Behind(f"no batch is committed in {checkpoint}; {next_step}", None)
         read, total = missing
+        if commit is None:
+            return Behind(f"no batch is committed in {checkpoint}; {next_step}", None, total)
         return Behind(
             f"the synchronizer has committed {read:,} of {total:,} offsets of {topic}, batch {commit.batch} the last, "
             f"at {commit.at}; {next_step}",
             commit,
+            total - read,
         )
 
     def judge(self, store: Store, *, caught_up: bool) -> Judgement:

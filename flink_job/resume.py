@@ -1,0 +1,68 @@
+"""Submit the Flink job from its newest retained checkpoint, or from the beginning where there is none.
+
+Usage: python -m flink_job.resume
+
+Does nothing while the job is active, so that the stack can be brought up again. Exit codes: those of flink_job.submit.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+from contract.settings import ROOT, Settings, SettingsError
+from flink_job.rest import FlinkError, active_job
+
+_NOTHING_TO_RESTORE = 3
+"""Exit code of `inspector.flink resolve` when there is no checkpoint at all."""
+_ENDING_STATES = frozenset({"FAILING", "CANCELLING"})
+_ENDING_LIMIT_SECONDS = 60
+_POLL_SECONDS = 0.3
+
+
+def is_active(settings: Settings) -> bool:
+    """Say whether the job is at work; waits for one that is about to end. Raises FlinkError."""
+    deadline = time.monotonic() + _ENDING_LIMIT_SECONDS
+    while True:
+        job = active_job(settings.flink_rest, settings.text("FLINK_JOB_NAME"))
+        if job is None or job["state"] not in _ENDING_STATES:
+            return job is not None
+        if time.monotonic() >= deadline:
+            raise FlinkError(f"job {job['jid']} is still {job['state']}; see scripts/flink_status.sh")
+        time.sleep(_POLL_SECONDS)
+
+
+def _inspector(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "inspector.flink", *words]
+    return subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+
+
+def main() -> int:
+    """Run the command line; returns an exit code where nothing has to be submitted."""
+    try:
+        if is_active(Settings()):
+            print("submit: the job is active already", file=sys.stderr)
+            return 0
+    except (FlinkError, SettingsError) as error:
+        print(f"submit: {error}", file=sys.stderr)
+        return 2
+    submit = [sys.executable, "-m", "flink_job.submit"]
+    newest = _inspector("resolve", "latest")
+    if newest.returncode == 0:
+        checkpoint = newest.stdout.strip()
+        offsets = _inspector("offsets", checkpoint)
+        if offsets.returncode:
+            return offsets.returncode
+        read = offsets.stdout.strip()
+        print(f"submit: the job goes on from {checkpoint}, offset of each partition: {read}", file=sys.stderr)
+        submit += ["--from", checkpoint]
+    elif newest.returncode == _NOTHING_TO_RESTORE:
+        print("submit: no retained checkpoint; the job reads the topic from its earliest offset", file=sys.stderr)
+    else:
+        return newest.returncode
+    return subprocess.run(submit, cwd=ROOT, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# Summary: Run a command where a service lives: its container, or its environment on this machine.
+# Usage: scripts/exec.sh SERVICE COMMAND [ARGUMENT...] [--backend compose|local]
+#
+# SERVICE: kafka, generator, spark, jobmanager or taskmanager. Kafka's tools, `flink` and `python` are on PATH there.
+set -euo pipefail
+exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/exec.sh exec "$@"

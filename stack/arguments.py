@@ -1,0 +1,57 @@
+"""What follows a verb on its command line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stack.errors import StackError
+from stack.services import Service
+from stack.stack import Stack
+
+
+def split_flags(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """Take the flags that every verb has, wherever they stand: settings by name, and the words that are left.
+
+    Raises StackError when a flag lacks its value.
+    """
+    settings: dict[str, str] = {}
+    left: list[str] = []
+    waiting = list(words)
+    while waiting:
+        word = waiting.pop(0)
+        if word == "--backend":
+            if not waiting:
+                raise StackError("--backend needs a value: compose or local")
+            settings["BACKEND"] = waiting.pop(0)
+        elif word.startswith("--backend="):
+            settings["BACKEND"] = word.partition("=")[2]
+        elif word == "--allow-remote":
+            settings["ALLOW_REMOTE"] = "yes"
+        else:
+            left.append(word)
+    return settings, left
+
+
+def parse_none(verb: str, words: Sequence[str]) -> None:
+    """Raise StackError when a verb without arguments gets one."""
+    flags_in(verb, words)
+
+
+def flags_in(verb: str, words: Sequence[str], *known: str) -> bool:
+    """Say whether the one known flag is there. Raises StackError for anything else."""
+    for word in words:
+        if word not in known:
+            raise StackError(f"unknown argument '{word}'; see scripts/{verb}.sh --help")
+    return bool(words)
+
+
+def words_of(stack: Stack, row: Service) -> list[str]:
+    """Further flags of a service that the settings hold as words: GENERATOR_ARGS, SPARK_ARGS."""
+    return stack.settings.values.get(f"{row.name.upper()}_ARGS", "").split()
+
+
+def count(text: str, what: str) -> int:
+    """Read a whole number above 0. Raises StackError."""
+    if not text.isascii() or not text.isdigit() or int(text) == 0:
+        raise StackError(f"{what} needs a whole number above 0, not '{text}'")
+    return int(text)

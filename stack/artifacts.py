@@ -1,0 +1,182 @@
+"""What the local backend runs: two virtual environments and the jars, fetched once for each lock file."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Callable
+
+from contract.settings import ROOT
+
+from stack.errors import StackError
+from stack.messages import say
+
+LOCKS = ROOT / "requirements"
+JAR_GROUPS = ("kafka", "spark", "flink")
+BUILD = "build"
+ADDITIONS = {"dev": "the test tools", "notebook": "Jupyter"}
+"""Locks that go on top of the tools environment, and what they are to people."""
+
+
+class Artifacts:
+    """The folder of environments and jars, shared by all stacks of a clone."""
+
+    def __init__(self, folder: Path, python: Callable[[], Path], environ: Mapping[str, str]) -> None:
+        self.folder = folder
+        self._python = python
+        # What configures pip is the user's: an index, a proxy, a certificate.
+        self._environ = environ
+
+    def environment(self, name: str) -> Path:
+        """Folder of a virtual environment."""
+        return self.folder / f"venv-{name}"
+
+    def interpreter(self, name: str) -> Path:
+        """Python of a virtual environment."""
+        return self.environment(name) / "bin" / "python"
+
+    def complete(self) -> bool:
+        """Whether nothing of what the stack needs has to be fetched."""
+        return self._has_environment("tools") and self._has_environment("flink") and not self._missing_jars(JAR_GROUPS)
+
+    def make_all(self) -> None:
+        """Make all that the stack needs; Flink's environment and the rest do not wait for each other."""
+        if self.complete():
+            return
+        with self._locked():
+            failed: list[StackError] = []
+
+            def make_flink() -> None:
+                try:
+                    self._make_environment("flink")
+                except StackError as error:
+                    failed.append(error)
+
+            beside = threading.Thread(target=make_flink)
+            beside.start()
+            try:
+                self._make_environment("tools")
+                self._fetch_jars(JAR_GROUPS)
+            finally:
+                beside.join()
+            if failed:
+                raise failed[0]
+            self._link_connector()
+
+    def make_tools(self, *jars: str) -> None:
+        """Make the tools environment, and fetch these groups of jars."""
+        if self._has_environment("tools") and not self._missing_jars(jars):
+            return
+        with self._locked():
+            self._make_environment("tools")
+            self._fetch_jars(jars)
+
+    def add_to_tools(self, name: str) -> None:
+        """Add what a lock of ADDITIONS names to the tools environment."""
+        files = [BUILD, "tools", name]
+        if self._is_made(name, files):
+            return
+        with self._locked():
+            self._make_environment("tools")
+            say(f"fetching {ADDITIONS[name]} ...")
+            self._pip("tools", "--requirement", str(LOCKS / f"{name}.lock"))
+            self._made(name, files)
+
+    def _has_environment(self, name: str) -> bool:
+        return self._is_made(f"venv-{name}", [BUILD, name]) and self.interpreter(name).exists()
+
+    def _missing_jars(self, groups: tuple[str, ...]) -> list[str]:
+        return [group for group in groups if not self._is_made(f"jars-{group}", ["jars"])]
+
+    def _make_environment(self, name: str) -> None:
+        if self._has_environment(name):
+            return
+        say(f"fetching the Python environment '{name}' ...")
+        folder = self.environment(name)
+        shutil.rmtree(folder, ignore_errors=True)
+        # It takes the additions with it.
+        for addition in ADDITIONS if name == "tools" else ():
+            self._stamp(addition).unlink(missing_ok=True)
+        self._run([str(self._python()), "-m", "venv", str(folder)])
+        self._pip(name, "--requirement", str(LOCKS / f"{BUILD}.lock"))
+        # Source distributions are built with the hashed tools just installed, not with ones fetched unchecked.
+        self._pip(name, "--no-build-isolation", "--requirement", str(LOCKS / f"{name}.lock"))
+        self._made(f"venv-{name}", [BUILD, name])
+
+    def _fetch_jars(self, groups: tuple[str, ...]) -> None:
+        for group in self._missing_jars(groups):
+            say(f"fetching the jars of {group} ...")
+            target = self.folder / "jars" / group
+            shutil.rmtree(target, ignore_errors=True)
+            self._run([str(self.interpreter("tools")), str(LOCKS / "jars.py"), "fetch", group, str(target)])
+            self._made(f"jars-{group}", ["jars"])
+
+    def _link_connector(self) -> None:
+        """Put the connector beside Flink's own jars, where Python programs that start Flink look for it."""
+        for library in self.environment("flink").glob("lib/python*/site-packages/pyflink/lib"):
+            for jar in sorted((self.folder / "jars" / "flink").glob("*.jar")):
+                link = library / jar.name
+                link.unlink(missing_ok=True)
+                # Relative: the folder may be moved.
+                link.symlink_to(os.path.relpath(jar, library))
+
+    def _pip(self, name: str, *arguments: str) -> None:
+        # By the module: the start line of bin/pip names a path that a moved clone does not have.
+        command = [str(self.interpreter(name)), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        self._run([*command, "--require-hashes", *arguments])
+
+    def _run(self, command: list[str]) -> None:
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=False, env=dict(self._environ))
+        if done.returncode:
+            raise StackError(f"{command[0]} could not fetch what is needed; see the lines above, then run again")
+
+    def _stamp(self, name: str) -> Path:
+        return self.folder / f"{name}.made-from"
+
+    def _is_made(self, name: str, locks: list[str]) -> bool:
+        try:
+            return self._stamp(name).read_text(encoding="ascii").strip() == _digest(locks)
+        except OSError:
+            return False
+
+    def _made(self, name: str, locks: list[str]) -> None:
+        self._stamp(name).write_text(_digest(locks) + "\n", encoding="ascii")
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Hold off a second program that makes the same artifacts."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with exclusive(self.folder / "lock", "another program fetches what is needed; waiting for it ..."):
+            yield
+
+
+@contextlib.contextmanager
+def exclusive(file: Path, waiting: str | None) -> Iterator[None]:
+    """Hold a lock while the block runs; it ends with the process, however that ends.
+
+    When another process holds it: says `waiting` and waits, or, without it, raises BlockingIOError.
+    """
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if waiting is None:
+                raise
+            say(waiting)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _digest(locks: list[str]) -> str:
+    content = b"".join((LOCKS / f"{name}.lock").read_bytes() for name in locks)
+    return hashlib.sha256(content).hexdigest()

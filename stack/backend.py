@@ -1,0 +1,129 @@
+"""What the two backends have in common, and the choice between them."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from stack.services import Service
+
+RUNNING, PAUSED, EXITED, ABSENT = "running", "paused", "exited", "absent"
+"""States of a service."""
+LOCAL, COMPOSE = "local", "compose"
+
+
+class Backend(Protocol):
+    """Where services run. Nothing outside of a backend knows which one it is."""
+
+    name: str
+
+    def prepare(self) -> None:
+        """Fetch or build all that the services need; quick when it is there."""
+        ...
+
+    def up(self) -> None:
+        """Start every service that does not run, and the Flink job; on failure what was running still runs."""
+        ...
+
+    def down(self, *, wipe: bool) -> list[Path]:
+        """Stop every service; with `wipe` remove what the stack owns, and say what that was."""
+        ...
+
+    def holds_stack(self) -> bool:
+        """Whether anything of this stack runs here."""
+        ...
+
+    def start(self, service: Service, arguments: Sequence[str]) -> None:
+        """Start a service that does not run; returns when its process is there."""
+        ...
+
+    def stop(self, service: Service) -> None:
+        """SIGTERM, then wait for the end; SIGKILL past its grace."""
+        ...
+
+    def kill(self, service: Service) -> None:
+        """SIGKILL to all processes of a service."""
+        ...
+
+    def pause(self, service: Service) -> None:
+        """Freeze all processes of a service."""
+        ...
+
+    def resume(self, service: Service) -> None:
+        """Let a frozen service go on."""
+        ...
+
+    def state(self, service: Service) -> str:
+        """One of RUNNING, PAUSED, EXITED, ABSENT."""
+        ...
+
+    def answers(self, service: Service) -> bool:
+        """Whether it takes requests; one that takes none, whether it runs."""
+        ...
+
+    def log(self, service: Service, lines: int) -> str:
+        """The last lines of its log."""
+        ...
+
+    def memory(self, service: Service) -> int:
+        """Resident bytes of its processes."""
+        ...
+
+    def settings_of(self, service: Service) -> Mapping[str, str]:
+        """The settings that a running service was started with."""
+        ...
+
+    def execute(
+        self,
+        service: Service,
+        command: Sequence[str],
+        *,
+        capture: bool = False,
+        check: bool = True,
+        quiet: bool = False,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command where a service lives, with its tools on PATH.
+
+        `capture` returns its stdout, `quiet` drops its stderr. With `check` a failure
+        raises StackError without a message: the command has said why.
+        """
+        ...
+
+    def tool(
+        self,
+        command: Sequence[str],
+        *,
+        environment: str = "tools",
+        writable: Sequence[Path] = (),
+        readable: Sequence[Path] = (),
+        capture: bool = False,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command of an environment (`tools`: verdict, inspector; or `flink`), whether a service runs or not.
+
+        It sees files and folders of the host beside the stack's own, when they are named here.
+        """
+        ...
+
+    def path_inside(self, path: Path) -> str:
+        """Give the path under which services see a file of the host."""
+        ...
+
+    def path_outside(self, path: str) -> str:
+        """Give the path on the host of a file as services see it."""
+        ...
+
+    @property
+    def broker_inside(self) -> str:
+        """`host:port` of the broker for a command beside it."""
+        ...
+
+    def explain(self) -> str:
+        """The last lines of each service that is not well, for a start that failed."""
+        ...
+
+
+def last_lines(text: str, lines: int) -> str:
+    """Cut a log to its last lines."""
+    return "\n".join(text.splitlines()[-lines:])

@@ -1,0 +1,1 @@
+"""The two places where services run: processes of this machine, or containers."""

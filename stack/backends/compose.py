@@ -1,0 +1,325 @@
+"""Backend `compose`: each service a container of docker-compose.yaml, by Compose 1.29 or 2."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from contract.settings import PREFIX, ROOT, read_environment
+
+from stack import preflight
+from stack.backend import ABSENT, COMPOSE, EXITED, PAUSED, RUNNING, last_lines
+from stack.backends.containers import Container, Docker
+from stack.errors import StackError
+from stack.home import Home
+from stack.messages import say
+from stack.services import PUBLISHED_PORTS, SERVICES, TABLE, Service
+from stack.settings import StackSettings
+from stack.waiting import wait_until
+
+INSIDE = "/faultline"
+"""The project and its home, in a container."""
+_SEEN = ("checkpoints", "output", "ledger")
+_UP_SECONDS, _KILL_SECONDS = 300.0, 10.0
+_NOT_ROOT = 1000
+_PERMISSIONS = "permissions"
+"""The one shot that only containers need: it makes the mounted folders writable."""
+_TOOLS = {"tools": "tools", "flink": "submit"}
+"""Whose image has an environment."""
+_EXPLAIN_LINES = 12
+
+
+class ComposeBackend:
+    """Services as containers."""
+
+    name = COMPOSE
+
+    def __init__(self, settings: StackSettings, home: Home) -> None:
+        self._settings, self._home = settings, home
+        marker = home.marker_or_none()
+        self.docker = Docker(marker.project if marker else settings.values["COMPOSE_PROJECT_NAME"], self._variables())
+
+    def _variables(self) -> dict[str, str]:
+        """Build what docker-compose.yaml reads: nothing of the caller's own variables decides what runs."""
+        values = dict(self._settings.values)
+        user, group = os.getuid(), os.getgid()
+        # What containers write belongs to the caller. None runs as root: root's run as the image's own user.
+        identity = (user, group) if user else (_NOT_ROOT, _NOT_ROOT)
+        clone = hashlib.sha256(str(ROOT).encode()).hexdigest()[:8]
+        host = {name: value for name, value in self._settings.environment().items() if not name.startswith(PREFIX)}
+        return {
+            **host,
+            **values,
+            "HOME": os.environ.get("HOME", "/"),
+            "STACK_HOME": str(self._home.root),
+            "STACK_UID": str(identity[0]),
+            "STACK_GID": str(identity[1]),
+            # Another clone may have other code.
+            "IMAGE_TAG": f"{values['IMAGE_TAG']}-{clone}",
+        }
+
+    @property
+    def broker_inside(self) -> str:
+        """`host:port` of the broker for a command beside it."""
+        return f"kafka:{self._settings.values['KAFKA_CONTAINER_PORT']}"
+
+    def prepare(self) -> None:
+        """Build the images; what did not change comes from the engine's cache."""
+        if ":" in str(self._home.root):
+            raise StackError(f"the path {self._home.root} contains ':', which Docker does not mount; use another")
+        if not self._has_images():
+            preflight.check_disk(ROOT, preflight.IMAGES_MIB)
+            say("building the images; the first time fetches all that they need ...")
+        subprocess.run([str(ROOT / "docker" / "collect_certs.sh")], check=False)
+        # Without the buildx plugin only the classic builder works, and Compose must be asked for it.
+        classic = (
+            {} if self.docker.ask("buildx", "version") else {"DOCKER_BUILDKIT": "0", "COMPOSE_DOCKER_CLI_BUILD": "0"}
+        )
+        built: dict[str, str] = {}
+        for row in SERVICES:
+            # One service for each image: the others of the same image find it built.
+            built.setdefault(row.image, row.name)
+        if not self.docker.quietly("build", *built.values(), more=classic):
+            raise StackError("the images could not be built; the end of the build's log is above")
+
+    def _has_images(self) -> bool:
+        tag = self._variables()["IMAGE_TAG"]
+        return all(self.docker.ask("image", "inspect", f"faultline/{row.image}:{tag}") for row in SERVICES)
+
+    # The stack as a whole
+
+    def holds_stack(self) -> bool:
+        """Whether any container of this stack runs."""
+        return any(not container.ended for container in self.docker.containers().values())
+
+    def up(self) -> None:
+        """Start what does not run. Compose knows the order, and waits for each dependency."""
+        before = {name for name, found in self.docker.containers().items() if not found.ended}
+        if not before:
+            preflight.check_memory(preflight.MEMORY_MIB)
+            preflight.check_ports(self._settings.values["BIND_ADDRESS"], PUBLISHED_PORTS, self._settings.ports())
+        preflight.check_disk(self._home.root, preflight.RUN_MIB)
+        try:
+            self._start_all(before)
+        except BaseException:
+            old = signal.signal(signal.SIGINT, signal.SIG_IGN)
+            say("the stack did not come up; stopping what was started")
+            started = [row.name for row in reversed(TABLE) if row.name not in before]
+            self.docker.quietly("stop", *started)
+            signal.signal(signal.SIGINT, old)
+            raise
+
+    def _start_all(self, running: set[str]) -> None:
+        if running:
+            # A service that runs must not be replaced, even when its settings have changed.
+            missing = [row for row in TABLE if row.name not in running]
+            for row in missing:
+                self._await_needs(row)
+                if not self.docker.quietly("up", "--detach", "--no-deps", "--no-build", row.name):
+                    raise StackError(f"service {row.name} could not be started; the reasons are above")
+        elif not self.docker.quietly("up", "--detach", seconds=_UP_SECONDS):
+            raise StackError(f"the services could not be started; the reasons are above\n{self.explain()}")
+        wait_until(self._is_settled, "every service and the Flink job", seconds=_UP_SECONDS, explain=self.explain)
+        if self._unready():
+            raise StackError(f"a service ended during the start; its last lines:\n{self.explain()}")
+
+    def _await_needs(self, row: Service) -> None:
+        for need in SERVICES:
+            if need.name in row.needs:
+                answers = functools.partial(self.answers, need)
+                wait_until(answers, f"{need.name} to answer", seconds=_UP_SECONDS, explain=self.explain)
+
+    def _unready(self, *, ended: bool = False) -> list[Service]:
+        """Services that do not do their work; with `ended`, those of them that ended instead."""
+        containers = self.docker.containers()
+        return [
+            row
+            for row in TABLE
+            if not _is_ready(row, containers.get(row.name))
+            and (not ended or (row.name in containers and containers[row.name].ended))
+        ]
+
+    def _is_settled(self) -> bool:
+        return not self._unready() or bool(self._unready(ended=True))
+
+    def down(self, *, wipe: bool) -> list[Path]:
+        """Remove the containers; with `wipe` also the broker's volume and the folders of the stack."""
+        for row in SERVICES:
+            # A frozen process does not see SIGTERM.
+            if self.state(row) == PAUSED:
+                self.resume(row)
+        if not self.docker.quietly("down", "--remove-orphans", *(["--volumes"] if wipe else [])):
+            raise StackError("the stack could not be stopped; the reasons are above")
+        return self._wipe() if wipe else []
+
+    def _wipe(self) -> list[Path]:
+        try:
+            return self._home.wipe()
+        except PermissionError:
+            # A bare `docker-compose up` writes as the user of .env, who may be another.
+            marked = self._home.marked()
+            folders = [f"{INSIDE}/{folder.relative_to(self._home.root)}" for folder in marked]
+            self.docker.one_off(_PERMISSIONS, ["docker/empty.sh", *folders], capture=False)
+            self._home.wipe()
+            return marked
+
+    # One service
+
+    def start(self, service: Service, arguments: Sequence[str]) -> None:
+        """Start a service. Settings and arguments are part of the container: with others it is a new one."""
+        words = " ".join("'" + argument.replace("'", "'\\''").replace("$", "$$") + "'" for argument in arguments)
+        more = {f"{service.name.upper()}_ARGUMENTS": words}
+        if not self.docker.quietly("up", "--detach", "--no-deps", "--no-build", service.name, more=more):
+            raise StackError(f"service {service.name} did not start; see scripts/logs.sh {service.name}")
+
+    def stop(self, service: Service) -> None:
+        """Let Compose stop it: SIGTERM, and SIGKILL past the grace of docker-compose.yaml."""
+        state = self.state(service)
+        if state == PAUSED:
+            self.resume(service)
+        if state in (RUNNING, PAUSED) and not self.docker.quietly("stop", service.name):
+            raise StackError(f"service {service.name} could not be stopped; the reasons are above")
+
+    def kill(self, service: Service) -> None:
+        """SIGKILL to process 1, and with it to every process of its namespace."""
+        self.docker.act("kill", "--signal", "KILL", self._container(service).name)
+        wait_until(lambda: self.state(service) == EXITED, f"the end of {service.name}", seconds=_KILL_SECONDS)
+
+    def pause(self, service: Service) -> None:
+        """Freeze the container."""
+        self.docker.act("pause", self._container(service).name)
+
+    def resume(self, service: Service) -> None:
+        """Let the container go on."""
+        self.docker.act("unpause", self._container(service).name)
+
+    def state(self, service: Service) -> str:
+        """Ask the engine."""
+        container = self.docker.containers().get(service.name)
+        if container is None:
+            return ABSENT
+        return {"running": RUNNING, "restarting": RUNNING, "paused": PAUSED}.get(container.state, EXITED)
+
+    def answers(self, service: Service) -> bool:
+        """Docker's own proxy takes connections to a published port before the service does: its health counts."""
+        container = self.docker.containers().get(service.name)
+        return container is not None and (container.healthy if service.port else container.state == "running")
+
+    def log(self, service: Service, lines: int) -> str:
+        """The last lines of its log."""
+        container = self.docker.containers().get(service.name)
+        if container is None:
+            return ""
+        done = subprocess.run(
+            ["docker", "logs", "--tail", str(lines), container.name], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, errors="replace", check=False,
+        )  # fmt: skip
+        return last_lines(done.stdout, lines)
+
+    def memory(self, service: Service) -> int:
+        """Resident bytes of its processes; the page cache, which `docker stats` counts, is not among them."""
+        container = self.docker.containers().get(service.name)
+        if container is None or container.ended:
+            return 0
+        told = self.docker.ask("top", container.name, "-eo", "pid,rss").splitlines()[1:]
+        return sum(int(line.split()[1]) for line in told) * 1024
+
+    def settings_of(self, service: Service) -> Mapping[str, str]:
+        """The settings in the environment of its container."""
+        container = self.docker.containers().get(service.name)
+        if container is None:
+            return {}
+        told = self.docker.field(container.name, '{{range .Config.Env}}{{printf "%s\\n" .}}{{end}}')
+        return read_environment(dict(line.split("=", 1) for line in told.splitlines() if "=" in line))
+
+    def execute(
+        self,
+        service: Service,
+        command: Sequence[str],
+        *,
+        capture: bool = False,
+        check: bool = True,
+        quiet: bool = False,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command in the container of a service; in one of its own when that does not run."""
+        container = self.docker.containers().get(service.name)
+        if container is not None and container.state == "running":
+            done = self.docker.execute(container.name, command, capture=capture, quiet=quiet)
+        else:
+            done = self.docker.one_off(service.name, command, capture=capture, quiet=quiet)
+        if check and done.returncode:
+            raise StackError("", done.returncode)
+        return done
+
+    def tool(
+        self,
+        command: Sequence[str],
+        *,
+        environment: str = "tools",
+        writable: Sequence[Path] = (),
+        readable: Sequence[Path] = (),
+        capture: bool = False,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command in a container of its own, which sees the given files and folders of the host too."""
+        if not self._has_images():
+            self.prepare()
+        mounts = [f"{self._share(folder)}:{folder.resolve()}:z" for folder in writable]
+        mounts += [f"{path}:{path}:ro" for path in map(self._mounted, readable) if path]
+        return self.docker.one_off(_TOOLS[environment], command, mounts=mounts, capture=capture)
+
+    def _mounted(self, path: Path) -> str:
+        """Give a path that has to be mounted to be seen; empty for one that containers see anyway."""
+        inside = self.path_inside(path)
+        return "" if inside.startswith(f"{INSIDE}/") else inside
+
+    def _share(self, folder: Path) -> str:
+        """Make a folder that the tools see; they run as the stack's user, who must be able to write there."""
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if os.getuid() == 0:
+                os.chown(folder, _NOT_ROOT, _NOT_ROOT)
+        except OSError as error:
+            raise StackError(f"folder {folder} cannot be made ({error.strerror}); choose another") from None
+        return str(folder.resolve())
+
+    def path_inside(self, path: Path) -> str:
+        """Give the path of a file of the home in a container; others are seen under the same path, once shared."""
+        absolute = Path(os.path.normpath(Path.cwd() / path))
+        for name in _SEEN:
+            folder = self._home.root / name
+            if absolute == folder or folder in absolute.parents:
+                return f"{INSIDE}/{absolute.relative_to(self._home.root)}"
+        return str(absolute)
+
+    def path_outside(self, path: str) -> str:
+        """Give the path on the host of a file as containers see it."""
+        return str(self._home.root) + path[len(INSIDE) :] if path.startswith(f"{INSIDE}/") else path
+
+    def explain(self) -> str:
+        """The last lines of each service that is not ready."""
+        parts = []
+        for row in self._unready():
+            # Of a stack trace the causes say enough.
+            words = [line for line in self.log(row, 60).splitlines() if not line.lstrip().startswith(("at ", "... "))]
+            if words:
+                parts.append("\n".join([f"-- {row.name} ({self.state(row)}):", *words[-_EXPLAIN_LINES:]]))
+        return "\n".join(parts)
+
+    def _container(self, service: Service) -> Container:
+        container = self.docker.containers().get(service.name)
+        if container is None or container.ended:
+            raise StackError(f"service {service.name} does not run; scripts/status.sh shows all")
+        return container
+
+
+def _is_ready(row: Service, container: object) -> bool:
+    if not isinstance(container, Container):
+        return False
+    if row.one_shot:
+        return container.succeeded
+    return container.healthy or (row.may_finish and container.succeeded)

@@ -1,0 +1,206 @@
+"""What is asked of Docker and Compose: containers by their labels, commands in them.
+
+Containers are found by the labels that Compose gives them: a look at one takes no Compose, which is slow.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from contract.settings import ROOT
+
+from stack.children import run_child, waiting_for
+from stack.errors import StackError
+from stack.messages import say
+
+_PROGRESS_SECONDS = 10.0
+_STEP = re.compile(r"^(Step \d|#\d+ \[|(Creating|Starting|Stopping|Removing) | *Container )")
+_NOISE = re.compile(r"^((Creating|Starting|Recreating|Stopping|Removing) .*(\.\.\.|done)|Encountered errors.*|)$")
+_RUN_NOISE = re.compile(r"^(Creating .*_run \.\.\. .*|\s*Container .*-run-.*)$")
+_SHOWN_LINES = 30
+
+
+def engine_answers() -> bool:
+    """Whether a container engine can be used by this user."""
+    if shutil.which("docker") is None:
+        return False
+    return subprocess.run(["docker", "info"], capture_output=True, check=False).returncode == 0
+
+
+def on_terminal() -> bool:
+    """Whether a person sits at all three ends; else stdout carries results, which a terminal would mix with stderr."""
+    return all(os.isatty(descriptor) for descriptor in (0, 1, 2))
+
+
+@dataclass(frozen=True)
+class Container:
+    """State of one container. `status` as Docker shows it: `Up 5 seconds (healthy)`, `Exited (0) 2 hours ago`."""
+
+    name: str
+    service: str
+    state: str
+    status: str
+
+    @property
+    def healthy(self) -> bool:
+        """Whether its health check succeeds."""
+        return self.state == "running" and self.status.endswith("(healthy)")
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether it ended with exit code 0."""
+        return self.state == "exited" and self.status.startswith("Exited (0)")
+
+    @property
+    def ended(self) -> bool:
+        """Whether it ended, however that was."""
+        return self.state in ("exited", "dead")
+
+
+class Docker:
+    """Docker and Compose for one project. `environ`: what docker-compose.yaml reads its variables from."""
+
+    def __init__(self, project: str, environ: Mapping[str, str]) -> None:
+        self.project = project
+        self._environ = {**environ, "COMPOSE_PROJECT_NAME": project}
+        self._program: list[str] | None = None
+
+    def compose(self) -> list[str]:
+        """The command for Compose: the plugin, or the program of version 1."""
+        if self._program is None:
+            plugin = subprocess.run(["docker", "compose", "version"], capture_output=True, check=False)
+            if plugin.returncode == 0:
+                self._program = ["docker", "compose"]
+            elif shutil.which("docker-compose"):
+                self._program = ["docker-compose"]
+            else:
+                raise StackError(
+                    "neither 'docker compose' nor 'docker-compose' is installed; install one, or use --backend local"
+                )
+        return [*self._program, "--project-directory", str(ROOT), "--file", str(ROOT / "docker-compose.yaml")]
+
+    def quietly(self, *arguments: str, seconds: float | None = None, more: Mapping[str, str] | None = None) -> bool:
+        """Run Compose and show what it says only when it fails; tells its progress. Returns whether it succeeded."""
+        with tempfile.NamedTemporaryFile("w+", suffix=".log") as log, _progress(Path(log.name)):
+            try:
+                done = subprocess.run(
+                    [*self.compose(), *arguments], stdout=log, stderr=log, stdin=subprocess.DEVNULL, check=False,
+                    env={**self._environ, **(more or {})}, timeout=seconds,
+                )  # fmt: skip
+                succeeded = done.returncode == 0
+            except subprocess.TimeoutExpired:
+                succeeded = False
+            if not succeeded:
+                log.seek(0)
+                told = [line for line in log.read().splitlines() if not _NOISE.match(line)]
+                say("\n".join(told[-_SHOWN_LINES:]))
+        return succeeded
+
+    def ask(self, *arguments: str) -> str:
+        """Run Docker and return what it prints; empty when it fails."""
+        done = subprocess.run(["docker", *arguments], capture_output=True, text=True, check=False, env=self._environ)
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    def act(self, *arguments: str) -> None:
+        """Run Docker. Raises StackError with its last line when it fails."""
+        done = subprocess.run(["docker", *arguments], capture_output=True, text=True, check=False, env=self._environ)
+        if done.returncode:
+            raise StackError((done.stderr.strip().splitlines() or [f"docker {arguments[0]} failed"])[-1])
+
+    def containers(self) -> dict[str, Container]:
+        """The containers of this project, by service."""
+        told = self.ask(
+            "ps", "--all", "--no-trunc",
+            "--filter", f"label=com.docker.compose.project={self.project}",
+            "--filter", "label=com.docker.compose.oneoff=False",
+            "--format", '{{.ID}}\t{{.Label "com.docker.compose.service"}}\t{{.State}}\t{{.Status}}',
+        )  # fmt: skip
+        found = [Container(*line.split("\t")) for line in told.splitlines()]
+        # Newest first: a container that is being replaced is not the one that counts.
+        return {container.service: container for container in reversed(found)}
+
+    def field(self, container: str, template: str) -> str:
+        """One field of `docker inspect`."""
+        return self.ask("inspect", "--format", template, container)
+
+    def one_off(
+        self, service: str, command: Sequence[str], *, mounts: Sequence[str] = (), capture: bool, quiet: bool = False
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command in a container of its own, removed at its end."""
+        volumes = [word for mount in mounts for word in ("--volume", mount)]
+        start = [*self.compose(), "run", "--rm", "--no-deps", *volumes]
+        if on_terminal() and not capture:
+            return run_child([*start, service, *command], self._environ)
+        process = subprocess.Popen(
+            [*start, "-T", service, *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE if capture else None,
+            stderr=subprocess.PIPE, text=True, env=self._environ,
+        )  # fmt: skip
+        # On the command's stderr Compose announces the container; version 1 also prints the exit code at the end.
+        reader = threading.Thread(target=_copy_without_noise, args=(process.stderr, quiet))
+        reader.start()
+        with waiting_for(process):
+            output = process.stdout.read() if process.stdout else ""
+            code = process.wait()
+        reader.join()
+        return subprocess.CompletedProcess(process.args, code, output)
+
+    def execute(
+        self, container: str, command: Sequence[str], *, capture: bool, quiet: bool = False
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command in a running container; it ends with this program.
+
+        Without a terminal it gets a stdin on which nothing comes, and ends with it: `docker exec` alone would leave it
+        running after a Ctrl-C.
+        """
+        if on_terminal() and not capture:
+            words = ["docker", "exec", "--interactive", "--tty", container, "docker/run.sh", *command]
+            return run_child(words, self._environ)
+        words = ["docker", "exec", "--interactive", container, "docker/run.sh", "--tied", *command]
+        stdout = subprocess.PIPE if capture else None
+        return run_child(words, self._environ, stdin=subprocess.PIPE, stdout=stdout, quiet=quiet)
+
+
+def _copy_without_noise(stream: IO[str] | None, quiet: bool) -> None:
+    """Hand on what a command says on stderr, without what Compose adds; nothing of it when `quiet`."""
+    held: str | None = None
+    for line in stream or ():
+        if quiet:
+            continue
+        if held is not None:
+            sys.stderr.write(held)
+        held = None if _RUN_NOISE.match(line.rstrip("\n")) else line
+    if held is not None and not re.fullmatch(r"\d{1,3}\n?", held):
+        sys.stderr.write(held)
+    sys.stderr.flush()
+
+
+@contextlib.contextmanager
+def _progress(log: Path) -> Iterator[None]:
+    """While the block runs, say every 10 s which step was begun last: of a build, or of Compose."""
+    done = threading.Event()
+
+    def tell() -> None:
+        seconds = 0.0
+        while not done.wait(_PROGRESS_SECONDS):
+            seconds += _PROGRESS_SECONDS
+            steps = [line for line in log.read_text("utf-8", "replace").splitlines() if _STEP.match(line)]
+            say(f"   {seconds:.0f} s: {steps[-1][:100] if steps else ''}")
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        done.set()
+        teller.join()

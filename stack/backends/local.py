@@ -1,0 +1,311 @@
+"""Backend `local`: the pinned artifacts as processes of this machine, each service under a keeper.
+
+Nothing restarts by itself: a kill stays a kill. SIGTERM goes to the main process alone, since a JVM that gets it beside
+its Python parent would end in the middle of a micro-batch; the other signals go to all processes of a service.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from contract.settings import ROOT
+
+from stack import ports, preflight
+from stack.artifacts import ADDITIONS, Artifacts
+from stack.backend import ABSENT, EXITED, LOCAL, PAUSED, RUNNING, last_lines
+from stack.children import run_child
+from stack.errors import StackError
+from stack.home import Home
+from stack.messages import say
+from stack.processes import Process, end, keep, of_stack, send
+from stack.services import LOCAL_PORTS, SERVICES, TABLE, Service
+from stack.settings import StackSettings
+from stack.waiting import wait_until
+
+_START_SECONDS = 90.0
+_EXPLAIN_LINES = 8
+_STDERR = 2
+
+
+class LocalBackend:
+    """Services as processes of this machine."""
+
+    name = LOCAL
+
+    def __init__(self, settings: StackSettings, home: Home) -> None:
+        self._settings, self._home = settings, home
+        self.artifacts = Artifacts(Path(settings.values["ARTIFACTS"]), self._python, settings.environment())
+        self._run, self._logs = home.state / "run", home.state / "logs"
+        self._java: Path | None = None
+
+    @property
+    def broker_inside(self) -> str:
+        """`host:port` of the broker for a command beside it."""
+        return self._settings.values["KAFKA_BOOTSTRAP"]
+
+    def prepare(self) -> None:
+        """Fetch what is missing, once the machine has what it needs."""
+        self.check_machine()
+        if not self.artifacts.complete():
+            preflight.check_disk(self.artifacts.folder, preflight.ARTIFACTS_MIB)
+        self.artifacts.make_all()
+
+    def check_machine(self) -> None:
+        """Raise StackError when Java or Python is missing, or a path cannot be used."""
+        preflight.check_paths(
+            {"the project": ROOT, "the artifacts": self.artifacts.folder, "the home": self._home.root}
+        )
+        self._find_java()
+        self._python()
+
+    def _python(self) -> Path:
+        return preflight.find_python(self._settings.values["PYTHON_VERSION"], os.environ)
+
+    def _find_java(self) -> Path:
+        self._java = self._java or preflight.find_java(self._settings.values["JAVA_VERSION"], os.environ)
+        return self._java
+
+    def environment(self, kind: str) -> dict[str, str]:
+        """Build the environment of a program of the tools or of Flink."""
+        environ = self.plain_environment(kind)
+        java = self._find_java()
+        commands = [ROOT / "broker" / "bin", ROOT / "flink_job" / "bin", java.parent]
+        environ["PATH"] = os.pathsep.join([*map(str, commands), environ["PATH"]])
+        environ["JAVA_HOME"] = str(java.resolve().parent.parent)
+        return environ
+
+    def plain_environment(self, kind: str) -> dict[str, str]:
+        """Build the environment of a program that needs no Java."""
+        environ = self._settings.environment()
+        environ["PATH"] = os.pathsep.join(
+            [str(self.artifacts.environment(kind) / "bin"), environ.get("PATH", os.defpath)]
+        )
+        # Java reads names of files by it; the default of an empty environment takes ASCII only.
+        environ.setdefault("LC_ALL", "C.UTF-8")
+        return environ
+
+    def add_to_tools(self) -> None:
+        """Fetch what contributors and the notebook need, too."""
+        for name in ADDITIONS:
+            self.artifacts.add_to_tools(name)
+
+    # The stack as a whole
+
+    def holds_stack(self) -> bool:
+        """Whether any process of this stack runs."""
+        return bool(self._processes())
+
+    def up(self) -> None:
+        """Start every service that does not run, and the Flink job; what an interrupted start began is stopped."""
+        self._check_room()
+        started: list[Service] = []
+        try:
+            for row in TABLE:
+                for need in row.needs:
+                    self._await(next(each for each in SERVICES if each.name == need))
+                if row.one_shot:
+                    self._run_once(row)
+                elif self.state(row) not in (RUNNING, PAUSED):
+                    started.append(row)
+                    self.start(row, ())
+            self._require_well(started)
+        except BaseException:
+            # A second Ctrl-C must not leave half of it behind.
+            before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+            say("the stack did not come up; stopping what was started")
+            for row in reversed(started):
+                self.stop(row)
+            signal.signal(signal.SIGINT, before)
+            raise
+
+    def _check_room(self) -> None:
+        running = [row for row in SERVICES if self.state(row) in (RUNNING, PAUSED)]
+        if not running:
+            preflight.check_memory(preflight.MEMORY_MIB)
+            preflight.check_ports(self._settings.values["BIND_ADDRESS"], LOCAL_PORTS, self._settings.ports())
+        preflight.check_disk(self._home.root, preflight.RUN_MIB)
+
+    def _require_well(self, started: Sequence[Service]) -> None:
+        ended = [row for row in started if self.state(row) == EXITED and not row.may_finish]
+        if ended:
+            raise StackError(f"{ended[0].name} ended during the start; its last lines:\n{self.explain()}")
+
+    def _run_once(self, row: Service) -> None:
+        done = self._command([str(ROOT / "services" / f"{row.name}.sh")], row.environment, stdout=_STDERR)
+        if done.returncode:
+            raise StackError(f"{row.name} failed, see the lines above")
+
+    def _await(self, row: Service) -> None:
+        def answers_or_ended() -> bool:
+            return self.answers(row) or self.state(row) in (EXITED, ABSENT)
+
+        wait_until(answers_or_ended, f"{row.name} to answer", seconds=_START_SECONDS, explain=self.explain)
+        if not self.answers(row):
+            raise StackError(f"{row.name} ended during the start; its last lines:\n{self.explain()}")
+
+    def down(self, *, wipe: bool) -> list[Path]:
+        """Stop every service, then whatever else of this stack still runs."""
+        for row in reversed(SERVICES):
+            self.stop(row)
+        end(self._processes, "the stack's processes")
+        return self._home.wipe() if wipe else []
+
+    # One service
+
+    def start(self, service: Service, arguments: Sequence[str]) -> None:
+        """Start a service under a keeper."""
+        for folder in (self._run, self._logs):
+            folder.mkdir(parents=True, exist_ok=True)
+        command = [str(ROOT / "services" / f"{service.name}.sh"), *arguments]
+        (self._run / f"{service.name}.settings.json").write_text(json.dumps(dict(self._settings.values)), "utf-8")
+        log, record = self._logs / f"{service.name}.log", self._record(service)
+        flags = ["--log", str(log), "--record", str(record)]
+        keep([*flags, *command], self.environment(service.environment), self._mark(), service.name, ROOT)
+
+    def stop(self, service: Service) -> None:
+        """SIGTERM to the main process; SIGKILL to all past its grace."""
+        if self.state(service) == PAUSED:
+            self.resume(service)
+        main = self._main(service)
+        if main is not None:
+            send([main], signal.SIGTERM)
+            try:
+                wait_until(lambda: self._main(service) is None, f"{service.name} to end", seconds=service.grace_seconds)
+            except StackError:
+                say(f"{service.name} did not end within {service.grace_seconds:g} s of SIGTERM; it gets SIGKILL")
+        end(lambda: self._of(service), service.name)
+
+    def kill(self, service: Service) -> None:
+        """SIGKILL to all processes of a service."""
+        end(lambda: self._of(service), service.name)
+
+    def pause(self, service: Service) -> None:
+        """SIGSTOP to all processes of a service."""
+        send(self._of(service), signal.SIGSTOP)
+
+    def resume(self, service: Service) -> None:
+        """SIGCONT to all processes of a service."""
+        send(self._of(service), signal.SIGCONT)
+
+    def state(self, service: Service) -> str:
+        """Ask the system; the record of the keeper says only whether it ever ran."""
+        main = self._main(service)
+        if main is None:
+            return EXITED if self._record(service).exists() else ABSENT
+        return PAUSED if main.stopped else RUNNING
+
+    def answers(self, service: Service) -> bool:
+        """Whether its port accepts connections; without a port, whether it runs."""
+        if self.state(service) != RUNNING:
+            return False
+        port = service.port and self._settings.ports()[service.port]
+        return not port or ports.answers(self._settings.values["BIND_ADDRESS"], port)
+
+    def log(self, service: Service, lines: int) -> str:
+        """The last lines of its log."""
+        try:
+            text = (self._logs / f"{service.name}.log").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""
+        return last_lines(text, lines)
+
+    def memory(self, service: Service) -> int:
+        """Resident bytes of its processes."""
+        return sum(process.resident_bytes for process in self._of(service))
+
+    def settings_of(self, service: Service) -> Mapping[str, str]:
+        """The settings that a service was started with last."""
+        try:
+            found = json.loads((self._run / f"{service.name}.settings.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return {str(name): str(value) for name, value in found.items()}
+
+    def execute(
+        self,
+        service: Service,
+        command: Sequence[str],
+        *,
+        capture: bool = False,
+        check: bool = True,
+        quiet: bool = False,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command with the environment of a service."""
+        done = self._command(command, service.environment, stdout=subprocess.PIPE if capture else None, quiet=quiet)
+        if check and done.returncode:
+            raise StackError("", done.returncode)
+        return done
+
+    def tool(
+        self,
+        command: Sequence[str],
+        *,
+        environment: str = "tools",
+        writable: Sequence[Path] = (),
+        readable: Sequence[Path] = (),  # noqa: ARG002  # every file is seen
+        capture: bool = False,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command of an environment."""
+        for folder in writable:
+            folder.mkdir(parents=True, exist_ok=True)
+        if not self.artifacts.complete():
+            self.prepare()
+        return self._command(command, environment, stdout=subprocess.PIPE if capture else None)
+
+    def _command(
+        self, command: Sequence[str], kind: str, *, stdout: int | None, quiet: bool = False
+    ) -> subprocess.CompletedProcess[str]:
+        try:
+            return run_child(command, self.environment(kind), folder=ROOT, stdout=stdout, quiet=quiet)
+        except OSError as error:
+            raise StackError(f"{command[0]} cannot be run: {error.strerror}") from None
+
+    def path_inside(self, path: Path) -> str:
+        """Services see the files of the host."""
+        return str(path.resolve())
+
+    def path_outside(self, path: str) -> str:
+        """Services see the files of the host."""
+        return path
+
+    def explain(self) -> str:
+        """The last lines of each service that has ended."""
+        parts = []
+        for row in SERVICES:
+            state = self.state(row)
+            if state != RUNNING and (words := self.log(row, _EXPLAIN_LINES)):
+                parts.append(f"-- {row.name} ({state}):\n{words}")
+        return "\n".join(parts)
+
+    # Processes
+
+    def _mark(self) -> str:
+        marker = self._home.marker()
+        if marker is None:
+            raise StackError(f"no stack was ever started in {self._home.root}; start one with scripts/up.sh")
+        return marker.stack
+
+    def _processes(self) -> list[Process]:
+        marker = self._home.marker()
+        return of_stack(marker.stack) if marker else []
+
+    def _of(self, service: Service) -> list[Process]:
+        return [process for process in self._processes() if process.service == service.name]
+
+    def _main(self, service: Service) -> Process | None:
+        """The process that the keeper started; when its record is lost, the oldest one."""
+        alive = self._of(service)
+        try:
+            pid = json.loads(self._record(service).read_text(encoding="utf-8"))["pid"]
+        except (OSError, ValueError, KeyError):
+            return alive[0] if alive else None
+        # A pid without our mark is another program's.
+        return next((process for process in alive if process.pid == pid), None)
+
+    def _record(self, service: Service) -> Path:
+        return self._run / f"{service.name}.json"

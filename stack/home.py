@@ -1,0 +1,213 @@
+"""What a stack owns on disk: marked folders, and nothing else is ever removed.
+
+    HOME/.stack              run state and logs; the broker's data on the local backend
+    HOME/checkpoints/spark   HOME/checkpoints/flink   HOME/output   HOME/ledger
+
+Each has a marker with the id of the stack. `docker-compose up` without the scripts writes the same markers
+(docker/permissions.sh).
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import uuid
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from stack.errors import StackError
+
+MARKER = ".faultline.json"
+LAYOUT = 2
+"""Grows when an older version's files can no longer be used."""
+
+_OWNED = (".stack", "checkpoints/spark", "checkpoints/flink", "output", "ledger")
+_NOT_OURS = {"output": ("notebooks",)}
+"""What people write there stays."""
+_HARMLESS = {MARKER, "README.md", ".gitignore"}
+_UP_FILE = "up.json"
+
+
+@dataclass(frozen=True)
+class Marker:
+    """`stack`: id; `home`: where it was made, empty from a container; `project`: name of its Compose project."""
+
+    stack: str
+    home: str
+    project: str
+    layout: int
+    backend: str = ""
+    """Where the topics are that belong to the checkpoints: `local` or `compose`."""
+
+
+@dataclass(frozen=True)
+class Up:
+    """What is remembered while a stack is up: its backend, and the settings that were chosen for it."""
+
+    backend: str
+    explicit: dict[str, str]
+
+
+class Home:
+    """The folders of one stack."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.state = root / ".stack"
+
+    def folders(self) -> list[Path]:
+        """Every folder that a stack owns, whether it is there or not."""
+        return [self.root / name for name in _OWNED]
+
+    def marker(self) -> Marker | None:
+        """Read the markers; None when there is none. Raises StackError when they contradict each other."""
+        found = {folder: marker for folder in self.folders() if (marker := _read(folder / MARKER))}
+        for folder, marker in found.items():
+            first_folder, first = next(iter(found.items()))
+            if marker.stack != first.stack:
+                raise StackError(
+                    f"{folder} belongs to stack {marker.stack}, {first_folder} to stack {first.stack}: topics, "
+                    "checkpoints and outputs go together; move one of them away"
+                )
+            if marker.layout != LAYOUT:
+                raise StackError(
+                    f"{folder} was written by another version of Faultline; "
+                    f"move it away or remove it, then start again (this version has layout {LAYOUT})"
+                )
+        return next(iter(found.values()), None)
+
+    def claim(self, backend: str) -> Marker:
+        """Make and mark the folders of this stack.
+
+        Raises StackError, with nothing changed, when one holds files that no stack wrote, when the home is a copy of
+        another one, or when its topics are on the other backend.
+        """
+        known = self.marker()
+        marker = known or _new_marker(self.root)
+        if known is not None:
+            self._require_own(known, backend)
+        for folder in self.folders():
+            if _read(folder / MARKER) is None and (stranger := self._stranger(folder)):
+                raise StackError(
+                    f"{folder} has files of an older version or of another program ({stranger}); "
+                    "move them away, then run again"
+                )
+        written = Marker(marker.stack, str(self.root), marker.project, LAYOUT, backend)
+        for folder in self.folders():
+            _write(folder, written)
+        return written
+
+    def _require_own(self, marker: Marker, backend: str) -> None:
+        elsewhere = Path(marker.home) if marker.home else self.root
+        if elsewhere != self.root and (theirs := Home(elsewhere).marker_or_none()) and theirs.stack == marker.stack:
+            raise StackError(
+                f"{self.root} is a copy of the stack in {elsewhere}, and its topics are there; remove the copies of "
+                f"{', '.join(_OWNED)} here, then run again"
+            )
+        if marker.backend and marker.backend != backend:
+            raise StackError(
+                f"the topics of the checkpoints in {self.root} are on backend {marker.backend}; use --backend "
+                f"{marker.backend}, or start clean (scripts/down.sh --wipe --backend {marker.backend})"
+            )
+
+    def marker_or_none(self) -> Marker | None:
+        """Read the marker; None also when it cannot be read."""
+        try:
+            return self.marker()
+        except StackError:
+            return None
+
+    def _stranger(self, folder: Path) -> str | None:
+        """Name something in an unmarked folder that a stack would have to own."""
+        if not folder.is_dir():
+            return None
+        spared = {*_HARMLESS, *_NOT_OURS.get(folder.name, ())}
+        return next((entry.name for entry in sorted(folder.iterdir()) if entry.name not in spared), None)
+
+    def marked(self) -> list[Path]:
+        """The folders that are marked: what `--wipe` removes."""
+        return [folder for folder in self.folders() if _read(folder / MARKER)]
+
+    def wipe(self) -> list[Path]:
+        """Remove what is in marked folders, and the folders, sparing what people wrote; returns what was removed.
+
+        Raises PermissionError when files belong to another user.
+        """
+        removed = self.marked()
+        for folder in removed:
+            spared = _NOT_OURS.get(folder.name, ())
+            # The marker last: a wipe that is interrupted can be run again.
+            for entry in sorted(folder.iterdir(), key=lambda entry: entry.name == MARKER):
+                if entry.name not in spared:
+                    _remove(entry)
+            if not any(folder.iterdir()):
+                folder.rmdir()
+        return removed
+
+    def remember(self, up: Up) -> None:
+        """Write down that the stack is up."""
+        _write_text(self.state / _UP_FILE, json.dumps(asdict(up), indent=1))
+
+    def forget(self) -> None:
+        """Remove that note; it need not be there."""
+        (self.state / _UP_FILE).unlink(missing_ok=True)
+
+    def up(self) -> Up | None:
+        """Read what was remembered; None when the stack is down, or when the note is damaged."""
+        try:
+            document = json.loads((self.state / _UP_FILE).read_text(encoding="utf-8"))
+            return Up(str(document["backend"]), {str(name): str(value) for name, value in document["explicit"].items()})
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return None
+
+
+def _new_marker(root: Path) -> Marker:
+    name = uuid.uuid4().hex[:8]
+    return Marker(name, str(root), f"faultline-{name}", LAYOUT)
+
+
+def _read(path: Path) -> Marker | None:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise StackError(f"{path} cannot be read ({error}); it says which stack owns the folder") from None
+    try:
+        return Marker(
+            str(document["stack"]), str(document["home"]), str(document["project"]), int(document["layout"]),
+            str(document.get("backend", "")),
+        )  # fmt: skip
+    except (KeyError, TypeError, ValueError):
+        raise StackError(f"{path} is not a marker of Faultline; it must say which stack owns the folder") from None
+
+
+def _write(folder: Path, marker: Marker) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _write_text(folder / MARKER, json.dumps(asdict(marker)))
+    except OSError as error:
+        raise StackError(
+            f"folder {folder} cannot be written ({error.strerror}); choose another place with STACK_HOME"
+        ) from None
+
+
+def _write_text(path: Path, text: str) -> None:
+    """Replace a file as a whole: a disk that fills up leaves the old one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(path.name + ".new")
+    temporary.write_text(text + "\n", encoding="utf-8")
+    temporary.replace(path)
+
+
+def _remove(entry: Path) -> None:
+    if entry.is_dir() and not entry.is_symlink():
+        shutil.rmtree(entry)
+    else:
+        entry.unlink()
+
+
+def names(folders: Iterable[Path]) -> str:
+    """List folders for a message."""
+    return ", ".join(str(folder) for folder in folders)

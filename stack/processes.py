@@ -1,0 +1,218 @@
+"""Processes of a stack, found by a mark in their environment: what runs is asked of the system, not of a file.
+
+Every process of a service inherits two variables: whose stack it is, and which service. So children that leave the
+process group are found too (PySpark's workers do), a lost supervisor loses nothing, and a pid that was given to another
+program is never taken for ours.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable
+
+from stack.errors import StackError
+from stack.waiting import wait_until
+
+MARK, SERVICE = "FAULTLINE_MARK", "FAULTLINE_SERVICE"
+KEEPER = "keeper:"
+"""Before the name of a service: the process that keeps it."""
+
+STARTED = "started\n"
+"""What a keeper says once its program runs."""
+
+_PROC = Path("/proc")
+_KILL_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Process:
+    """A running process of a stack. `service` may have the prefix KEEPER; `age_order`: smaller is older."""
+
+    pid: int
+    service: str
+    stopped: bool
+    age_order: int
+    resident_bytes: int
+
+
+def of_stack(mark: str) -> list[Process]:
+    """Find every process of a stack that this user may see, oldest first; zombies are no longer processes."""
+    found = _from_proc(mark) if _PROC.joinpath("self", "environ").exists() else _from_ps(mark)
+    return sorted(found, key=lambda process: process.age_order)
+
+
+def _from_proc(mark: str) -> Iterator[Process]:
+    wanted = f"{MARK}={mark}".encode()
+    page_bytes = os.sysconf("SC_PAGE_SIZE")
+    for folder in _PROC.iterdir():
+        if not folder.name.isdigit():
+            continue
+        try:
+            variables = (folder / "environ").read_bytes().split(b"\0")
+            if wanted not in variables:
+                continue
+            # Fields after the name, which is in brackets and may contain anything.
+            fields = (folder / "stat").read_bytes().rpartition(b")")[2].split()
+        except OSError:
+            # Another user's, or it has just ended.
+            continue
+        service = next((each[len(SERVICE) + 1 :] for each in variables if each.startswith(f"{SERVICE}=".encode())), b"")
+        state, started, pages = fields[0], int(fields[19]), int(fields[21])
+        if state not in (b"Z", b"X"):
+            yield Process(int(folder.name), service.decode(), state in (b"T", b"t"), started, pages * page_bytes)
+
+
+def _from_ps(mark: str) -> Iterator[Process]:
+    """Ask ps, where there is no /proc (macOS): `-E` shows the environment of one's own processes."""
+    done = subprocess.run(
+        ["ps", "-axwwE", "-o", "pid=,stat=,rss=,command="], capture_output=True, text=True, check=False
+    )
+    for line in done.stdout.splitlines():
+        words = line.split()
+        if f"{MARK}={mark}" in words and not words[1].startswith("Z"):
+            service = next((word[len(SERVICE) + 1 :] for word in words if word.startswith(f"{SERVICE}=")), "")
+            yield Process(int(words[0]), service, words[1].startswith("T"), int(words[0]), int(words[2]) * 1024)
+
+
+def send(processes: Sequence[Process], number: signal.Signals) -> None:
+    """Send a signal to each; one that has ended meanwhile needs none."""
+    for process in processes:
+        try:
+            os.kill(process.pid, number)
+        except ProcessLookupError:
+            continue
+
+
+def end(find: Callable[[], Sequence[Process]], what: str) -> None:
+    """SIGKILL whatever `find` finds until it finds nothing: a process may have started another meanwhile."""
+
+    def gone() -> bool:
+        left = find()
+        send(left, signal.SIGKILL)
+        return not left
+
+    wait_until(gone, f"the end of {what}", seconds=_KILL_SECONDS)
+
+
+def keep(
+    arguments: Sequence[str], environ: Mapping[str, str], mark: str, service: str, folder: Path
+) -> subprocess.Popen[str]:
+    """Start a program under a keeper (stack/keeper.py); returns the keeper once the program runs.
+
+    Raises StackError when the program cannot be started.
+    """
+    keeper = subprocess.Popen(
+        [sys.executable, "-m", "stack.keeper", *arguments],
+        env={**environ, MARK: mark, SERVICE: KEEPER + service},
+        cwd=folder,
+        stdin=subprocess.PIPE if "--tied" in arguments else subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE if "--tied" not in arguments else None,
+        text=True,
+        # A Ctrl-C at the terminal is for whoever started the program, not for the program.
+        start_new_session=True,
+    )
+    assert keeper.stdout is not None
+    with keeper.stdout:
+        if keeper.stdout.readline() != STARTED:
+            raise StackError(f"{service} cannot be started: {_last_words(keeper)}")
+    if keeper.stderr:
+        keeper.stderr.close()
+    return keeper
+
+
+def _last_words(keeper: subprocess.Popen[str]) -> str:
+    words = ""
+    if keeper.stderr:
+        with keeper.stderr:
+            words = keeper.stderr.read()
+    if keeper.stdin:
+        keeper.stdin.close()
+    keeper.wait()
+    return (words.strip().splitlines() or ["see the lines above"])[-1]
+
+
+class Program:
+    """A program that ends with this one, with all of its children. What it says goes to the file `log`."""
+
+    def __init__(self, command: Sequence[str], environ: Mapping[str, str], log: Path, folder: Path) -> None:
+        self.log = log
+        self._mark = uuid.uuid4().hex
+        log.write_bytes(b"")
+        self._process = keep(["--tied", "--log", str(log), *command], environ, self._mark, "program", folder)
+
+    def words(self) -> str:
+        """Return what it said so far."""
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
+    def last_line(self) -> str:
+        """Return its last line; empty when it said nothing."""
+        return "".join(self.words().strip().splitlines()[-1:])
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.poll() is None
+
+    def wait_for(self, condition: Callable[[], bool], what: str, *, seconds: float) -> None:
+        """Return once the condition holds. Raises StackError when it ends before, or takes too long."""
+
+        def met_or_ended() -> bool:
+            return condition() or not self.running
+
+        try:
+            wait_until(met_or_ended, what, seconds=seconds)
+        except StackError as error:
+            raise StackError(f"{error}; its last line: {self.last_line()}; see {self.log}") from None
+        if not self.running and not condition():
+            raise StackError(
+                f"the program ended (exit code {self._process.returncode}) before {what}: {self.last_line()}; "
+                f"see {self.log}"
+            )
+
+    def kill(self) -> int:
+        """SIGKILL to the program and all of its children; returns the exit code."""
+        end(self._processes, self.log.stem)
+        return self.wait(seconds=_KILL_SECONDS)
+
+    def _processes(self) -> list[Process]:
+        return [process for process in of_stack(self._mark) if not process.service.startswith(KEEPER)]
+
+    def terminate(self) -> None:
+        """SIGTERM to the program, which its keeper hands on."""
+        if self.running:
+            self._process.send_signal(signal.SIGTERM)
+
+    def wait(self, *, seconds: float) -> int:
+        """Wait for its end; returns the exit code, below 0 after a signal. Raises StackError when it takes too long."""
+        try:
+            code = self._process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            raise StackError(f"{self.log.stem} did not end within {seconds:g} s; see {self.log}") from None
+        return 128 - code if code > 128 else code
+
+    def __enter__(self) -> Program:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self, *, seconds: float = 0.0) -> None:
+        """End it: SIGTERM and so long to end by itself, then SIGKILL."""
+        if self.running and seconds:
+            self.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=seconds)
+        # Also children that outlived it.
+        end(self._processes, self.log.stem)
+        self.wait(seconds=_KILL_SECONDS)
+        if self._process.stdin is not None:
+            self._process.stdin.close()

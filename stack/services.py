@@ -1,0 +1,71 @@
+"""The table of services: what runs, in the order in which it starts.
+
+A new service is a row here, `services/<name>.sh`, and an entry in docker-compose.yaml.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stack.errors import StackError
+
+
+@dataclass(frozen=True)
+class Service:
+    """One row. `services/<name>.sh` runs it, on a host and in a container."""
+
+    name: str
+    environment: str
+    """Whose Python and commands it has: `tools` or `flink`."""
+    image: str
+    """Target in docker/Dockerfile."""
+    needs: tuple[str, ...] = ()
+    """Services that must answer before this one starts."""
+    port: str | None = None
+    """Setting of the port on which it answers; None: it answers while it runs."""
+    page: str | None = None
+    """Name of its web page."""
+    flags: str | None = None
+    """Module that takes further flags of a start, and checks them by --check-flags."""
+    grace_seconds: float = 30
+    """How long it may take to end after SIGTERM."""
+    one_shot: bool = False
+    """It does its work and ends."""
+    may_finish: bool = False
+    """It can end by itself when its work is done."""
+
+
+TABLE = (
+    Service("kafka", "tools", "kafka", port="KAFKA_PORT"),
+    # Flink's cluster needs no broker to start.
+    Service("jobmanager", "flink", "flink", port="FLINK_UI_PORT", page="Flink UI"),
+    Service("taskmanager", "flink", "flink"),
+    Service("topics", "tools", "generator", needs=("kafka",), one_shot=True),
+    Service("generator", "tools", "generator", needs=("kafka",), flags="generator", may_finish=True),
+    Service(
+        "spark", "tools", "spark", needs=("kafka",), flags="spark_job.visits_json_synchronizer", page="Spark UI",
+        # It ends after the running batch, and the first batch of a long replay takes its time.
+        grace_seconds=120,
+    ),
+    Service("submit", "flink", "flink", needs=("kafka", "jobmanager"), one_shot=True),
+)  # fmt: skip
+
+SERVICES = tuple(row for row in TABLE if not row.one_shot)
+"""What keeps running."""
+PAGES = {"jobmanager": "FLINK_UI_PORT", "spark": "SPARK_UI_PORT"}
+"""Setting of the port of each web page."""
+LOCAL_PORTS = (
+    "KAFKA_PORT", "KAFKA_CONTAINER_PORT", "KAFKA_CONTROLLER_PORT", "FLINK_UI_PORT", "FLINK_RPC_PORT", "SPARK_UI_PORT",
+)  # fmt: skip
+"""What listens on the host when services are processes of it."""
+PUBLISHED_PORTS = ("KAFKA_PORT", "FLINK_UI_PORT", "SPARK_UI_PORT")
+"""What containers publish."""
+
+
+def service(name: str) -> Service:
+    """Find a service by its name. Raises StackError that lists the names."""
+    for row in SERVICES:
+        if row.name == name:
+            return row
+    known = ", ".join(row.name for row in SERVICES)
+    raise StackError(f"there is no service '{name}'; the services are: {known}")

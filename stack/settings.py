@@ -1,0 +1,141 @@
+"""What a stack runs with: a flag wins over a STACK_ variable, that one over what the running stack got, then `.env`.
+
+A variable of the environment without the prefix is never taken, since KAFKA_PORT and the like may belong to another
+program; where one differs, a warning says so. PORT_OFFSET moves every port, so that two stacks run side by side.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from contract.settings import PREFIX, ROOT, Settings, as_environment, read_env_file, read_environment
+
+from stack.errors import StackError
+
+ENV_FILE = ROOT / ".env"
+
+EXTRAS = frozenset(
+    {"HOME", "ARTIFACTS", "KAFKA_BOOTSTRAP", "FLINK_REST", "GENERATOR_ARGS", "SPARK_ARGS", "ALLOW_REMOTE"}
+)
+"""Settings that `.env` does not have."""
+
+OFFSET = "PORT_OFFSET"
+"""Also read without the prefix: no other program has such a variable."""
+
+_HOST_VARIABLES = (
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "TMPDIR", "JAVA_HOME", "SSL_CERT_FILE", "SSL_CERT_DIR",
+    "REQUESTS_CA_BUNDLE", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",
+    "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "XDG_RUNTIME_DIR", "CI", "COLUMNS", "NO_COLOR",
+)  # fmt: skip
+_HOST_PREFIXES = ("LC_", "PIP_", "NSS_WRAPPER_")
+_LAST_PORT = 65_535
+
+
+@dataclass(frozen=True)
+class StackSettings:
+    """Resolved settings. `explicit`: those that somebody chose for this stack; `warnings`: what was not taken."""
+
+    values: Mapping[str, str]
+    explicit: Mapping[str, str]
+    warnings: tuple[str, ...]
+
+    @property
+    def typed(self) -> Settings:
+        """The same as the programs read them."""
+        return Settings(as_environment(self.values), ENV_FILE)
+
+    def ports(self) -> dict[str, int]:
+        """Every port setting."""
+        return {name: int(value) for name, value in self.values.items() if name.endswith("_PORT")}
+
+    def environment(self, host: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Build the environment of a program: what every program of this host gets, and the settings."""
+        host = os.environ if host is None else host
+        kept = {
+            name: value for name, value in host.items() if name in _HOST_VARIABLES or name.startswith(_HOST_PREFIXES)
+        }
+        # UTC everywhere: engines and tools format times in the zone of their process.
+        return {**kept, "TZ": "UTC", "PYTHONPATH": str(ROOT), **as_environment(self.values)}
+
+
+def load(
+    environ: Mapping[str, str], flags: Mapping[str, str], running: Mapping[str, str], env_file: Path = ENV_FILE
+) -> StackSettings:
+    """Resolve the settings. `flags`: given on the command line; `running`: chosen when the stack came up.
+
+    Raises StackError for a value that makes no sense, and for an address beyond this machine that nobody allowed.
+    """
+    defaults = read_env_file(env_file)
+    # What Docker's user and the choice of a backend need has names of its own, see stack/backends.
+    prefixed = {name: value for name, value in read_environment(environ).items() if name in {*defaults, *EXTRAS}}
+    if environ.get(OFFSET) and OFFSET not in prefixed:
+        prefixed[OFFSET] = environ[OFFSET]
+    explicit = {**running, **prefixed, **flags}
+    values = {**defaults, **explicit}
+    _shift_ports(values, explicit)
+    values["HOME"] = str(Path(values.get("HOME") or ROOT).resolve())
+    values["ARTIFACTS"] = str(Path(values.get("ARTIFACTS") or ROOT / ".artifacts").resolve())
+    values.setdefault("KAFKA_BOOTSTRAP", f"{values['BIND_ADDRESS']}:{values['KAFKA_PORT']}")
+    _require_this_machine(values)
+    return StackSettings(values, explicit, _foreign(environ, values, defaults))
+
+
+def unknown_variables(environ: Mapping[str, str], known: Mapping[str, str]) -> list[str]:
+    """Name the STACK_ variables that set nothing: misspelt ones, most of the time."""
+    return sorted(PREFIX + name for name in read_environment(environ) if name not in {*known, *EXTRAS, OFFSET})
+
+
+def _shift_ports(values: dict[str, str], explicit: Mapping[str, str]) -> None:
+    offset = _number(OFFSET, values.get(OFFSET) or "0", -_LAST_PORT)
+    for name in sorted(values):
+        if name.endswith("_PORT"):
+            # A port that somebody chose is meant as it stands.
+            port = _number(name, values[name], 0) + (0 if name in explicit else offset)
+            if not 0 <= port <= _LAST_PORT:
+                raise StackError(f"{name} is {port} with {OFFSET}={offset}: a port is at most {_LAST_PORT}")
+            values[name] = str(port)
+    values[OFFSET] = "0"
+
+
+def _number(name: str, value: str, least: int) -> int:
+    try:
+        number = int(value)
+    except ValueError:
+        raise StackError(f"{name}={value} is not a whole number; correct it ({PREFIX}{name} or .env)") from None
+    if not least <= number <= _LAST_PORT:
+        raise StackError(f"{name}={value} is no port; choose one from 1 to {_LAST_PORT}")
+    return number
+
+
+def _require_this_machine(values: Mapping[str, str]) -> None:
+    """Refuse addresses beyond this machine: topics would be created and visits sent there."""
+    if values.get("ALLOW_REMOTE"):
+        return
+    for name, value in (("BIND_ADDRESS", values["BIND_ADDRESS"]), ("KAFKA_BOOTSTRAP", values["KAFKA_BOOTSTRAP"])):
+        for address in value.split(","):
+            host = address if name == "BIND_ADDRESS" else address.rpartition(":")[0]
+            if not _is_loopback(host):
+                raise StackError(
+                    f"{name}={value} is not on this machine; if that is meant, add --allow-remote "
+                    f"(or set {PREFIX}ALLOW_REMOTE=yes)"
+                )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _foreign(environ: Mapping[str, str], values: Mapping[str, str], defaults: Mapping[str, str]) -> tuple[str, ...]:
+    found = []
+    for name in sorted({*defaults, *EXTRAS} - {"HOME", OFFSET}):
+        theirs = environ.get(name)
+        if theirs and theirs != values.get(name, ""):
+            found.append(f"the variable {name}={theirs} is not used; to change the setting use {PREFIX}{name}")
+    return tuple(found)

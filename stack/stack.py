@@ -1,0 +1,107 @@
+"""One stack: its settings, its home, and the backend that holds it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from contract.settings import PREFIX, ROOT
+
+from stack.artifacts import exclusive
+from stack.backend import COMPOSE, LOCAL, PAUSED, RUNNING, Backend
+from stack.backends.compose import ComposeBackend
+from stack.backends.containers import engine_answers
+from stack.backends.local import LocalBackend
+from stack.errors import StackError
+from stack.home import Home
+from stack.messages import say
+from stack.services import SERVICES, Service, service
+from stack.settings import StackSettings, load, unknown_variables
+
+_BACKENDS: dict[str, Callable[[StackSettings, Home], Backend]] = {LOCAL: LocalBackend, COMPOSE: ComposeBackend}
+
+
+@dataclass(frozen=True)
+class Stack:
+    """What a verb acts on. `reason`: why this backend."""
+
+    settings: StackSettings
+    home: Home
+    backend: Backend
+    reason: str
+
+    @property
+    def address(self) -> str:
+        """Where the services' ports are."""
+        return self.settings.values["BIND_ADDRESS"]
+
+    def is_up(self) -> bool:
+        """Whether the stack was brought up here and its broker runs."""
+        return self.home.up() is not None and self.backend.state(SERVICES[0]) == RUNNING
+
+    def require_running(self, *names: str) -> None:
+        """Raise StackError when one of these services does not run."""
+        for name in names:
+            state = self.backend.state(service(name))
+            if state != RUNNING:
+                raise StackError(
+                    f"service {name} is {state}; start it with scripts/start.sh {name}, "
+                    "or bring the stack up with scripts/up.sh"
+                )
+
+    def require_alive(self, row: Service) -> None:
+        """Raise StackError when a service neither runs nor is frozen."""
+        state = self.backend.state(row)
+        if state not in (RUNNING, PAUSED):
+            raise StackError(f"service {row.name} is {state}, so no signal can be sent; scripts/status.sh shows all")
+
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[None]:
+        """Hold off another command that changes this stack."""
+        if not self.home.state.is_dir():
+            yield
+            return
+        with exclusive(self.home.state / "lock", "another command is at work on this stack; waiting for it ..."):
+            yield
+
+    def warn(self) -> None:
+        """Say which variables of the environment are not used."""
+        for warning in self.settings.warnings:
+            say(f"note: {warning}")
+        for name in unknown_variables(os.environ, self.settings.values):
+            say(f"note: {name} sets nothing; the settings are those of .env, with {PREFIX} before the name")
+
+    def with_backend(self) -> Stack:
+        """Give this stack with its backend made again, after the home was claimed."""
+        return Stack(self.settings, self.home, _BACKENDS[self.backend.name](self.settings, self.home), self.reason)
+
+
+def open_stack(flags: Mapping[str, str]) -> Stack:
+    """Find the stack that a command is meant for. `flags`: settings given on its command line."""
+    home = Home(Path(os.environ.get(PREFIX + "HOME") or ROOT).resolve())
+    up = home.up()
+    settings = load(os.environ, flags, up.explicit if up else {})
+    name, reason = _choose(settings, home)
+    return Stack(settings, home, _BACKENDS[name](settings, home), reason)
+
+
+def _choose(settings: StackSettings, home: Home) -> tuple[str, str]:
+    chosen = settings.values.get("BACKEND")
+    if chosen:
+        if chosen not in _BACKENDS:
+            raise StackError(f"unknown backend '{chosen}'; --backend and STACK_BACKEND take compose or local")
+        if chosen == COMPOSE and not engine_answers():
+            raise StackError("backend compose: no Docker engine answers; start Docker, or use --backend local")
+        return chosen, "chosen by --backend or STACK_BACKEND"
+    up = home.up()
+    if up is not None and up.backend in _BACKENDS:
+        return up.backend, "the stack is up on it"
+    marker = home.marker_or_none()
+    if marker is not None and marker.backend in _BACKENDS:
+        return marker.backend, "the topics of this home are on it"
+    if engine_answers():
+        return COMPOSE, "a container engine answers"
+    return LOCAL, "no container engine answers; services run as processes of this machine"

@@ -1,0 +1,63 @@
+"""The Flink job: submit, cancel, restore, status, checkpoints. What asks Flink is in flink_job and inspector."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+
+from stack.messages import say
+from stack.services import service
+from stack.stack import Stack
+
+_INSPECT = ("python", "-m", "inspector.flink")
+
+
+def _run(stack: Stack, module: str, words: Sequence[str]) -> int:
+    return stack.backend.execute(service("jobmanager"), ["python", "-m", module, *words], check=False).returncode
+
+
+def _ask(stack: Stack, *words: str) -> str:
+    return stack.backend.execute(service("jobmanager"), [*_INSPECT, *words], capture=True).stdout.strip()
+
+
+def submit(stack: Stack, words: Sequence[str]) -> int:
+    """Submit the job, to read the topic from its earliest offset."""
+    stack.require_running("kafka", "jobmanager")
+    return _run(stack, "flink_job.submit", words)
+
+
+def cancel(stack: Stack, words: Sequence[str]) -> int:
+    """Cancel the job; its checkpoints are retained."""
+    stack.require_running("jobmanager")
+    return _run(stack, "flink_job.cancel", words)
+
+
+def status(stack: Stack, words: Sequence[str]) -> int:
+    """Show the job as one line of JSON."""
+    stack.require_running("jobmanager")
+    return _run(stack, "flink_job.status", words)
+
+
+def checkpoints(stack: Stack, words: Sequence[str]) -> int:
+    """List the checkpoints on disk."""
+    stack.require_running("jobmanager")
+    return stack.backend.execute(service("jobmanager"), [*_INSPECT, "list", *words], check=False).returncode
+
+
+def restore(stack: Stack, words: Sequence[str]) -> int:
+    """Submit the job from a retained checkpoint: `latest`, `chk-N` or a path."""
+    which, flags = "latest", list(words)
+    if flags and not flags[0].startswith("--"):
+        which = flags.pop(0)
+    if "/" in which:
+        which = stack.backend.path_inside(Path(which))
+    stack.require_running("kafka", "jobmanager")
+    checkpoint, newest = _ask(stack, "resolve", which), _ask(stack, "resolve", "latest")
+    offsets = _ask(stack, "offsets", checkpoint)
+    say(f"restoring from {stack.backend.path_outside(checkpoint)}")
+    topic = stack.settings.values["VISITS_TOPIC"]
+    say(f"the job goes on from these offsets of {topic}, partition to offset: {offsets}")
+    if checkpoint != newest:
+        name, other = PurePosixPath(checkpoint).name, PurePosixPath(newest).name
+        say(f"note: {other} is newer; windows committed since {name} will be written a second time")
+    return _run(stack, "flink_job.submit", ["--from", checkpoint, *flags])

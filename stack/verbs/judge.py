@@ -1,0 +1,66 @@
+"""Verdict, settling, and the inspector."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from stack.arguments import count
+from stack.backend import PAUSED, RUNNING
+from stack.errors import StackError
+from stack.services import service
+from stack.stack import Stack
+
+_SETTLE_SECONDS = 120
+_PATH_FLAGS = ("--output", "--checkpoint")
+
+
+def verdict(stack: Stack, words: Sequence[str]) -> int:
+    """Judge a pipeline from its records. Paths mean the same on both backends."""
+    arguments: list[str] = []
+    dumps: list[Path] = []
+    previous = ""
+    for word in words:
+        argument = word
+        if previous == "--dump":
+            dumps.append(Path(word).resolve())
+            argument = str(dumps[-1])
+        elif previous in _PATH_FLAGS:
+            argument = stack.backend.path_inside(Path(word))
+        arguments.append(argument)
+        previous = word
+    return stack.backend.tool(["python", "-m", "verdict", *arguments], writable=dumps).returncode
+
+
+def settle(stack: Stack, words: Sequence[str]) -> int:
+    """Close the windows that are open, and wait until both pipelines have committed everything."""
+    seconds, left = _SETTLE_SECONDS, list(words)
+    if left and left[0] == "--wait":
+        seconds, left = count(left[1] if len(left) > 1 else "", "--wait"), left[2:]
+    if left:
+        raise StackError(f"unknown argument '{left[0]}'; see scripts/settle.sh --help")
+    state = stack.backend.state(service("generator"))
+    if state in (RUNNING, PAUSED):
+        raise StackError(
+            f"the generator is {state}, and its next visits would open windows again; "
+            "stop it with scripts/generator_stop.sh"
+        )
+    stack.require_running("kafka")
+    # What it says is on stderr; the one line on stdout is for the end.
+    stack.backend.execute(service("generator"), ["python", "-m", "generator.close"], capture=True)
+    return stack.backend.tool(["python", "-m", "verdict.settled", "--wait", str(seconds)]).returncode
+
+
+def inspect(stack: Stack, words: Sequence[str]) -> int:
+    """Open a checkpoint: Spark's with the tools; Flink's needs Flink's classes."""
+    if not words:
+        there = sorted(str(path.relative_to(stack.home.root)) for path in stack.home.root.glob("checkpoints/*/*/"))
+        raise StackError(f"which checkpoint? e.g. scripts/inspect.sh checkpoints/flink; there are: {' '.join(there)}")
+    paths = [Path(word) for word in words if not word.startswith("-") and Path(word).exists()]
+    seen = [stack.backend.path_inside(path) if (path := Path(word)) in paths else word for word in words]
+    outside = [Path(stack.backend.path_inside(path)) for path in paths]
+    inside = [str(path) for path in outside]
+    environment = "tools"
+    if paths and stack.backend.tool(["python", "-m", "inspector", "--can-read", *inside], readable=paths).returncode:
+        environment = "flink"
+    return stack.backend.tool(["python", "-m", "inspector", *seen], environment=environment, readable=paths).returncode

@@ -1,0 +1,114 @@
+"""The stack as a whole: up, down, reset, fetch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stack.arguments import flags_in, parse_none, words_of
+from stack.backend import LOCAL, PAUSED, RUNNING
+from stack.errors import StackError
+from stack.home import Up, names
+from stack.messages import say
+from stack.services import PAGES, SERVICES, Service
+from stack.stack import Stack
+from stack.verbs.services import check_flags
+
+_DIFFERENT = ("BACKEND", "HOME", "ARTIFACTS", "PORT_OFFSET", "ALLOW_REMOTE")
+"""Settings that no running service depends on."""
+
+
+def up(stack: Stack, words: Sequence[str]) -> int:
+    """Bring the whole stack up."""
+    parse_none("up", words)
+    stack.warn()
+    running = stack.is_up() and all(stack.backend.state(row) in (RUNNING, PAUSED) for row in SERVICES)
+    say(f"backend: {stack.backend.name} ({stack.reason})")
+    if not running:
+        stack.backend.prepare()
+        for row in SERVICES:
+            check_flags(stack, row, words_of(stack, row))
+    stack.home.claim(stack.backend.name)
+    stack = stack.with_backend()
+    with stack.changing():
+        # What runs goes on; the job is submitted where there is none.
+        explicit = {name: value for name, value in stack.settings.explicit.items() if name != "HOME"}
+        stack.backend.up()
+        stack.home.remember(Up(stack.backend.name, explicit))
+    if running:
+        say("every service was up already")
+        _say_what_differs(stack)
+    pages = "  ".join(
+        f"{row.page} http://{stack.address}:{stack.settings.values[PAGES[row.name]]}" for row in _with_page()
+    )
+    say(f"the stack is up: {pages}  Kafka {stack.address}:{stack.settings.values['KAFKA_PORT']}")
+    say("next: scripts/status.sh, scripts/verdict.sh flink --as-is, scripts/down.sh")
+    return 0
+
+
+def _with_page() -> list[Service]:
+    return [row for row in SERVICES if row.page]
+
+
+def _say_what_differs(stack: Stack) -> None:
+    """Say which running services were started with other settings than the next start would give them."""
+    for row in SERVICES:
+        theirs = stack.backend.settings_of(row)
+        changed = [
+            f"{name} is {theirs[name] or 'empty'}, now {value or 'empty'}"
+            for name, value in sorted(stack.settings.values.items())
+            if name in theirs
+            and theirs[name] != value
+            and name not in _DIFFERENT
+            and not name.endswith("_HOST")
+            and name not in ("KAFKA_BOOTSTRAP", "FLINK_REST")
+        ]
+        if changed and stack.backend.state(row) == RUNNING:
+            say(f"note: {row.name} runs with other settings ({'; '.join(changed)}); they apply at its next start")
+
+
+def down(stack: Stack, words: Sequence[str]) -> int:
+    """Stop the whole stack; with --wipe also remove what it owns."""
+    wipe = flags_in("down", words, "--wipe")
+    if wipe:
+        _name_what_goes(stack)
+    with stack.changing():
+        removed = stack.backend.down(wipe=wipe)
+        stack.home.forget()
+    if removed:
+        say(f"removed: topics, {names(removed)}")
+    say(f"the stack is down (backend {stack.backend.name})")
+    return 0
+
+
+def _name_what_goes(stack: Stack) -> None:
+    """Name what --wipe removes. Raises StackError when the stack is held by the other backend."""
+    marker, note = stack.home.marker(), stack.home.up()
+    for holder in {note.backend if note else "", marker.backend if marker else ""} - {"", stack.backend.name}:
+        raise StackError(
+            f"the stack in {stack.home.root} is on backend {holder}; wipe it there: "
+            f"scripts/down.sh --wipe --backend {holder}"
+        )
+    folders = stack.home.marked()
+    if folders:
+        say(f"--wipe removes the topics of this stack, and: {names(folders)}")
+    else:
+        say(f"nothing in {stack.home.root} belongs to a stack; no folder is removed")
+
+
+def reset(stack: Stack, words: Sequence[str]) -> int:
+    """Start again between two classes: stop, remove topics, checkpoints and outputs; environments and images stay."""
+    parse_none("reset", words)
+    down(stack, ["--wipe"])
+    say("next: scripts/up.sh starts clean; environments and images are kept")
+    return 0
+
+
+def fetch(stack: Stack, words: Sequence[str]) -> int:
+    """Fetch or build all that the stack needs; afterwards no network is needed."""
+    parse_none("fetch", words)
+    stack.backend.prepare()
+    if stack.backend.name == LOCAL:
+        # Labs, notebook and tests run on a host in any case.
+        stack.backend.add_to_tools()  # type: ignore[attr-defined]
+    say(f"all is there for backend {stack.backend.name}")
+    return 0

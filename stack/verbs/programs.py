@@ -1,0 +1,164 @@
+"""Programs that need no services: labs, notebook, checks and tests. They run on this machine, whatever the backend."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from contract.settings import PREFIX, ROOT
+
+from stack.arguments import flags_in, parse_none
+from stack.backends.containers import engine_answers
+from stack.backends.local import LocalBackend
+from stack.errors import StackError
+from stack.home import Home
+from stack.messages import say
+from stack.preflight import check_ports
+from stack.stack import Stack
+
+LABS = {
+    "micro_batch_restart": ("kafka", "spark"),
+    "devices_from_files": ("spark",),
+    "failure_before_the_commit": ("spark",),
+    "what_a_checkpoint_holds": ("spark",),
+    "surgery": ("kafka", "spark"),
+    "practice": ("kafka", "spark"),
+}
+"""Modules of labs/ and the groups of jars that they need."""
+_NOTEBOOK = "spark_checkpoint_deep_dive.ipynb"
+_TIERS = ("unit", "judge", "stack", "compose", "all", "full")
+
+
+def lab(stack: Stack, words: Sequence[str]) -> int:
+    """Run a lab from the project's folder: its paths are shown from there."""
+    name = words[0]
+    _become(_with_tools(stack, *LABS[name]), ["python", "-m", f"labs.{name}", *words[1:]], folder=ROOT)
+
+
+def devices(stack: Stack, words: Sequence[str]) -> int:
+    """Run the query of labs 2 and 3."""
+    _become(_with_tools(stack, "spark"), ["python", "-m", "spark_job.devices_file_stream", *words], folder=Path.cwd())
+
+
+def notebook(stack: Stack, words: Sequence[str]) -> int:
+    """Open the deep dive into a Spark checkpoint as a notebook, in the browser."""
+    fresh = flags_in("notebook", words, "--fresh")
+    check_ports(stack.address, ["NOTEBOOK_PORT"], stack.settings.ports())
+    local = _with_tools(stack, "spark")
+    local.artifacts.add_to_tools("notebook")
+    folder = stack.home.root / "output" / "notebooks"
+    copy = folder / _NOTEBOOK
+    folder.mkdir(parents=True, exist_ok=True)
+    if copy.exists() and not fresh:
+        say(f"going on with your copy, {copy}; --fresh starts again from the repository's")
+    else:
+        shutil.copyfile(ROOT / "notebooks" / _NOTEBOOK, copy)
+    # All that Jupyter writes besides stays with the stack's own state, away from the user's home.
+    jupyter = stack.home.state / "jupyter"
+    places = {f"JUPYTER_{name}_DIR": str(jupyter / name.lower()) for name in ("CONFIG", "DATA", "RUNTIME")}
+    # By the environment and not by a flag, which every user of the machine could read.
+    token = secrets.token_hex(16)
+    environ = {**places, "IPYTHONDIR": str(jupyter / "ipython"), "JUPYTER_TOKEN": token}
+    port = stack.settings.values["NOTEBOOK_PORT"]
+    sys.stdout.write(f"http://{stack.address}:{port}/notebooks/{_NOTEBOOK}?token={token}\n")
+    sys.stdout.flush()
+    flags = [
+        f"--ServerApp.ip={stack.address}", f"--ServerApp.port={port}", "--ServerApp.port_retries=0",
+        f"--ServerApp.root_dir={folder}", "--ServerApp.open_browser=False", "--Application.log_level=ERROR",
+    ]  # fmt: skip
+    # In containers the only user is root; the server is on loopback and asks for the token all the same.
+    flags += ["--allow-root"] if os.geteuid() == 0 else []
+    _become(local, ["python", "-m", "notebook", *flags], folder=Path.cwd(), more=environ)
+
+
+def check(stack: Stack, words: Sequence[str]) -> int:
+    """Run a contributor's checks."""
+    parse_none("check", words)
+    local = _local(stack)
+    local.artifacts.make_tools()
+    local.artifacts.add_to_tools("dev")
+    environ = {**local.plain_environment("tools"), "HOME": os.environ.get("HOME", "/")}
+    listed = subprocess.run(
+        ["git", "ls-files", "*.sh", ".ci/run"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    shell = listed.stdout.split()
+    steps = (
+        (f"shellcheck: {len(shell)} files", ["shellcheck", *shell]),
+        ("shfmt", ["shfmt", "--indent", "2", "--case-indent", "--diff", *shell]),
+        ("ruff", ["ruff", "check", "--quiet", "."]),
+        ("ruff format", ["ruff", "format", "--quiet", "--check", "."]),
+        ("mypy", ["mypy", "--no-error-summary"]),
+    )
+    failed = False
+    for title, command in steps:
+        say(title)
+        failed |= subprocess.run(command, cwd=ROOT, env=environ, check=False).returncode != 0
+    return 1 if failed else 0
+
+
+def test(stack: Stack, words: Sequence[str]) -> int:
+    """Set up what a tier of tests needs, and run it."""
+    tier, flags = ("all", list(words)) if not words or words[0].startswith("-") else (words[0], list(words[1:]))
+    if tier not in _TIERS:
+        raise StackError(f"unknown tier '{tier}'; see scripts/test.sh --help")
+    local = _local(stack)
+    if tier in ("unit", "judge"):
+        local.artifacts.make_tools()
+    else:
+        local.prepare()
+        # The tests run the notebook.
+        local.artifacts.add_to_tools("notebook")
+    local.artifacts.add_to_tools("dev")
+    whole = tier in ("all", "full")
+    failed = whole and check(stack, []) != 0
+    parallel = {"unit": ["tests/unit"], "judge": ["tests/judge"], "stack": [], "compose": []}
+    serial = {"unit": [], "judge": [], "stack": ["tests"], "compose": ["tests"]}
+    markers = [] if tier == "full" else ["not full"]
+    markers += [tier] if tier in ("stack", "compose") else []
+    if (whole or tier == "compose") and not engine_answers():
+        if tier == "compose" or os.environ.get("CI") == "true":
+            raise StackError(
+                "no container engine answers, and this runs the Compose tier; start one (.ci/engine.sh start)"
+            )
+        say("no container engine answers: the Compose tier is left out")
+        markers.append("not compose")
+    # A process for each core; a stack has the machine to itself.
+    runs = [
+        [*parallel.get(tier, ["tests/unit", "tests/judge"]), "--numprocesses", "auto", "--dist", "worksteal"],
+        serial.get(tier, ["tests/stack"]),
+    ]
+    # Tests choose their own homes and ports.
+    environ = {
+        name: value
+        for name, value in local.plain_environment("tools").items()
+        if not name.startswith(PREFIX) or name == f"{PREFIX}ARTIFACTS"
+    }
+    for paths in runs:
+        if paths and paths[0].startswith("tests"):
+            command = ["python", "-m", "pytest", "-m", " and ".join(markers), *paths, *flags]
+            failed |= subprocess.run(command, cwd=ROOT, env=environ, check=False).returncode != 0
+    return 1 if failed else 0
+
+
+def _local(stack: Stack) -> LocalBackend:
+    return LocalBackend(stack.settings, Home(stack.home.root))
+
+
+def _with_tools(stack: Stack, *jars: str) -> LocalBackend:
+    local = _local(stack)
+    local.check_machine()
+    local.artifacts.make_tools(*jars)
+    return local
+
+
+def _become(local: LocalBackend, command: list[str], *, folder: Path, more: dict[str, str] | None = None) -> NoReturn:
+    """Replace this program by another, so that every signal is that one's."""
+    environ = {**local.environment("tools"), **(more or {})}
+    os.chdir(folder)
+    os.execvpe(command[0], command, environ)

@@ -1,0 +1,127 @@
+"""One service: start, stop, kill, pause, resume, its log, and commands beside it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from stack.arguments import count
+from stack.backend import PAUSED, RUNNING
+from stack.errors import StackError
+from stack.messages import say
+from stack.services import Service, service
+from stack.stack import Stack
+from stack.waiting import wait_until
+
+_START_SECONDS = 90.0
+_LOG_LINES = 50
+
+
+def start(stack: Stack, words: Sequence[str]) -> int:
+    """Start one service of a stack that is up; further words are flags for it."""
+    row, flags = _named("start", words), list(words[1:])
+    stack.warn()
+    if row.name != "kafka":
+        stack.require_running("kafka")
+    state = stack.backend.state(row)
+    if state == PAUSED:
+        raise StackError(f"{row.name} is frozen; let it go on with scripts/resume.sh {row.name}")
+    if state == RUNNING:
+        say(f"{row.name} is running already")
+        return 0
+    check_flags(stack, row, flags)
+    with stack.changing():
+        stack.backend.start(row, flags)
+        wait_until(
+            lambda: stack.backend.answers(row) or stack.backend.state(row) != RUNNING,
+            f"{row.name} to answer",
+            seconds=_START_SECONDS,
+        )
+    if stack.backend.state(row) != RUNNING and not row.may_finish:
+        raise StackError(f"{row.name} ended during its start; its last lines:\n{stack.backend.log(row, 8)}")
+    say(f"{row.name} was started")
+    if row.name == "jobmanager":
+        say("a job that ran on the JobManager before is gone with it: scripts/flink_restore.sh latest brings it back")
+    return 0
+
+
+def check_flags(stack: Stack, row: Service, flags: Sequence[str]) -> None:
+    """Refuse flags that the service would refuse after its start, where nobody looks. Raises StackError."""
+    if not flags:
+        return
+    if row.flags is None:
+        raise StackError(f"service {row.name} takes no arguments; generator and spark do")
+    done = stack.backend.tool(["python", "-m", row.flags, "--check-flags", *flags])
+    if done.returncode:
+        raise StackError("", done.returncode)
+
+
+def stop(stack: Stack, words: Sequence[str]) -> int:
+    """Stop one service with SIGTERM."""
+    row = _only("stop", words)
+    with stack.changing():
+        stack.backend.stop(row)
+    say(f"{row.name} has stopped")
+    return 0
+
+
+def kill(stack: Stack, words: Sequence[str]) -> int:
+    """Kill all processes of a service with SIGKILL."""
+    row = _only("kill", words)
+    stack.require_alive(row)
+    stack.backend.kill(row)
+    say(f"{row.name} was killed; start it again with scripts/start.sh {row.name}")
+    return 0
+
+
+def pause(stack: Stack, words: Sequence[str]) -> int:
+    """Freeze a service."""
+    row = _only("pause", words)
+    stack.require_running(row.name)
+    stack.backend.pause(row)
+    say(f"{row.name} is frozen; scripts/resume.sh {row.name} lets it go on")
+    return 0
+
+
+def resume(stack: Stack, words: Sequence[str]) -> int:
+    """Let a frozen service go on."""
+    row = _only("resume", words)
+    state = stack.backend.state(row)
+    if state != PAUSED:
+        raise StackError(f"service {row.name} is {state}, not paused")
+    stack.backend.resume(row)
+    say(f"{row.name} goes on")
+    return 0
+
+
+def logs(stack: Stack, words: Sequence[str]) -> int:
+    """Show the last log lines of a service."""
+    row = _named("logs", words)
+    lines = count(words[1], "the number of lines") if len(words) > 1 else _LOG_LINES
+    log = stack.backend.log(row, lines)
+    if not log:
+        say(f"{row.name} has no log yet; it is {stack.backend.state(row)}")
+        return 0
+    sys.stdout.write(log + "\n")
+    return 0
+
+
+def execute(stack: Stack, words: Sequence[str]) -> int:
+    """Run a command where a service lives, with its tools on PATH."""
+    row = _named("exec", words)
+    if len(words) == 1:
+        raise StackError("which command? e.g. scripts/exec.sh jobmanager flink list")
+    return stack.backend.execute(row, list(words[1:]), check=False).returncode
+
+
+def _named(verb: str, words: Sequence[str]) -> Service:
+    if not words:
+        raise StackError(f"which service? see scripts/{verb}.sh --help")
+    return service(words[0])
+
+
+def _only(verb: str, words: Sequence[str]) -> Service:
+    row = _named(verb, words)
+    if len(words) > 1:
+        raise StackError(f"unknown argument '{words[1]}'; see scripts/{verb}.sh --help")
+    return row

@@ -1,0 +1,140 @@
+"""One screen: each service, the Flink job, the synchronizer, how far both are behind, and whether all is well."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from stack import preflight
+from stack.arguments import flags_in
+from stack.backend import PAUSED, RUNNING
+from stack.errors import StackError
+from stack.messages import say
+from stack.services import SERVICES, service
+from stack.stack import Stack
+
+_MIB = 1 << 20
+_ON_ITS_WAY = ("CREATED", "INITIALIZING", "RESTARTING", "FAILING")
+
+
+def status(stack: Stack, words: Sequence[str]) -> int:
+    """Show the state of everything; exit code 0 when all is well, 1 when not."""
+    as_json = flags_in("status", words, "--json")
+    stack.warn()
+    report = collect(stack)
+    if as_json:
+        sys.stdout.write(json.dumps(report, indent=2) + "\n")
+    else:
+        _show(report)
+    say(f"backend {stack.backend.name} ({stack.reason})")
+    return 0 if report["well"] else 1
+
+
+def collect(stack: Stack) -> dict[str, Any]:
+    """Ask everything. Keys: services, flink_job, synchronizer, behind, disk_free_mib, problems, well."""
+    services = [
+        {"service": row.name, "state": stack.backend.state(row), "memory_mib": stack.backend.memory(row) // _MIB}
+        for row in SERVICES
+    ]
+    states = {str(each["service"]): each["state"] for each in services}
+    problems = [
+        f"{row.name} is {states[row.name]}; {_next_step(row.name, str(states[row.name]))}"
+        for row in SERVICES
+        if states[row.name] == PAUSED or (states[row.name] != RUNNING and not row.may_finish)
+    ]
+    job = _job(stack) if states["jobmanager"] == RUNNING else None
+    if states["jobmanager"] == RUNNING and (job is None or job["state"] != "RUNNING"):
+        way = "it is on its way" if job and job["state"] in _ON_ITS_WAY else "restore it with scripts/flink_restore.sh"
+        problems.append(f"the Flink job is {job['state'] if job else 'not there'}; {way}")
+    free = preflight.free_mebibytes(stack.home.root)
+    if free < preflight.RUN_MIB:
+        problems.append(f"only {free} MiB of disk are free at {stack.home.root}; checkpoints will fail when it is full")
+    return {
+        "services": services,
+        "flink_job": job,
+        "synchronizer": _synchronizer(stack),
+        "behind": _behind(stack) if states["kafka"] == RUNNING else None,
+        "disk_free_mib": free,
+        "problems": problems,
+        "well": not problems,
+    }
+
+
+def _next_step(name: str, state: str) -> str:
+    return (
+        f"let it go on with scripts/resume.sh {name}" if state == PAUSED else f"start it with scripts/start.sh {name}"
+    )
+
+
+def _job(stack: Stack) -> dict[str, Any] | None:
+    done = stack.backend.execute(service("jobmanager"), ["python", "-m", "flink_job.status"], capture=True, check=False)
+    try:
+        job: dict[str, Any] = json.loads(done.stdout)
+    except ValueError:
+        # It said on stderr why there is none.
+        return None
+    job["latest_age_seconds"] = (
+        None if job.get("latest_at") is None else round(time.time() - job["latest_at"] / 1000, 1)
+    )
+    return job
+
+
+def _synchronizer(stack: Stack) -> dict[str, Any] | None:
+    """Find the newest committed batch of the default query."""
+    query = stack.settings.typed.query()
+    commits = stack.home.root / "checkpoints" / "spark" / query / "commits"
+    try:
+        newest = max((path for path in commits.iterdir() if path.name.isdigit()), key=lambda path: int(path.name))
+        return {
+            "query": query,
+            "batch": int(newest.name),
+            "age_seconds": round(time.time() - newest.stat().st_mtime, 1),
+        }
+    except (OSError, ValueError):
+        return None
+
+
+def _behind(stack: Stack) -> dict[str, Any] | None:
+    try:
+        told: dict[str, Any] = json.loads(stack.backend.tool(["python", "-m", "verdict.behind"], capture=True).stdout)
+    except (ValueError, StackError):
+        return None
+    return told
+
+
+def _show(report: dict[str, Any]) -> None:
+    lines = [f"{'service':<12} {'state':<8} {'memory (MiB)':>12}"]
+    lines += [f"{each['service']:<12} {each['state']:<8} {each['memory_mib']:>12}" for each in report["services"]]
+    lines.append(f"{'total':<12} {'':<8} {sum(each['memory_mib'] for each in report['services']):>12}")
+    lines.append("")
+    job = report["flink_job"]
+    if job is None:
+        lines.append("Flink job      none")
+    else:
+        newest = f"chk-{job['latest_checkpoint']}, {job['latest_age_seconds']} s old"
+        lines.append(
+            f"Flink job      {job['state']}, restarts {job['restarts']}, newest checkpoint "
+            f"{newest if job['latest_checkpoint'] is not None else 'none yet'}"
+        )
+    batch = report["synchronizer"]
+    lines.append(
+        f"synchronizer   newest batch {batch['batch']}, committed {batch['age_seconds']} s ago"
+        if batch
+        else "synchronizer   no batch is committed yet"
+    )
+    for name, found in (report["behind"] or {}).items():
+        lines.append(f"{name:<7} behind {_lag(found)}")
+    lines += [f"PROBLEM: {problem}" for problem in report["problems"]]
+    lines.append("all is well" if report["well"] else "not all is well")
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _lag(found: dict[str, Any] | None) -> str:
+    if found is None:
+        return "nothing"
+    if "unknown" in found:
+        return f"unknown: {found['unknown']}"
+    return f"{found['offsets']:,} offsets" if found["offsets"] else str(found["text"])

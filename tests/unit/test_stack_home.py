@@ -1,0 +1,129 @@
+"""A stack marks what it owns; nothing else is changed or removed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from stack.errors import StackError
+from stack.home import LAYOUT, MARKER, Home, Up
+
+
+def write(file: Path, text: str = "x") -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """A claimed home with something in each folder."""
+    home = Home(tmp_path / "home")
+    home.claim("local")
+    for folder in home.folders():
+        write(folder / "mine" / "file")
+    return home
+
+
+def test_wipe_removes_what_is_marked_and_names_it(home: Home) -> None:
+    readme = write(home.root / "checkpoints" / "README.md")
+    assert home.wipe() == home.folders()
+    assert not any(folder.exists() for folder in home.folders())
+    assert readme.exists()
+    assert home.marker() is None
+
+
+def test_wipe_spares_what_people_wrote_and_what_is_not_marked(home: Home, tmp_path: Path) -> None:
+    notebook = write(home.root / "output" / "notebooks" / "mine.ipynb")
+    other = write(tmp_path / "other" / "output" / "precious")
+    (home.root / "ledger" / MARKER).unlink()
+    home.wipe()
+    assert notebook.exists()
+    assert (home.root / "ledger" / "mine" / "file").exists()
+    assert Home(tmp_path / "other").wipe() == []
+    assert other.exists()
+
+
+def test_a_link_in_a_folder_is_removed_and_not_followed(home: Home, tmp_path: Path) -> None:
+    precious = write(tmp_path / "elsewhere" / "precious")
+    (home.root / "output" / "link").symlink_to(precious.parent)
+    home.wipe()
+    assert precious.exists()
+
+
+def test_files_that_no_stack_wrote_are_refused_and_nothing_is_marked(tmp_path: Path) -> None:
+    write(tmp_path / "checkpoints" / "flink" / "job" / "chk-1")
+    with pytest.raises(StackError, match=r"checkpoints/flink has files of an older version or of another program"):
+        Home(tmp_path).claim("local")
+    assert not list(tmp_path.rglob(MARKER))
+
+
+def test_a_fresh_clone_and_a_notebook_are_no_obstacle(tmp_path: Path) -> None:
+    write(tmp_path / "checkpoints" / "README.md")
+    write(tmp_path / "output" / "notebooks" / "mine.ipynb")
+    marker = Home(tmp_path).claim("local")
+    assert marker.project == f"faultline-{marker.stack}"
+    assert Home(tmp_path).claim("local") == marker
+
+
+def test_a_moved_home_keeps_its_stack(home: Home, tmp_path: Path) -> None:
+    before = home.marker()
+    home.root.rename(tmp_path / "moved")
+    after = Home(tmp_path / "moved").claim("local")
+    assert before is not None
+    assert (after.stack, after.project) == (before.stack, before.project)
+    assert after.home == str(tmp_path / "moved")
+
+
+def test_a_copied_home_is_refused(home: Home, tmp_path: Path) -> None:
+    shutil.copytree(home.root, tmp_path / "copy")
+    with pytest.raises(StackError, match="is a copy of the stack in"):
+        Home(tmp_path / "copy").claim("local")
+
+
+def test_topics_on_the_other_backend_are_refused(home: Home) -> None:
+    with pytest.raises(StackError, match="are on backend local; use --backend local, or start clean"):
+        home.claim("compose")
+
+
+def test_markers_of_two_stacks_are_refused(home: Home, tmp_path: Path) -> None:
+    other = Home(tmp_path / "other")
+    other.claim("local")
+    shutil.copy(other.root / "output" / MARKER, home.root / "output" / MARKER)
+    with pytest.raises(StackError, match="topics, checkpoints and outputs go together"):
+        home.marker()
+
+
+def test_an_older_layout_is_refused_in_one_line(home: Home) -> None:
+    for folder in home.folders():
+        document = json.loads((folder / MARKER).read_text())
+        (folder / MARKER).write_text(json.dumps(document | {"layout": LAYOUT - 1}))
+    with pytest.raises(StackError, match="was written by another version of Faultline; move it away"):
+        home.claim("local")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"stack": "a"}'])
+def test_a_damaged_marker_is_named(home: Home, text: str) -> None:
+    (home.root / "output" / MARKER).write_text(text)
+    with pytest.raises(StackError, match=r"output/\.faultline\.json"):
+        home.marker()
+
+
+def test_a_marker_that_a_container_wrote_is_taken(tmp_path: Path) -> None:
+    written = {"stack": "faultline", "home": "", "project": "faultline", "layout": LAYOUT, "backend": "compose"}
+    for folder in Home(tmp_path).folders()[1:]:
+        write(folder / MARKER, json.dumps(written))
+    assert Home(tmp_path).claim("compose").project == "faultline"
+
+
+def test_what_is_remembered_of_a_stack_that_is_up(home: Home) -> None:
+    assert home.up() is None
+    home.remember(Up("local", {"KAFKA_PORT": "9500"}))
+    assert home.up() == Up("local", {"KAFKA_PORT": "9500"})
+    write(home.state / "up.json", "{torn")
+    assert home.up() is None
+    home.forget()
+    home.forget()
