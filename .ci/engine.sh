@@ -4,7 +4,8 @@
 #
 # For CI machines and containers without a running engine; on a laptop with Docker there is nothing to do.
 #   start   (default) if no engine answers: install Debian's packages and start dockerd; if the base image
-#           is neither present nor can be pulled: make it from Debian's archive. Needs root for both.
+#           is neither present nor can be pulled: make one from Debian's archive. Needs root for both.
+#           Prints the image to build on, which is the setting BASE_IMAGE or the home-made one.
 #   stop    end the dockerd that `start` started; one that was already running is left alone.
 #   status  say what answers; exit code 1 if nothing does.
 # Environment: ENGINE_HOME (default /var/lib/faultline-engine) keeps dockerd.pid, dockerd.log and its data root.
@@ -16,6 +17,9 @@ PID_FILE="$ENGINE_HOME/dockerd.pid"
 LOG_FILE="$ENGINE_HOME/dockerd.log"
 START_LIMIT_SECONDS=60
 STOP_LIMIT_SECONDS=60
+# A name of its own: the tag of Debian's official image is for that image alone.
+HOME_MADE=faultline/base:bookworm
+SUITE=bookworm
 PACKAGES=(docker.io docker-compose iptables mmdebstrap)
 
 say() { printf 'engine: %s\n' "$*" >&2; }
@@ -24,10 +28,10 @@ fail() {
   exit 1
 }
 
-# The setting NAME: the environment wins over .env, as everywhere.
+# The setting NAME: STACK_NAME of the environment wins over .env, as everywhere.
 setting() {
-  local name="$1"
-  printf '%s\n' "${!name:-$(sed --quiet "s/^${name}=//p" "$ROOT/.env")}"
+  local name="STACK_$1"
+  printf '%s\n' "${!name:-$(sed --quiet "s/^$1=//p" "$ROOT/.env")}"
 }
 
 engine_answers() { docker info >/dev/null 2>&1; }
@@ -71,14 +75,21 @@ start_dockerd() {
   done
 }
 
+# has_image IMAGE: an image under Debian's name that came from no registry is not Debian's and does not count.
+has_image() {
+  local digests
+  digests="$(docker image inspect --format '{{join .RepoDigests " "}}' "$1" 2>/dev/null)" || return 1
+  [[ -n "$digests" || "$1" != debian[:@]* ]]
+}
+
+# can_stand_in IMAGE: succeeds when the home-made image may take its place: for Debian's own, by tag or by digest.
+can_stand_in() { [[ "$1" == "$HOME_MADE" || "$1" == "debian:$SUITE"* || "$1" == debian@sha256:* ]]; }
+
 # The same packages as the official image: minbase, with ca-certificates as every image here needs them.
 make_base_image() {
-  local image="$1" suite tarball
-  need_root "making $image"
-  suite="${image#debian:}"
-  suite="${suite%-slim}"
-  [[ "$image" == debian:* && "$suite" != "$image" ]] || fail "BASE_IMAGE=$image cannot be pulled, and only debian:SUITE-slim can be made here"
-  say "$image cannot be pulled; making it from Debian's archive"
+  local tarball
+  need_root "making $HOME_MADE"
+  say "making $HOME_MADE from Debian's archive"
   command -v mmdebstrap >/dev/null || install_packages
   tarball="$(mktemp --suffix=.tar)"
   # shellcheck disable=SC2064  # the name is wanted as it is now
@@ -87,8 +98,8 @@ make_base_image() {
   mmdebstrap --quiet --variant=minbase --include=ca-certificates \
     --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \
-    "$suite" "$tarball" >&2
-  docker import --change 'CMD ["bash"]' "$tarball" "$image" >/dev/null
+    "$SUITE" "$tarball" >&2
+  docker import --change 'CMD ["bash"]' "$tarball" "$HOME_MADE" >/dev/null
 }
 
 start() {
@@ -104,15 +115,19 @@ start() {
     engine_answers || start_dockerd
     say "started: $(docker info --format '{{.ServerVersion}}, {{.Driver}}, {{.Architecture}}')"
   fi
-  if docker image inspect "$image" >/dev/null 2>&1; then
+  # The home-made image is never asked for from a registry: whoever owns that name there is not us.
+  if has_image "$image"; then
     say "base image $image is here"
-  elif pull_error="$(docker pull --quiet "$image" 2>&1)"; then
-    say "base image $image pulled"
+  elif [[ "$image" != "$HOME_MADE" ]] && pull_error="$(docker pull --quiet "$image" 2>&1)"; then
+    say "base image $image pulled: $(docker image inspect --format '{{join .RepoDigests " "}}' "$image")"
   else
-    say "${pull_error##*$'\n'}"
-    make_base_image "$image"
-    say "base image $image made: $(docker image inspect --format '{{.Size}}' "$image" | numfmt --to=si)B"
+    [[ "$image" == "$HOME_MADE" ]] || say "${pull_error##*$'\n'}"
+    can_stand_in "$image" || fail "BASE_IMAGE=$image cannot be pulled, and $HOME_MADE cannot stand in for it"
+    has_image "$HOME_MADE" || make_base_image
+    image="$HOME_MADE"
+    say "base image: $image, $(docker image inspect --format '{{.Size}}' "$image" | numfmt --to=si)B; build with STACK_BASE_IMAGE=$image"
   fi
+  printf '%s\n' "$image"
 }
 
 stop() {

@@ -113,6 +113,11 @@ def retrieve(jars: Iterable[Jar], transitive: bool, exclude: Iterable[str] = ())
         f' conf="default->{"runtime,master" if transitive else "master"}" transitive="{str(transitive).lower()}"/>'
         for jar in jars
     )
+    # What jars.in names wins over what a dependency asks for.
+    overrides = "\n".join(
+        f"<override org={quoteattr(jar.organisation)} module={quoteattr(jar.name)} rev={quoteattr(jar.version)}/>"
+        for jar in jars
+    )
     excludes = "\n".join(
         f"<exclude org={quoteattr(entry.split(':')[0])} module={quoteattr(entry.split(':')[1])}/>" for entry in exclude
     )
@@ -120,7 +125,7 @@ def retrieve(jars: Iterable[Jar], transitive: bool, exclude: Iterable[str] = ())
     descriptor.write_text(
         '<ivy-module version="2.0"><info organisation="faultline" module="jars"/>'
         '<configurations><conf name="default"/></configurations>'
-        f"<dependencies>{dependencies}{excludes}</dependencies></ivy-module>"
+        f"<dependencies>{dependencies}{excludes}{overrides}</dependencies></ivy-module>"
     )
     files = work / "files"
     # Ivy's own cache is kept out of the user's home: a build must not depend on what is there.

@@ -47,6 +47,7 @@ VERBS: dict[str, Verb] = {
     "lab": programs.lab,
     "devices_file_stream": programs.devices,
     "notebook": programs.notebook,
+    "sbom": programs.sbom,
     "check": programs.check,
     "test": programs.test,
 }

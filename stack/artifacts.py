@@ -89,6 +89,12 @@ class Artifacts:
             self._pip("tools", "--requirement", str(LOCKS / f"{name}.lock"))
             self._made(name, files)
 
+    def make_environment(self, name: str) -> None:
+        """Make one virtual environment."""
+        if not self._has_environment(name):
+            with self._locked():
+                self._make_environment(name)
+
     def _has_environment(self, name: str) -> bool:
         return self._is_made(f"venv-{name}", [BUILD, name]) and self.interpreter(name).exists()
 

@@ -1,1 +1,5 @@
-tool.sh
+#!/usr/bin/env bash
+# Summary: The tool of this name in Kafka's own manual.
+# Usage: kafka-topics.sh [ARGUMENT...]
+set -euo pipefail
+exec "$(dirname "${BASH_SOURCE[0]}")/kafka-run-class.sh" org.apache.kafka.tools.TopicCommand "$@"

@@ -77,6 +77,16 @@ def notebook(stack: Stack, words: Sequence[str]) -> int:
     _become(local, ["python", "-m", "notebook", *flags], folder=Path.cwd(), more=environ)
 
 
+def sbom(stack: Stack, words: Sequence[str]) -> int:
+    """Print a bill of materials of what is installed."""
+    parse_none("sbom", words)
+    local = _local(stack)
+    local.prepare()
+    local.artifacts.make_environment("sbom")
+    python = str(local.artifacts.interpreter("sbom"))
+    _become(local, [python, "-m", "requirements.sbom", str(local.artifacts.folder)], folder=ROOT)
+
+
 def check(stack: Stack, words: Sequence[str]) -> int:
     """Run a contributor's checks."""
     parse_none("check", words)
@@ -137,7 +147,7 @@ def test(stack: Stack, words: Sequence[str]) -> int:
     environ = {
         name: value
         for name, value in local.plain_environment("tools").items()
-        if not name.startswith(PREFIX) or name == f"{PREFIX}ARTIFACTS"
+        if not name.startswith(PREFIX) or name in (f"{PREFIX}ARTIFACTS", f"{PREFIX}BASE_IMAGE")
     }
     for paths in runs:
         if paths and paths[0].startswith("tests"):

@@ -99,7 +99,6 @@ except LedgerError:
 def test_in_containers_the_generator_writes_the_ledger_and_the_tools_read_it() -> None:
     services = yaml.safe_load((ROOT / "docker-compose.yaml").read_text(encoding="utf-8"))["services"]
     mount = "${STACK_HOME:-.}/ledger:/faultline/ledger"
-    assert mount in services["permissions"]["volumes"]
-    assert "/faultline/ledger" in services["permissions"]["command"].split()
-    assert mount in services["generator"]["volumes"]
-    assert f"{mount}:ro" in services["tools"]["volumes"]
+    assert f"{mount}:z" in services["permissions"]["volumes"]
+    assert f"{mount}:z" in services["generator"]["volumes"]
+    assert f"{mount}:ro,z" in services["tools"]["volumes"]

@@ -37,7 +37,9 @@ def test_paths_can_be_given(tmp_path: Path) -> None:
 
 
 def test_settings_come_from_the_environment_too() -> None:
-    chosen = options(SPARK_SINK="foreach-append", SPARK_TRIGGER="1 second", SPARK_MAX_OFFSETS_PER_TRIGGER="50")
+    chosen = options(
+        STACK_SPARK_SINK="foreach-append", STACK_SPARK_TRIGGER="1 second", STACK_SPARK_MAX_OFFSETS_PER_TRIGGER="50"
+    )
     assert (chosen.sink, chosen.trigger, chosen.max_offsets_per_trigger) == ("foreach-append", "1 second", 50)
 
 

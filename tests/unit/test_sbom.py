@@ -1,0 +1,106 @@
+"""The bill of materials: what it takes from jars, locks and the list of an environment. scripts/sbom.sh as a whole is
+in the tier stack."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from requirements import sbom
+from requirements.jars import Jar
+from requirements.sbom import BillError, environment_parts, jar_component, jars_of_packages
+
+
+def make_jar(path: Path, *coordinates: str, notice: str = "") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w") as archive:
+        for text in coordinates:
+            organisation, name, version = text.split(":")
+            archive.writestr(
+                f"META-INF/maven/{organisation}/{name}/pom.properties",
+                f"#Created by Maven\ngroupId={organisation}\nartifactId={name}\nversion = {version}\n",
+            )
+        archive.writestr("META-INF/NOTICE", notice)
+    return path
+
+
+def test_a_jar_is_named_by_its_file_and_lists_what_is_packed_into_it(tmp_path: Path) -> None:
+    notice = "This project bundles the following dependencies\n\n- org.x:packed:1.0-rc1\n- not a coordinate: 1\n"
+    path = make_jar(tmp_path / "lib_2.13-4.0.jar", "org.a:lib_2.13:4.0", "org.b:other:2", notice=notice)
+    component = jar_component(path, "jars/spark")
+    assert component["purl"] == "pkg:maven/org.a/lib_2.13@4.0?type=jar"
+    assert component["hashes"][1] == {"alg": "SHA-256", "content": hashlib.sha256(path.read_bytes()).hexdigest()}
+    assert [each["purl"] for each in component["components"]] == [
+        "pkg:maven/org.b/other@2?type=jar",
+        "pkg:maven/org.x/packed@1.0-rc1?type=jar",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "version"),
+    [
+        ("lz4-java-1.8.0.jar", "lz4-java", "1.8.0"),
+        ("json4s-ast_2.13-4.0.7.jar", "json4s-ast_2.13", "4.0.7"),
+        ("netty-transport-4.1.118.Final-linux-x86_64.jar", "netty-transport", "4.1.118.Final-linux-x86_64"),
+        ("bash-java-utils.jar", "bash-java-utils", None),
+    ],
+)
+def test_a_jar_that_does_not_say_what_it_is_has_no_package_url(
+    tmp_path: Path, file: str, name: str, version: str | None
+) -> None:
+    component = jar_component(make_jar(tmp_path / file), "python/tools/pyspark")
+    assert (component["name"], component.get("version")) == (name, version)
+    assert "purl" not in component
+
+
+def test_a_jar_that_is_not_the_locked_one_is_refused(tmp_path: Path) -> None:
+    path = make_jar(tmp_path / "lib-1.jar", "org.a:lib:1")
+    right = Jar("spark", "org.a", "lib", "1", hashlib.sha256(path.read_bytes()).hexdigest())
+    assert jar_component(path, "jars/spark", right)["group"] == "org.a"
+    with pytest.raises(BillError, match="is not the jar that"):
+        jar_component(path, "jars/spark", Jar("spark", "org.a", "lib", "1", "0" * 64))
+
+
+def test_jars_of_a_package_are_found_by_its_record(tmp_path: Path) -> None:
+    jar = make_jar(tmp_path / "lib/site/some/jars/a-1.jar")
+    record = tmp_path / "lib/site/Some_Package-4.0.5.dist-info/RECORD"
+    record.parent.mkdir()
+    record.write_text("some/jars/a-1.jar,sha256=x,12\nsome/__init__.py,,\n")
+    make_jar(tmp_path / "lib/site/some/jars/stray-1.jar")
+    assert list(jars_of_packages(tmp_path / "lib/site")) == [("some-package", jar)]
+
+
+def component(name: str, version: str) -> dict[str, Any]:
+    return {"type": "library", "bom-ref": f"{name}=={version}", "name": name, "version": version}
+
+
+def test_only_what_the_lock_names_is_taken_of_an_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tools.lock").write_text(
+        "some-package==1.0 \\\n    --hash=sha256:00\nother==2 \\\n    --hash=sha256:00\n"
+    )
+    monkeypatch.setattr(sbom, "HERE", tmp_path)
+    document = {
+        "components": [component("Some_Package", "1.0"), component("other", "2"), component("pytest", "9")],
+        "dependencies": [
+            {"ref": "Some_Package==1.0", "dependsOn": ["other==2", "pytest==9"]},
+            {"ref": "other==2"},
+            {"ref": "pytest==9", "dependsOn": ["other==2"]},
+        ],
+    }
+    components, dependencies = environment_parts(document, "tools", tmp_path)
+    assert [each["bom-ref"] for each in components] == ["python/tools/Some_Package==1.0", "python/tools/other==2"]
+    assert dependencies == [
+        {"ref": "python/tools/Some_Package==1.0", "dependsOn": ["python/tools/other==2"]},
+        {"ref": "python/tools/other==2", "dependsOn": []},
+    ]
+
+
+def test_an_environment_that_is_not_its_lock_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tools.lock").write_text("other==2 \\\n    --hash=sha256:00\n")
+    monkeypatch.setattr(sbom, "HERE", tmp_path)
+    with pytest.raises(BillError, match="not its lock"):
+        environment_parts({"components": [component("other", "3")]}, "tools", tmp_path)
