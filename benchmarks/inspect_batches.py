@@ -17,6 +17,8 @@ import time
 from pathlib import Path
 
 from contract.settings import ROOT
+from stack.arguments import count
+from stack.errors import StackError
 
 RECORDED = ROOT / "tests" / "golden" / "spark-4.0" / "kafka_killed" / "checkpoint"
 RUNS = 5
@@ -57,7 +59,11 @@ def timed(command: list[str]) -> tuple[float, str]:
 
 def main() -> int:
     """Run the command line; returns the exit code."""
-    batches = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
+    try:
+        batches = count((sys.argv[1:] or ["10000"])[0], "BATCHES")
+    except StackError as error:
+        print(f"inspector.sh: {error}", file=sys.stderr)
+        return error.code
     with tempfile.TemporaryDirectory(prefix="inspect-batches-") as scratch:
         checkpoint = Path(scratch)
         continued(checkpoint, batches)

@@ -48,6 +48,7 @@ VERBS: dict[str, Verb] = {
     "devices_file_stream": programs.devices,
     "notebook": programs.notebook,
     "sbom": programs.sbom,
+    "benchmark": programs.benchmark,
     "check": programs.check,
     "test": programs.test,
 }

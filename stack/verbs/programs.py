@@ -77,6 +77,13 @@ def notebook(stack: Stack, words: Sequence[str]) -> int:
     _become(local, ["python", "-m", "notebook", *flags], folder=Path.cwd(), more=environ)
 
 
+def benchmark(stack: Stack, words: Sequence[str]) -> int:
+    """Run a benchmark."""
+    local = _local(stack)
+    local.prepare()
+    _become(local, ["python", "-m", f"benchmarks.{words[0]}", *words[1:]], folder=ROOT)
+
+
 def sbom(stack: Stack, words: Sequence[str]) -> int:
     """Print a bill of materials of what is installed."""
     parse_none("sbom", words)

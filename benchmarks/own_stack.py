@@ -1,0 +1,78 @@
+"""A stack of a benchmark's own: local backend, a temporary home, ports that are free; gone at the end."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from stack.backends.local import LocalBackend
+from stack.errors import StackError
+from stack.home import Home
+from stack.ports import free_ports
+from stack.services import LOCAL_PORTS, SERVICES, Service, service
+from stack.settings import load
+from stack.waiting import wait_until
+
+_ADDRESS = "127.0.0.1"
+_START_SECONDS = 90.0
+
+
+class OwnStack:
+    """Services of a stack, started one by one."""
+
+    def __init__(self, home: Path, settings: Mapping[str, str]) -> None:
+        ports = dict(zip(LOCAL_PORTS, map(str, free_ports(_ADDRESS, len(LOCAL_PORTS))), strict=True))
+        self.settings = load(os.environ, {**ports, **settings, "HOME": str(home), "BACKEND": "local"}, {})
+        self.home = Home(home)
+        self.home.claim("local")
+        self.backend = LocalBackend(self.settings, self.home)
+
+    def start(self, *names: str) -> None:
+        """Start services and wait until they answer."""
+        for name in names:
+            self.backend.start(service(name), ())
+        for name in names:
+            answers = functools.partial(self.backend.answers, service(name))
+            wait_until(answers, f"{name} to answer", seconds=_START_SECONDS)
+
+    def stop(self, *names: str) -> None:
+        """Stop services."""
+        for name in names:
+            self.backend.stop(service(name))
+
+    def ask(self, row: Service, *command: str) -> str:
+        """Run a command beside a service and return what it prints. Raises StackError when it fails."""
+        return self.backend.execute(row, command, capture=True).stdout
+
+    def tool(self, *command: str) -> str:
+        """Run a module of the tools and return what it prints. Raises StackError when it fails."""
+        done = self.backend.tool(["python", "-m", *command], capture=True)
+        if done.returncode:
+            raise StackError(f"python -m {command[0]} ended with exit code {done.returncode}", done.returncode)
+        return done.stdout
+
+    def topics(self) -> None:
+        """Create the topics."""
+        self.tool("broker.topics")
+
+
+@contextlib.contextmanager
+def own_stack(settings: Mapping[str, str] | None = None) -> Iterator[OwnStack]:
+    """Make a stack without services; whatever of it runs at the end is stopped, and its files are removed."""
+    with tempfile.TemporaryDirectory(prefix="faultline-benchmark-") as folder:
+        stack = OwnStack(Path(folder), settings or {})
+        try:
+            yield stack
+        finally:
+            for row in SERVICES:
+                stack.backend.kill(row)
+            stack.backend.down(wipe=True)
+
+
+def row(widths: str, *cells: object) -> None:
+    """Print a line of a table; `widths` is a format such as `{:<30} {:>10}`."""
+    print(widths.format(*map(str, cells)), flush=True)

@@ -1,0 +1,50 @@
+"""The verdict on faultless outputs of many visits: seconds and memory, reading and judging apart.
+
+Usage: python -m benchmarks.verdict_cost [VISITS [VISITS_PER_ID [VALUE_BYTES]]]
+"""
+
+from __future__ import annotations
+
+import sys
+
+from benchmarks.own_stack import own_stack, row
+from stack.arguments import count
+from stack.errors import StackError
+from stack.messages import say
+
+_DEFAULTS = ("1000000", "4", "440")
+_WIDTHS = "{:<30} {:>10} {:>10} {:>8} {:>8} {:>8} {:>6}  {}"
+
+
+def run(visits: int, visits_per_id: int, value_bytes: int) -> None:
+    """Fill a stack without jobs, judge it, and print the table. Raises StackError when a figure measures nothing."""
+    with own_stack() as stack:
+        stack.start("kafka")
+        stack.topics()
+        say(f"writing {visits} visits and what faultless pipelines make of them ...")
+        written = stack.tool("benchmarks.faultless", str(visits), str(visits_per_id), str(value_bytes)).split()
+        row(_WIDTHS, f"{written[0]} visits", "expected", "observed", "seconds", "reading", "judging", "MiB", "verdict")
+        for pipeline, lines in (("flink", written[1]), ("spark", written[2])):
+            say(f"judging {pipeline} ...")
+            outcome, *figures = stack.tool("benchmarks.judge", pipeline).split()
+            row(_WIDTHS, f"verdict {pipeline}", *figures, outcome)
+            if outcome != "holds" or figures[1] != lines:
+                raise StackError(f"{lines} records were written, {figures[1]} judged as {outcome}: no measurement", 1)
+
+
+def main() -> int:
+    """Run the command line; returns the exit code."""
+    chosen = [*sys.argv[1:], *_DEFAULTS[len(sys.argv) - 1 :]]
+    try:
+        visits, visits_per_id, value_bytes = (count(text, "each argument") for text in chosen)
+        run(visits, visits_per_id, value_bytes)
+    except StackError as error:
+        say(f"verdict.sh: {error}")
+        return error.code
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
