@@ -10,6 +10,8 @@ load_settings() {
   while IFS= read -r line || [[ -n "${line}" ]]; do
     if [[ "${line}" =~ ^([A-Z][A-Z0-9_]*)=(.*)$ ]]; then
       name="${BASH_REMATCH[1]}"
+      # Read without the prefix, too, by the scripts that a walkthrough calls.
+      [[ "${name}" != PORT_OFFSET ]] || continue
       chosen="STACK_${name#STACK_}"
       printf -v "${name}" '%s' "${!chosen:-${BASH_REMATCH[2]}}"
     fi

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import re
+import os
 import signal
 import sys
 from collections.abc import Sequence
 from typing import Callable
 
-from contract.settings import ROOT, SettingsError
+from contract.settings import SettingsError
 
 from stack.arguments import split_flags
 from stack.errors import StackError
+from stack.header import header
 from stack.messages import say
 from stack.stack import Stack, open_stack
-from stack.verbs import flink, judge, kafka, lifecycle, programs, services, status
+from stack.verbs import flink, help, judge, kafka, lifecycle, programs, services, status
 
 Verb = Callable[[Stack, Sequence[str]], int]
 
@@ -52,43 +53,36 @@ VERBS: dict[str, Verb] = {
     "check": programs.check,
     "test": programs.test,
 }
-"""Verbs in the order of help.sh; each is scripts/<verb>.sh."""
-
-_HEADER = re.compile(r"^# ?(.*)$")
+"""What each script does; most are called scripts/<verb>.sh."""
 
 
-def header(script: str) -> list[str]:
-    """Read the summary, usage and notes at the head of a script, without their `#`."""
-    lines = []
-    for line in (ROOT / script).read_text(encoding="utf-8").splitlines()[1:]:
-        found = _HEADER.match(line)
-        if found is None:
-            break
-        lines.append(found[1])
-    return lines
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Run `SCRIPT VERB WORD...`; returns the exit code."""
-    script, verb, *words = arguments
+def run(script: str, verb: str, words: Sequence[str]) -> int:
+    """Run a verb. Raises StackError and SettingsError."""
     # Whatever follows is for another program: `exec jobmanager flink --help`.
     own = words[:1] if verb == "exec" else words
     if "--help" in own or "-h" in own:
         sys.stdout.write("\n".join(header(script)) + "\n")
         return 0
+    if verb == "help":
+        return help.show(words)
+    flags, left = split_flags(words)
+    return VERBS[verb](open_stack(flags), left)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run `SCRIPT VERB WORD...`; returns the exit code."""
+    script, verb, *words = arguments
     try:
-        flags, left = split_flags(words)
-        return VERBS[verb](open_stack(flags), left)
-    except StackError as error:
+        code = run(script, verb, words)
+        sys.stdout.flush()
+        return code
+    except (StackError, SettingsError) as error:
         if str(error):
             say(f"{script.rpartition('/')[2]}: {error}")
-        return error.code
-    except SettingsError as error:
-        say(f"{script.rpartition('/')[2]}: {error}")
-        return 2
+        return error.code if isinstance(error, StackError) else 2
     except BrokenPipeError:
-        # Whoever reads the output has seen enough.
-        sys.stderr.close()
+        # Whoever reads the output has seen enough; Python must not try to write the rest at its exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except KeyboardInterrupt:
         return 128 + signal.SIGINT

@@ -1,0 +1,5 @@
+#!/usr/bin/env bash
+# Summary: List all scripts by theme, with what each does.
+# Usage: scripts/help.sh
+set -euo pipefail
+exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/help.sh help "$@"
