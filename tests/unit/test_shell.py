@@ -1,0 +1,58 @@
+"""What stays in shell on a user's machine runs on bash 3.2 and with BSD tools, as macOS has them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+
+import pytest
+
+from contract.settings import ROOT
+
+# Containers and CI machines are Debian.
+ELSEWHERE = ("docker/", ".ci/")
+LACKING = {
+    "an option that only GNU tools have": re.compile(
+        r"\b(awk|cat|cp|cut|date|df|du|find|grep|head|ln|ls|mkdir|mktemp|mv|ps|readlink|rm|sed|sha256sum|sort|stat|tail|"
+        r"touch|tr|wc|xargs)\b[^|;&)]* --[a-z]"
+    ),
+    "find -printf": re.compile(r"\bfind\b.*-printf\b"),
+    "a tool that macOS lacks": re.compile(
+        r"(?<![-\w])(realpath|sha256sum|tac|timeout|setsid|numfmt|getent|readlink -f)\b"
+    ),
+    "mapfile, which is bash 4": re.compile(r"\b(mapfile|readarray|coproc)\b"),
+    "an array by name or by key, which is bash 4": re.compile(r"\b(declare|local|typeset) -[a-z]*[An]\b"),
+    "a change of case, which is bash 4": re.compile(r"\$\{\w+(\^|,)"),
+    "a redirection of bash 4": re.compile(r"&>>|\|&"),
+    "an array that may be empty, which bash 3.2 takes for unset": re.compile(r'(?<!\+)"\$\{\w+\[@\]\}"'),
+}
+# Arrays that are never empty.
+FULL = {"broker/bin/kafka-run-class.sh": {"${heap[@]}"}}
+
+
+def scripts() -> list[str]:
+    done = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
+    names = [name for name in done.stdout.splitlines() if not name.startswith(ELSEWHERE) and (ROOT / name).is_file()]
+    return [
+        name for name in names if (ROOT / name).read_bytes().startswith((b"#!/usr/bin/env bash", b"# shellcheck shell"))
+    ]
+
+
+@pytest.mark.parametrize("name", scripts())
+def test_nothing_is_used_that_macos_lacks(name: str) -> None:
+    lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines, start=1):
+        code = line.partition("# ")[0] if not line.lstrip().startswith("#") else ""
+        for what, pattern in LACKING.items():
+            found = pattern.search(code)
+            if found and not any(array in code for array in FULL.get(name, ())):
+                pytest.fail(f"{name}:{number}: {what}: {line.strip()}")
+
+
+def test_the_patterns_find_what_they_are_for() -> None:
+    samples = (
+        "sort --numeric-sort file", "find . -printf x", "realpath x", "mapfile -t lines", "declare -A map",
+        "${name,,}", "ls |& cat", '"${words[@]}"',
+    )  # fmt: skip
+    for sample, pattern in zip(samples, LACKING.values(), strict=True):
+        assert pattern.search(sample), sample
