@@ -64,6 +64,18 @@ make_notebook_environment() {
   add_to_tools notebook Jupyter
 }
 
+# make_web_guard spark|flink: the jar that refuses foreign web pages, from its sources and what the environments ship.
+make_web_guard() {
+  local engine="$1" packages="lib/python${PYTHON_VERSION}/site-packages" made_from folders
+  made_from=("${ROOT}"/web_guard/*.py "${ROOT}"/web_guard/java/faultline/web/*.java "${ROOT}"/requirements/{tools,flink}.lock)
+  artifact_ready "web-guard-${engine}" "${made_from[@]}" && return 0
+  folders=("${ARTIFACTS}/venv-tools/${packages}/pyspark/jars")
+  [[ "${engine}" != flink ]] || folders+=("${ARTIFACTS}/venv-flink/${packages}/pyflink/lib")
+  (cd "${ROOT}" && "${ARTIFACTS}/venv-tools/bin/python" -m web_guard.build "${engine}" \
+    "${ARTIFACTS}/jars/web_guard/web-guard-${engine}.jar" "${folders[@]}" >&2) || return 1
+  artifact_done "web-guard-${engine}" "${made_from[@]}"
+}
+
 # make_artifacts: all that the local backend needs; a second call takes no time.
 make_artifacts() {
   local flink failed=""
@@ -74,6 +86,7 @@ make_artifacts() {
   { make_environment tools && fetch_jars kafka spark flink; } || failed="the tools and jars"
   wait "${flink}" || failed="the Flink environment"
   [[ -z "${failed}" ]] || die "${failed} could not be fetched; see the lines above, then run again"
+  { make_web_guard spark && make_web_guard flink; } || die "the web guard could not be made; see the lines above, then run again"
   link_flink_connector
 }
 

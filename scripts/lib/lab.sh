@@ -12,7 +12,7 @@ make_tools() {
   shift
   check_host
   mkdir -p "${ARTIFACTS}"
-  { make_environment tools && fetch_jars "$@"; } ||
+  { make_environment tools && fetch_jars "$@" && make_web_guard spark; } ||
     die "what ${what} needs could not be fetched; see the lines above, then run again"
 }
 
