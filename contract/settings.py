@@ -23,6 +23,11 @@ def artifacts() -> Path:
     return Path(os.environ.get(PREFIX + "ARTIFACTS") or ROOT / ".artifacts")
 
 
+def guard_jar(engine: str) -> Path:
+    """The jar that refuses foreign web pages, for `spark` or `flink`; web_guard/build.py makes it."""
+    return artifacts() / "jars" / "web_guard" / f"web-guard-{engine}.jar"
+
+
 class SettingsError(Exception):
     """A setting is missing or has no sensible value; the message names it and the next step."""
 
@@ -87,6 +92,12 @@ class Settings:
     def values(self) -> dict[str, str]:
         """All settings, by their names without the prefix."""
         return dict(self._values)
+
+    @property
+    def web_names(self) -> list[str]:
+        """Host names by which the pages of Flink and Spark may be called, here and from the containers."""
+        names = [*self.text("WEB_NAMES").split(","), self.text("BIND_ADDRESS"), self._values.get("JOBMANAGER_HOST", "")]
+        return list(dict.fromkeys(name for name in names if name))
 
     @property
     def home(self) -> Path:

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from contract.settings import Settings, artifacts
+from contract.settings import Settings, artifacts, guard_jar
 
 TEMPLATES = Path(__file__).parent / "conf"
 
@@ -37,6 +37,14 @@ def connector_jars(artifacts: Path) -> list[Path]:
     if not jars:
         raise HomeError(f"no connector jar in {artifacts / 'jars' / 'flink'}; scripts/up.sh --backend local fetches it")
     return jars
+
+
+def web_guard() -> Path:
+    """The jar that keeps foreign web pages out. Raises HomeError when it is missing: Flink would start without it."""
+    jar = guard_jar("flink")
+    if not jar.is_file():
+        raise HomeError(f"the web guard {jar} is missing; scripts/up.sh --backend local makes it")
+    return jar
 
 
 def java_options(distribution_config: str) -> str:
@@ -69,6 +77,8 @@ def configuration_values(settings: Settings, state: Path, flink: Path) -> dict[s
         "FLINK_RPC_PORT": settings.text("FLINK_RPC_PORT"),
         "FLINK_UI_PORT": settings.text("FLINK_UI_PORT"),
         "FLINK_CHECKPOINTS_RETAINED": settings.text("FLINK_CHECKPOINTS_RETAINED"),
+        "WEB_NAMES": ",".join(settings.web_names),
+        "WEB_ORIGIN": f"http://{loopback}:{settings.text('FLINK_UI_PORT')}",
         "TMP": str(state / "tmp"),
         "JVM_FLAGS": settings.text("JVM_FLAGS"),
         "JVM_FLAGS_SHORT": settings.text("JVM_FLAGS_SHORT"),
@@ -91,7 +101,7 @@ def prepare(settings: Settings, service: str) -> dict[str, str]:
         (folders["conf"] / template.name).write_text(text, encoding="utf-8")
     for jar in folders["lib"].iterdir():
         jar.unlink()
-    for jar in [*(flink / "lib").glob("*.jar"), *connector_jars(artifacts())]:
+    for jar in [*(flink / "lib").glob("*.jar"), *connector_jars(artifacts()), web_guard()]:
         link = folders["lib"] / jar.name
         if not link.exists():
             link.symlink_to(jar.resolve())

@@ -14,10 +14,12 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from contract.settings import Settings, artifacts
+from contract.settings import Settings, artifacts, guard_jar
 from spark_job.options import Options, UserError
 
 _CONF_DIR = Path(__file__).with_name("conf")
+GUARD = "faultline.web.SparkGuard"
+"""The servlet filter before the UI, in the jar of web_guard/."""
 
 
 def configuration(options: Options, settings: Settings, scratch: Path) -> dict[str, str]:
@@ -44,6 +46,11 @@ def configuration(options: Options, settings: Settings, scratch: Path) -> dict[s
         # Event times are text here, yet no zone of the machine may ever get into an output.
         "spark.sql.session.timeZone": "UTC",
         "spark.ui.port": settings.text("SPARK_UI_PORT"),
+        # Foreign web pages get 403 (web_guard/).
+        "spark.ui.filters": GUARD,
+        f"spark.{GUARD}.param.names": ",".join(settings.web_names),
+        # Its links end a batch without a token, and nobody needs them: scripts/stop.sh ends the query.
+        "spark.ui.killEnabled": "false",
         # A taken port is an error and not the next port: the links that people have must stay right.
         "spark.port.maxRetries": "0",
         # Streaming has no use for it, and says so at each start.
@@ -73,9 +80,11 @@ def configuration(options: Options, settings: Settings, scratch: Path) -> dict[s
         # query.stop() gives up on a batch that does not react, instead of waiting for ever.
         "spark.sql.streaming.stopTimeout": "60s",
     }
+    # The UI starts before spark.jars are loaded.
+    conf["spark.driver.extraClassPath"] = str(guard_jar("spark"))
     if local:
         # Read in place: spark.jars would copy each jar first.
-        conf["spark.driver.extraClassPath"] = str(jars / "*")
+        conf["spark.driver.extraClassPath"] += f":{jars / '*'}"
         # Driver and executor are one process: nothing but the UI is for anyone else.
         conf["spark.driver.host"] = conf["spark.driver.bindAddress"] = "127.0.0.1"
     else:
@@ -111,6 +120,13 @@ def check_ui_port(settings: Settings) -> None:
             raise UserError(
                 f"port {port} for the Spark UI cannot be used at {host}: {error.strerror}; set SPARK_UI_PORT"
             ) from None
+
+
+def check_guard() -> None:
+    """Raise UserError when the UI's guard is missing: Spark would not start, and say so in a hundred lines."""
+    jar = guard_jar("spark")
+    if not jar.is_file():
+        raise UserError(f"the web guard {jar} is missing; scripts/up.sh --backend local makes it")
 
 
 def check_java() -> None:

@@ -62,9 +62,10 @@ def synchronize(options: Options, settings: Settings, stop: Stop) -> int:
 
         from spark_job import query as queries  # noqa: PLC0415
         from spark_job.report import Report  # noqa: PLC0415
-        from spark_job.session import check_java, check_ui_port, first_line, start_session  # noqa: PLC0415
+        from spark_job.session import check_guard, check_java, check_ui_port, first_line, start_session  # noqa: PLC0415
 
         check_java()
+        check_guard()
         check_ui_port(settings)
         spark = start_session(options, settings, owner.fileno())
         stop.listen()

@@ -21,6 +21,8 @@ from stack.messages import say
 LOCKS = ROOT / "requirements"
 JAR_GROUPS = ("kafka", "spark", "flink")
 BUILD = "build"
+GUARDED = ("spark", "flink")
+"""Engines whose web pages have a guard."""
 ADDITIONS = {"dev": "the test tools", "notebook": "Jupyter"}
 """Locks that go on top of the tools environment, and what they are to people."""
 
@@ -44,7 +46,8 @@ class Artifacts:
 
     def complete(self) -> bool:
         """Whether nothing of what the stack needs has to be fetched."""
-        return self._has_environment("tools") and self._has_environment("flink") and not self._missing_jars(JAR_GROUPS)
+        environments = self._has_environment("tools") and self._has_environment("flink")
+        return environments and not self._missing_jars(JAR_GROUPS) and all(map(self._has_guard, GUARDED))
 
     def make_all(self) -> None:
         """Make all that the stack needs; Flink's environment and the rest do not wait for each other."""
@@ -69,18 +72,23 @@ class Artifacts:
             if failed:
                 raise failed[0]
             self._link_connector()
+            for engine in GUARDED:
+                self._make_guard(engine)
 
     def make_tools(self, *jars: str) -> None:
         """Make the tools environment, and fetch these groups of jars."""
-        if self._has_environment("tools") and not self._missing_jars(jars):
+        guarded = "spark" not in jars or self._has_guard("spark")
+        if self._has_environment("tools") and not self._missing_jars(jars) and guarded:
             return
         with self._locked():
             self._make_environment("tools")
             self._fetch_jars(jars)
+            if "spark" in jars:
+                self._make_guard("spark")
 
     def add_to_tools(self, name: str) -> None:
         """Add what a lock of ADDITIONS names to the tools environment."""
-        files = [BUILD, "tools", name]
+        files = _locks(BUILD, "tools", name)
         if self._is_made(name, files):
             return
         with self._locked():
@@ -96,10 +104,10 @@ class Artifacts:
                 self._make_environment(name)
 
     def _has_environment(self, name: str) -> bool:
-        return self._is_made(f"venv-{name}", [BUILD, name]) and self.interpreter(name).exists()
+        return self._is_made(f"venv-{name}", _locks(BUILD, name)) and self.interpreter(name).exists()
 
     def _missing_jars(self, groups: tuple[str, ...]) -> list[str]:
-        return [group for group in groups if not self._is_made(f"jars-{group}", ["jars"])]
+        return [group for group in groups if not self._is_made(f"jars-{group}", _locks("jars"))]
 
     def _make_environment(self, name: str) -> None:
         if self._has_environment(name):
@@ -114,7 +122,7 @@ class Artifacts:
         self._pip(name, "--requirement", str(LOCKS / f"{BUILD}.lock"))
         # Source distributions are built with the hashed tools just installed, not with ones fetched unchecked.
         self._pip(name, "--no-build-isolation", "--requirement", str(LOCKS / f"{name}.lock"))
-        self._made(f"venv-{name}", [BUILD, name])
+        self._made(f"venv-{name}", _locks(BUILD, name))
 
     def _fetch_jars(self, groups: tuple[str, ...]) -> None:
         for group in self._missing_jars(groups):
@@ -122,7 +130,22 @@ class Artifacts:
             target = self.folder / "jars" / group
             shutil.rmtree(target, ignore_errors=True)
             self._run([str(self.interpreter("tools")), str(LOCKS / "jars.py"), "fetch", group, str(target)])
-            self._made(f"jars-{group}", ["jars"])
+            self._made(f"jars-{group}", _locks("jars"))
+
+    def _has_guard(self, engine: str) -> bool:
+        return self._is_made(f"web-guard-{engine}", _guard_sources())
+
+    def _make_guard(self, engine: str) -> None:
+        """Compile what refuses foreign web pages (web_guard/) against the classes of Spark or Flink."""
+        if self._has_guard(engine):
+            return
+        folders = [*self.environment("tools").glob("lib/python*/site-packages/pyspark/jars")]
+        if engine == "flink":
+            folders += self.environment("flink").glob("lib/python*/site-packages/pyflink/lib")
+        jar = self.folder / "jars" / "web_guard" / f"web-guard-{engine}.jar"
+        command = [str(self.interpreter("tools")), "-m", "web_guard.build", engine, str(jar)]
+        self._run([*command, *map(str, folders)])
+        self._made(f"web-guard-{engine}", _guard_sources())
 
     def _link_connector(self) -> None:
         """Put the connector beside Flink's own jars, where Python programs that start Flink look for it."""
@@ -139,21 +162,21 @@ class Artifacts:
         self._run([*command, "--require-hashes", *arguments])
 
     def _run(self, command: list[str]) -> None:
-        done = subprocess.run(command, stdout=subprocess.PIPE, check=False, env=dict(self._environ))
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=False, env=dict(self._environ), cwd=ROOT)
         if done.returncode:
             raise StackError(f"{command[0]} could not fetch what is needed; see the lines above, then run again")
 
     def _stamp(self, name: str) -> Path:
         return self.folder / f"{name}.made-from"
 
-    def _is_made(self, name: str, locks: list[str]) -> bool:
+    def _is_made(self, name: str, files: list[Path]) -> bool:
         try:
-            return self._stamp(name).read_text(encoding="ascii").strip() == _digest(locks)
+            return self._stamp(name).read_text(encoding="ascii").strip() == _digest(files)
         except OSError:
             return False
 
-    def _made(self, name: str, locks: list[str]) -> None:
-        self._stamp(name).write_text(_digest(locks) + "\n", encoding="ascii")
+    def _made(self, name: str, files: list[Path]) -> None:
+        self._stamp(name).write_text(_digest(files) + "\n", encoding="ascii")
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
@@ -183,6 +206,13 @@ def exclusive(file: Path, waiting: str | None) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _digest(locks: list[str]) -> str:
-    content = b"".join((LOCKS / f"{name}.lock").read_bytes() for name in locks)
-    return hashlib.sha256(content).hexdigest()
+def _locks(*names: str) -> list[Path]:
+    return [LOCKS / f"{name}.lock" for name in names]
+
+
+def _guard_sources() -> list[Path]:
+    return [*sorted((ROOT / "web_guard").rglob("*.java")), ROOT / "web_guard" / "build.py", *_locks("tools", "flink")]
+
+
+def _digest(files: list[Path]) -> str:
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import Settings
+from contract.settings import Settings, guard_jar
 from flink_job import home
 
 DEFAULTS = Settings(environ={})
@@ -37,8 +37,10 @@ def prepared(distribution: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     jars = tmp_path / "artifacts" / "jars" / "flink"
     jars.mkdir(parents=True)
     (jars / "flink-sql-connector-kafka.jar").write_text("")
-    monkeypatch.setattr(home, "distribution", lambda: distribution)
     monkeypatch.setenv("STACK_ARTIFACTS", str(tmp_path / "artifacts"))
+    guard_jar("flink").parent.mkdir()
+    guard_jar("flink").write_text("")
+    monkeypatch.setattr(home, "distribution", lambda: distribution)
     return home.prepare(Settings({"STACK_HOME": str(tmp_path)}), "taskmanager")
 
 
@@ -57,9 +59,28 @@ def test_every_placeholder_of_the_template_is_filled_in(prepared: dict[str, str]
     assert f"env.java.opts.client: {DEFAULTS.text('JVM_FLAGS_SHORT')}" in settings
 
 
-def test_the_classpath_is_the_distributions_and_the_connector(prepared: dict[str, str]) -> None:
+def test_the_classpath_is_the_distributions_the_connector_and_the_guard(prepared: dict[str, str]) -> None:
     names = {path.name for path in Path(prepared["FLINK_LIB_DIR"]).iterdir()}
-    assert names == {"flink-dist.jar", "flink-sql-connector-kafka.jar"}
+    assert names == {"flink-dist.jar", "flink-sql-connector-kafka.jar", "web-guard-flink.jar"}
+
+
+def test_the_guard_knows_the_names_and_no_foreign_origin_may_read(prepared: dict[str, str]) -> None:
+    text = (Path(prepared["FLINK_CONF_DIR"]) / "config.yaml").read_text()
+    assert "web-guard.names: 'localhost,127.0.0.1,[::1]'" in text.splitlines()
+    origin = f"http://127.0.0.1:{DEFAULTS.text('FLINK_UI_PORT')}"
+    assert f"web.access-control-allow-origin: {origin}" in text.splitlines()
+
+
+def test_flink_does_not_start_without_the_guard(prepared: dict[str, str]) -> None:
+    guard_jar("flink").unlink()
+    with pytest.raises(home.HomeError, match=r"web-guard-flink\.jar is missing; scripts/up\.sh"):
+        home.prepare(DEFAULTS, "jobmanager")
+
+
+def test_containers_call_the_jobmanager_by_its_name(distribution: Path, tmp_path: Path) -> None:
+    inside = Settings(environ={"JOBMANAGER_HOST": "jobmanager"})
+    values = home.configuration_values(inside, tmp_path, distribution)
+    assert values["WEB_NAMES"] == "localhost,127.0.0.1,[::1],jobmanager"
 
 
 def test_a_container_binds_everywhere_and_lets_the_taskmanager_find_its_address(

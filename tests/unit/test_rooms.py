@@ -21,6 +21,7 @@ ALLOWED = {
     "generator": BASE,
     "spark_job": BASE,
     "flink_job": BASE,
+    "web_guard": set(),
     "inspector": BASE,
     "verdict": BASE,
     "stack": BASE,

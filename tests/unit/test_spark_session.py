@@ -10,7 +10,7 @@ import pytest
 from contract.settings import ROOT, Settings
 from spark_job.options import UserError, parse
 from spark_job.report import batch_line
-from spark_job.session import check_java, check_ui_port, configuration, scratch_folder
+from spark_job.session import check_guard, check_java, check_ui_port, configuration, scratch_folder
 
 
 def conf(tmp_path: Path, *flags: str, **environ: str) -> dict[str, str]:
@@ -27,7 +27,8 @@ def test_local_mode_is_for_loopback_only(tmp_path: Path) -> None:
 def test_local_mode_reads_jars_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STACK_ARTIFACTS", "/somewhere")
     made = conf(tmp_path)
-    assert made["spark.driver.extraClassPath"] == "/somewhere/jars/spark/*"
+    guard = "/somewhere/jars/web_guard/web-guard-spark.jar"
+    assert made["spark.driver.extraClassPath"] == f"{guard}:/somewhere/jars/spark/*"
     assert "spark.jars" not in made
 
 
@@ -39,7 +40,21 @@ def test_a_cluster_gets_the_jars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("STACK_ARTIFACTS", str(tmp_path))
     made = conf(tmp_path, "--master", "spark://host:7077")
     assert made["spark.jars"] == f"{jars / 'a.jar'},{jars / 'b.jar'}"
+    assert made["spark.driver.extraClassPath"] == str(tmp_path / "jars" / "web_guard" / "web-guard-spark.jar")
     assert made["spark.master"] == "spark://host:7077"
+
+
+def test_the_ui_has_its_guard_and_no_kill_links(tmp_path: Path) -> None:
+    made = conf(tmp_path, STACK_WEB_NAMES="localhost,127.0.0.1", STACK_BIND_ADDRESS="127.0.0.2")
+    assert made["spark.ui.filters"] == "faultline.web.SparkGuard"
+    assert made["spark.faultline.web.SparkGuard.param.names"] == "localhost,127.0.0.1,127.0.0.2"
+    assert made["spark.ui.killEnabled"] == "false"
+
+
+def test_a_missing_guard_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STACK_ARTIFACTS", str(tmp_path))
+    with pytest.raises(UserError, match=r"web-guard-spark\.jar is missing; scripts/up\.sh"):
+        check_guard()
 
 
 def test_scratch_is_empty_at_each_start(tmp_path: Path) -> None:
