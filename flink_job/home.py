@@ -78,7 +78,7 @@ def configuration_values(settings: Settings, state: Path, flink: Path) -> dict[s
         "FLINK_UI_PORT": settings.text("FLINK_UI_PORT"),
         "FLINK_CHECKPOINTS_RETAINED": settings.text("FLINK_CHECKPOINTS_RETAINED"),
         "WEB_NAMES": ",".join(settings.web_names),
-        "WEB_ORIGIN": f"http://{loopback}:{settings.text('FLINK_UI_PORT')}",
+        "WEB_ORIGIN": f"http://{settings.text('BIND_ADDRESS')}:{settings.text('FLINK_UI_PORT')}",
         "TMP": str(state / "tmp"),
         "JVM_FLAGS": settings.text("JVM_FLAGS"),
         "JVM_FLAGS_SHORT": settings.text("JVM_FLAGS_SHORT"),

@@ -104,7 +104,8 @@ class Flink(Page):
         self.home = home
         self.environment = os.environ | {
             "STACK_HOME": str(home), "STACK_FLINK_REST": f"http://127.0.0.1:{ui}",
-            "STACK_FLINK_UI_PORT": str(ui), "STACK_FLINK_RPC_PORT": str(self.rpc), "STACK_FLINK_JOB_NAME": JOB, "PYTHONPATH": str(ROOT),
+            "STACK_FLINK_UI_PORT": str(ui), "STACK_FLINK_RPC_PORT": str(self.rpc), "STACK_FLINK_JOB_NAME": JOB,
+            "PYTHONPATH": str(ROOT),
         }  # fmt: skip
 
     def job(self) -> dict[str, Any]:

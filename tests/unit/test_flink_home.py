@@ -78,7 +78,7 @@ def test_flink_does_not_start_without_the_guard(prepared: dict[str, str]) -> Non
 
 
 def test_containers_call_the_jobmanager_by_its_name(distribution: Path, tmp_path: Path) -> None:
-    inside = Settings(environ={"JOBMANAGER_HOST": "jobmanager"})
+    inside = Settings({"STACK_JOBMANAGER_HOST": "jobmanager"})
     values = home.configuration_values(inside, tmp_path, distribution)
     assert values["WEB_NAMES"] == "localhost,127.0.0.1,[::1],jobmanager"
 
