@@ -15,7 +15,7 @@ from stack.errors import StackError
 from stack.header import header
 from stack.messages import say
 from stack.stack import Stack, open_stack
-from stack.verbs import flink, help, judge, kafka, lifecycle, programs, services, status
+from stack.verbs import flink, help, judge, kafka, lifecycle, programs, services, status, tools
 
 Verb = Callable[[Stack, Sequence[str]], int]
 
@@ -62,6 +62,9 @@ def run(script: str, verb: str, words: Sequence[str]) -> int:
     own = words[:1] if verb == "exec" else words
     if "--help" in own or "-h" in own:
         sys.stdout.write("\n".join(header(script)) + "\n")
+        if verb in tools.MODULES:
+            flags, _ = split_flags([word for word in words if word not in ("--help", "-h")])
+            sys.stdout.write(f"\n{tools.flags_of(open_stack(flags), verb)}\n")
         return 0
     if verb == "help":
         return help.show(words)

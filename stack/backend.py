@@ -23,6 +23,10 @@ class Backend(Protocol):
         """Fetch or build all that the services need; quick when it is there."""
         ...
 
+    def is_prepared(self) -> bool:
+        """Whether `prepare` has nothing to fetch or build."""
+        ...
+
     def up(self) -> None:
         """Start every service that does not run, and the Flink job; on failure what was running still runs."""
         ...

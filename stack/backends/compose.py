@@ -72,7 +72,7 @@ class ComposeBackend:
         """Build the images; what did not change comes from the engine's cache."""
         if ":" in str(self._home.root):
             raise StackError(f"the path {self._home.root} contains ':', which Docker does not mount; use another")
-        if not self._has_images():
+        if not self.is_prepared():
             preflight.check_disk(ROOT, preflight.IMAGES_MIB)
             say("building the images; the first time fetches all that they need ...")
         subprocess.run([str(ROOT / "docker" / "collect_certs.sh")], check=False)
@@ -87,7 +87,8 @@ class ComposeBackend:
         if not self.docker.quietly("build", *built.values(), more=classic):
             raise StackError("the images could not be built; the end of the build's log is above")
 
-    def _has_images(self) -> bool:
+    def is_prepared(self) -> bool:
+        """Whether every image is there; they may be older than the code."""
         tag = self._variables()["IMAGE_TAG"]
         return all(self.docker.ask("image", "inspect", f"faultline/{row.image}:{tag}") for row in SERVICES)
 
@@ -266,7 +267,7 @@ class ComposeBackend:
         capture: bool = False,
     ) -> subprocess.CompletedProcess[str]:
         """Run a command in a container of its own, which sees the given files and folders of the host too."""
-        if not self._has_images():
+        if not self.is_prepared():
             self.prepare()
         mounts = [f"{self._share(folder)}:{folder.resolve()}:z" for folder in writable]
         mounts += [f"{path}:{path}:ro" for path in map(self._mounted, readable) if path]

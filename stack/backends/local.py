@@ -55,6 +55,10 @@ class LocalBackend:
             preflight.check_disk(self.artifacts.folder, preflight.ARTIFACTS_MIB)
         self.artifacts.make_all()
 
+    def is_prepared(self) -> bool:
+        """Whether all artifacts are there."""
+        return self.artifacts.complete()
+
     def check_machine(self) -> None:
         """Raise StackError when Java or Python is missing, or a path cannot be used."""
         preflight.check_paths(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from pathlib import Path
 
 import pytest
+
+from stack.verbs.help import THEMES, scripts_of
+from stack.verbs.tools import MODULES
 
 ROOT = Path(__file__).resolve().parents[2]
 TRACKED = subprocess.run(
@@ -83,3 +87,21 @@ def test_every_script_says_what_it_does(script: str) -> None:
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_every_script_is_in_the_docs(script: str) -> None:
     assert any(script in (ROOT / page).read_text(encoding="utf-8") for page in PAGES)
+
+
+def test_help_lists_every_script_once() -> None:
+    listed = [script for theme in THEMES for script in scripts_of(theme)]
+    assert sorted([*listed, "scripts/help.sh"]) == SCRIPTS
+
+
+@pytest.mark.parametrize("verb", sorted(MODULES))
+def test_help_shows_the_flags_that_are_handed_on(verb: str) -> None:
+    environ = os.environ | {"STACK_BACKEND": "local"}
+    command = [str(ROOT / "scripts" / f"{verb}.sh"), "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, env=environ)
+    head, handed_on, flags = done.stdout.partition("Flags that are handed on")
+    if not handed_on:
+        assert "scripts/fetch.sh" in head
+        return
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", head.partition("\n\n")[0])) - {"--backend"}
+    assert {flag for flag in named if flag not in flags} == set()
