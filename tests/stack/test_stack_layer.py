@@ -1,0 +1,166 @@
+"""The process layer on real services: two stacks side by side, lost keepers, interrupted starts, changed settings."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from contract.settings import ROOT
+from stack.home import MARKER, Home
+from stack.processes import KEEPER, Process, of_stack
+from stack.waiting import wait_until
+from tests.stack.running_stack import RunningStack
+
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
+
+LIMIT_SECONDS = 120.0
+SERVICES = ("kafka", "jobmanager", "taskmanager", "generator", "spark")
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
+    """A stack that is up."""
+    with RunningStack(tmp_path_factory.mktemp("layer"), "local") as stack:
+        stack.script("up.sh")
+        yield stack
+
+
+def processes(stack: RunningStack) -> list[Process]:
+    marker = Home(stack.home).marker()
+    return of_stack(marker.stack) if marker else []
+
+
+def status(stack: RunningStack) -> dict[str, str]:
+    report = json.loads(stack.script("status.sh", "--json", check=False).stdout)
+    return {each["service"]: each["state"] for each in report["services"]}
+
+
+def test_status_tells_services_job_batch_and_lag(stack: RunningStack) -> None:
+    stack.wait_for_checkpoints(1)
+    report = json.loads(stack.script("status.sh", "--json").stdout)
+    assert {each["service"] for each in report["services"]} == set(SERVICES)
+    assert report["flink_job"]["state"] == "RUNNING"
+    assert report["synchronizer"]["batch"] >= 0
+    assert report["behind"].keys() == {"spark", "flink"}
+    assert report["well"] is True
+    assert stack.script("status.sh").stdout.splitlines()[-1] == "all is well"
+
+
+def test_each_folder_has_a_marker_and_a_foreign_wipe_is_refused(stack: RunningStack, tmp_path: Path) -> None:
+    assert all((folder / MARKER).is_file() for folder in Home(stack.home).folders())
+    precious = tmp_path / "output" / "precious"
+    precious.parent.mkdir()
+    precious.write_text("x")
+    other = RunningStack(tmp_path, "local")
+    assert "no folder is removed" in other.script("down.sh", "--wipe").stderr
+    assert precious.exists()
+    assert set(status(stack).values()) == {"running"}
+
+
+def test_wiping_by_the_other_backend_is_refused(stack: RunningStack) -> None:
+    if subprocess.run(["docker", "info"], capture_output=True, check=False).returncode:
+        pytest.skip("no container engine answers")
+    refused = stack.script("down.sh", "--wipe", "--backend", "compose", check=False)
+    assert refused.returncode == 2
+    assert "is on backend local; wipe it there" in refused.stderr
+    assert set(status(stack).values()) == {"running"}
+
+
+def test_killed_keepers_change_nothing(stack: RunningStack) -> None:
+    for keeper in [each for each in processes(stack) if each.service.startswith(KEEPER)]:
+        os.kill(keeper.pid, signal.SIGKILL)
+    assert set(status(stack).values()) == {"running"}
+    stack.script("kill.sh", "taskmanager")
+    assert status(stack)["taskmanager"] == "exited"
+    stack.script("start.sh", "taskmanager")
+    assert set(status(stack).values()) == {"running"}
+
+
+def test_a_lost_or_wrong_record_does_not_mislead(stack: RunningStack) -> None:
+    records = stack.home / ".stack" / "run"
+    # The pid of a process that is not ours: this one.
+    (records / "generator.json").write_text(json.dumps({"pid": os.getpid()}))
+    (records / "spark.json").unlink()
+    assert status(stack)["spark"] == "running"
+    assert status(stack)["generator"] == "exited"
+    stack.script("generator_stop.sh")
+    assert not [each for each in processes(stack) if each.service == "generator"]
+    stack.script("generator_start.sh")
+    assert status(stack)["generator"] == "running"
+
+
+def test_up_starts_what_is_missing_and_leaves_the_rest_alone(stack: RunningStack) -> None:
+    before = {each.pid for each in processes(stack) if each.service == "kafka"}
+    stack.script("kill.sh", "spark")
+    stack.script("up.sh")
+    assert set(status(stack).values()) == {"running"}
+    assert before <= {each.pid for each in processes(stack)}
+
+
+def test_a_failed_up_leaves_healthy_services_alone(stack: RunningStack) -> None:
+    stack.script("kill.sh", "spark")
+    failed = stack.script("up.sh", check=False, settings={"SPARK_DRIVER_MEMORY": "nonsense"})
+    states = status(stack)
+    assert {name for name, state in states.items() if state == "running"} >= {"kafka", "jobmanager", "taskmanager"}, (
+        failed
+    )
+    stack.script("up.sh")
+    assert set(status(stack).values()) == {"running"}
+
+
+def test_a_changed_setting_reaches_the_next_start_and_up_names_it(stack: RunningStack) -> None:
+    changed = {"SPARK_TRIGGER": "2 seconds"}
+    words = stack.script("up.sh", settings=changed).stderr
+    assert "spark runs with other settings (SPARK_TRIGGER is 5 seconds, now 2 seconds)" in words
+    stack.script("spark_stop.sh")
+    stack.script("spark_start.sh", settings=changed)
+    environ = Path(
+        f"/proc/{next(each.pid for each in processes(stack) if each.service == 'spark')}/environ"
+    ).read_bytes()
+    assert b"STACK_SPARK_TRIGGER=2 seconds" in environ.split(b"\0")
+
+
+def test_foreign_variables_are_named_and_not_used(stack: RunningStack) -> None:
+    stack.environment["KAFKA_BOOTSTRAP"] = "prod.example:9092"
+    try:
+        words = stack.script("status.sh").stderr
+    finally:
+        del stack.environment["KAFKA_BOOTSTRAP"]
+    assert "KAFKA_BOOTSTRAP=prod.example:9092 is not used" in words
+
+
+def test_an_interrupted_up_leaves_nothing_behind(tmp_path: Path) -> None:
+    with RunningStack(tmp_path, "local") as second:
+        process = subprocess.Popen(
+            [str(ROOT / "scripts" / "up.sh")], env=second.environment, stderr=subprocess.PIPE, text=True
+        )
+        wait_until(lambda: bool(processes(second)), "the first service", seconds=LIMIT_SECONDS)
+        for _ in range(2):
+            process.send_signal(signal.SIGINT)
+        _, words = process.communicate(timeout=LIMIT_SECONDS)
+        assert process.returncode == 130, words
+        assert processes(second) == []
+        assert second.script("status.sh", check=False).returncode == 1
+
+
+def test_two_stacks_side_by_side_and_neither_stops_the_other(stack: RunningStack, tmp_path: Path) -> None:
+    with RunningStack(tmp_path, "local") as second:
+        second.script("up.sh")
+        assert set(status(second).values()) == {"running"}
+        second.script("down.sh", "--wipe")
+        assert processes(second) == []
+        assert not (tmp_path / "output").exists()
+    assert set(status(stack).values()) == {"running"}
+
+
+def test_down_ends_every_process(stack: RunningStack) -> None:
+    stack.script("pause.sh", "generator")
+    stack.script("down.sh")
+    assert processes(stack) == []
+    assert (stack.home / "checkpoints" / "flink").is_dir()
