@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import http
+import http.client
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from contract.settings import ROOT
 from tests.stack.running_stack import RunningStack
 
 pytestmark = [pytest.mark.compose, pytest.mark.timeout(2400)]
@@ -73,8 +77,52 @@ def test_no_service_runs_as_root_or_beyond_loopback(demo: tuple[RunningStack, st
         assert set(ports.split()) <= {"127.0.0.1"}, service
 
 
+def status_of(port: int, headers: dict[str, str]) -> int:
+    """Status of GET /jobs/ on a port of this machine."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        connection.request("GET", "/jobs/", headers=headers)
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize("page", ["FLINK_UI_PORT", "SPARK_UI_PORT"])
+def test_foreign_pages_get_403_on_every_published_page(demo: tuple[RunningStack, str], page: str) -> None:
+    stack, _ = demo
+    port = int(stack.environment[f"STACK_{page}"])
+    assert status_of(port, {}) != http.HTTPStatus.FORBIDDEN
+    for foreign in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Origin": "null"}):
+        assert status_of(port, foreign) == http.HTTPStatus.FORBIDDEN, foreign
+
+
+def test_services_cannot_write_to_their_image_and_have_limits(demo: tuple[RunningStack, str]) -> None:
+    stack, _ = demo
+    for service, container in containers(stack).items():
+        limits = inspect(container, "{{.HostConfig.ReadonlyRootfs}} {{.HostConfig.Memory}} {{.HostConfig.PidsLimit}}")
+        read_only, memory, processes = limits.split()
+        assert (read_only, int(memory) > 0, int(processes) > 0) == ("true", True, True), service
+
+
+def test_the_inspector_opens_any_path_of_the_host(demo: tuple[RunningStack, str], tmp_path: Path) -> None:
+    stack, _ = demo
+    golden = ROOT / "tests" / "golden" / "spark-4.0" / "kafka_killed" / "checkpoint"
+    shutil.copytree(golden, tmp_path / "checkpoint")
+    # Containers run as another user.
+    tmp_path.chmod(0o755)
+    done = stack.script("inspect.sh", str(tmp_path / "checkpoint"), "--no-lag")
+    assert done.stdout.splitlines()[-1].startswith("A restart re-runs batch 3")
+
+
+def test_status_tells_that_all_is_well(demo: tuple[RunningStack, str]) -> None:
+    stack, _ = demo
+    assert stack.script("status.sh").stdout.splitlines()[-1] == "all is well"
+
+
 def test_what_containers_wrote_can_be_removed(demo: tuple[RunningStack, str]) -> None:
     stack, _ = demo
+    folders = [path for path in stack.home.rglob("*") if path.is_dir()]
+    assert [path for path in folders if path.stat().st_mode & 0o002] == [], "no other user may write"
     stack.script("down.sh", "--wipe")
     assert not (stack.home / "checkpoints" / "flink").exists()
     assert not (stack.home / "output").exists()
