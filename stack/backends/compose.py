@@ -42,7 +42,14 @@ class ComposeBackend:
     def __init__(self, settings: StackSettings, home: Home) -> None:
         self._settings, self._home = settings, home
         marker = home.marker_or_none()
-        self.docker = Docker(marker.project if marker else settings.values["COMPOSE_PROJECT_NAME"], self._variables())
+        project = marker.project if marker else settings.values["COMPOSE_PROJECT_NAME"]
+        self._tag = _tag_in_use(project) or self._own_tag()
+        self.docker = Docker(project, self._variables())
+
+    def _own_tag(self) -> str:
+        """Another clone may have other code: each has image tags of its own."""
+        clone = hashlib.sha256(str(ROOT).encode()).hexdigest()[:8]
+        return f"{self._settings.values['IMAGE_TAG']}-{clone}"
 
     def _variables(self) -> dict[str, str]:
         """Build what docker-compose.yaml reads: nothing of the caller's own variables decides what runs."""
@@ -50,7 +57,6 @@ class ComposeBackend:
         user, group = os.getuid(), os.getgid()
         # What containers write belongs to the caller. None runs as root: root's run as the image's own user.
         identity = (user, group) if user else (_NOT_ROOT, _NOT_ROOT)
-        clone = hashlib.sha256(str(ROOT).encode()).hexdigest()[:8]
         host = {name: value for name, value in self._settings.environment().items() if not name.startswith(PREFIX)}
         return {
             **host,
@@ -59,8 +65,7 @@ class ComposeBackend:
             "STACK_HOME": str(self._home.root),
             "STACK_UID": str(identity[0]),
             "STACK_GID": str(identity[1]),
-            # Another clone may have other code.
-            "IMAGE_TAG": f"{values['IMAGE_TAG']}-{clone}",
+            "IMAGE_TAG": self._tag,
         }
 
     @property
@@ -89,8 +94,7 @@ class ComposeBackend:
 
     def is_prepared(self) -> bool:
         """Whether every image is there; they may be older than the code."""
-        tag = self._variables()["IMAGE_TAG"]
-        return all(self.docker.ask("image", "inspect", f"faultline/{row.image}:{tag}") for row in SERVICES)
+        return all(self.docker.ask("image", "inspect", f"faultline/{row.image}:{self._tag}") for row in SERVICES)
 
     # The stack as a whole
 
@@ -316,6 +320,12 @@ class ComposeBackend:
         if container is None or container.ended:
             raise StackError(f"service {service.name} does not run; scripts/status.sh shows all")
         return container
+
+
+def _tag_in_use(project: str) -> str:
+    """Tag of the images that a project's containers run; empty when it has none."""
+    kafka = Docker(project, os.environ).containers().get(SERVICES[0].name)
+    return kafka.image.rpartition(":")[2] if kafka else ""
 
 
 def _is_ready(row: Service, container: object) -> bool:
