@@ -87,6 +87,10 @@ def main(arguments: Sequence[str]) -> int:
         # Whoever reads the output has seen enough; Python must not try to write the rest at its exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
+    except OSError as error:
+        # A full disk, a folder of another user: the system's own words say it.
+        say(f"{script.rpartition('/')[2]}: {error.filename or 'a file'}: {error.strerror}")
+        return 2
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from confluent_kafka import Consumer, TopicPartition
 from contract.settings import as_environment
 from stack.ports import free_ports
 from stack.services import LOCAL_PORTS
+from stack.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND_LIMIT_SECONDS = 600
@@ -70,10 +70,9 @@ class RunningStack:
     def wait_for_records(self, topic: str, count: int) -> None:
         """Wait until so many more records have arrived."""
         wanted = self.record_count(topic) + count
-        deadline = time.monotonic() + COMMAND_LIMIT_SECONDS
-        while self.record_count(topic) < wanted:
-            assert time.monotonic() < deadline, f"{topic} has no {wanted} records"
-            time.sleep(0.2)
+        wait_until(
+            lambda: self.record_count(topic) >= wanted, f"{wanted} records of {topic}", seconds=COMMAND_LIMIT_SECONDS
+        )
 
     def record_count(self, topic: str) -> int:
         """How many records the topic has had, those of open transactions among them."""

@@ -19,6 +19,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from contract.visit import parse_visit
+from stack.waiting import wait_until
 from tests.stack.running_stack import ROOT, RunningStack
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
@@ -157,10 +158,7 @@ def test_spark_goes_on_as_foretold_and_is_followed(tmp_path: Path) -> None:
     with RunningStack(tmp_path / "home", "local") as stack:
         query = stack.home / "checkpoints" / "spark" / "visits_json"
         stack.script("up.sh")
-        deadline = time.monotonic() + LIMIT_SECONDS
-        while not (query / "commits" / "1").exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.2)
+        wait_until((query / "commits" / "1").exists, "two batches", seconds=LIMIT_SECONDS)
         stack.script("spark_stop.sh")
         before = inspected(stack, query)
         assert before["restart"]["action"] == "continue"

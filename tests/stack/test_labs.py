@@ -7,13 +7,13 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import psutil
 import pytest
 
 from contract.settings import ROOT
+from stack.waiting import wait_until
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
 
@@ -160,33 +160,24 @@ def begin(name: str, home: Path, output: int) -> subprocess.Popen[str]:
 def test_no_broker_survives_a_killed_lab(tmp_path: Path) -> None:
     # SIGKILL: the lab itself can do nothing any more.
     lab = begin("01_micro_batch_restart", tmp_path, subprocess.DEVNULL)
-    deadline = time.monotonic() + 120
-    while not any("kafka.Kafka" in line for line in processes_in(tmp_path)) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert any("kafka.Kafka" in line for line in processes_in(tmp_path))
+    wait_until(lambda: any("kafka.Kafka" in line for line in processes_in(tmp_path)), "the lab's broker", seconds=180)
     lab.send_signal(signal.SIGKILL)
     assert lab.wait(timeout=30) == -signal.SIGKILL
-    while processes_in(tmp_path) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert processes_in(tmp_path) == []
+    wait_until(lambda: processes_in(tmp_path) == [], "the end of all processes", seconds=120)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_interrupted_it_says_so_and_nothing_runs_on(tmp_path: Path, number: int, code: int) -> None:
     lab = begin("03_failure_before_the_commit", tmp_path, subprocess.PIPE)
     folder = tmp_path / "output" / "labs" / "03_failure_before_the_commit"
-    deadline = time.monotonic() + 120
-    while not (folder / "checkpoint_console" / "offsets" / "0").exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_until((folder / "checkpoint_console" / "offsets" / "0").exists, "the first batch", seconds=180)
     # As a terminal does it: to all processes of the group.
     os.killpg(lab.pid, number)
     out, err = lab.communicate(timeout=60)
     assert lab.returncode == code, err
     assert out == ""
     assert "Traceback" not in err
-    while processes_in(tmp_path) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert processes_in(tmp_path) == []
+    wait_until(lambda: processes_in(tmp_path) == [], "the end of all processes", seconds=120)
 
 
 def test_devices_file_stream_is_a_program_of_its_own(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from confluent_kafka.admin import AdminClient
 from contract.digest import record_digest
 from contract.ledger import ACKED, FIELDS, SENT, TOPIC, ledger_files
 from contract.settings import ROOT
+from stack.waiting import wait_until
 from tests.stack.broker import Broker
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(300)]
@@ -138,10 +139,13 @@ def test_sigkill_in_full_flight_leaves_the_truth(broker: Broker, tmp_path: Path,
     broker.create_topics(name)
     for seed in range(3):
         process = start(broker, tmp_path, name, *FAST, "--rate", rate, "--seed", str(seed))
-        deadline = time.monotonic() + 60
-        while not any(ACKED in file.read_text() for file in ledger_files(tmp_path / "ledger", name)[seed:]):
-            assert process.poll() is None and time.monotonic() < deadline
-            time.sleep(0.05)
+        ledger = tmp_path / "ledger"
+        wait_until(
+            lambda: any(ACKED in file.read_text() for file in ledger_files(ledger, name)[seed:]),
+            "an acknowledged visit",
+            seconds=120,
+        )
+        assert process.poll() is None
         time.sleep(0.5 + 0.37 * seed)
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=30)
@@ -186,10 +190,9 @@ def test_a_topic_that_was_created_again_has_another_id(broker: Broker, tmp_path:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap})
         for future in admin.delete_topics(["ledger_again"]).values():
             future.result(timeout=30)
-        deadline = time.monotonic() + 30
-        while "ledger_again" in admin.list_topics(timeout=10).topics:
-            assert time.monotonic() < deadline
-            time.sleep(0.2)
+        wait_until(
+            lambda: "ledger_again" not in admin.list_topics(timeout=10).topics, "the end of the topic", seconds=60
+        )
     first, second = (read_ledger(file) for file in ledger_files(tmp_path / "ledger", "ledger_again"))
     assert len(first.acked) == len(second.acked) == 10
     assert first.topic_id != second.topic_id

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 
 import pytest
 
 from contract.visit import CLOSING_PREFIX
+from stack.waiting import wait_until
 from tests.stack.running_stack import RunningStack
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
@@ -54,10 +54,7 @@ def test_after_it_every_visit_is_in_a_window_that_is_over(stack: RunningStack) -
 def test_the_next_generator_is_not_late_and_its_windows_close_too(stack: RunningStack) -> None:
     before = stack.record_count("visits")
     stack.script("generator_start.sh", "--rate", "0", "--event-rate", "10", "--total", "300")
-    deadline = time.monotonic() + 60
-    while stack.record_count("visits") < before + 300:
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
+    wait_until(lambda: stack.record_count("visits") >= before + 300, "300 visits", seconds=120)
     stack.script("generator_stop.sh")
     stack.script("settle.sh", "--wait", "60")
     assert stack.record_count("visits") == before + 300 + 4
