@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
@@ -43,6 +44,14 @@ class Run(NamedTuple):
     sent: dict[int, Content]
     acked: dict[int, tuple[int, int]]
     torn: str
+
+
+def has_acknowledged(ledger: Path, topic: str, earlier_runs: int) -> bool:
+    return any(ACKED in file.read_text() for file in ledger_files(ledger, topic)[earlier_runs:])
+
+
+def is_gone(admin: AdminClient, topic: str) -> bool:
+    return topic not in admin.list_topics(timeout=10).topics
 
 
 def start(broker: Broker, home: Path, topic: str, *flags: str, limit: str = "unlimited") -> subprocess.Popen[str]:
@@ -139,12 +148,8 @@ def test_sigkill_in_full_flight_leaves_the_truth(broker: Broker, tmp_path: Path,
     broker.create_topics(name)
     for seed in range(3):
         process = start(broker, tmp_path, name, *FAST, "--rate", rate, "--seed", str(seed))
-        ledger = tmp_path / "ledger"
-        wait_until(
-            lambda: any(ACKED in file.read_text() for file in ledger_files(ledger, name)[seed:]),
-            "an acknowledged visit",
-            seconds=120,
-        )
+        acknowledged = functools.partial(has_acknowledged, tmp_path / "ledger", name, seed)
+        wait_until(acknowledged, "an acknowledged visit", seconds=120)
         assert process.poll() is None
         time.sleep(0.5 + 0.37 * seed)
         process.send_signal(signal.SIGKILL)
@@ -190,9 +195,7 @@ def test_a_topic_that_was_created_again_has_another_id(broker: Broker, tmp_path:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap})
         for future in admin.delete_topics(["ledger_again"]).values():
             future.result(timeout=30)
-        wait_until(
-            lambda: "ledger_again" not in admin.list_topics(timeout=10).topics, "the end of the topic", seconds=60
-        )
+        wait_until(functools.partial(is_gone, admin, "ledger_again"), "the end of the topic", seconds=60)
     first, second = (read_ledger(file) for file in ledger_files(tmp_path / "ledger", "ledger_again"))
     assert len(first.acked) == len(second.acked) == 10
     assert first.topic_id != second.topic_id
