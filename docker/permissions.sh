@@ -39,6 +39,7 @@ for folder in checkpoints checkpoints/spark checkpoints/flink output ledger; do
   [[ "${folder}" == checkpoints ]] && continue
   marker="${folder}/.faultline.json"
   if [[ ! -e "${marker}" ]]; then
+    # shellcheck disable=SC2016  # the inner shell expands it
     as_user sh -c 'printf "%s\n" "$2" >"$1"' sh "${marker}" \
       "{\"stack\": \"${project}\", \"home\": \"\", \"project\": \"${project}\", \"layout\": ${layout}, \"backend\": \"compose\"}"
   elif ! grep --quiet "\"project\": \"${project}\"" "${marker}"; then

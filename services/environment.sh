@@ -20,6 +20,7 @@ load_settings() {
 load_settings
 
 # Virtual environments and jars: fetched once, shared by all stacks of this clone.
+# shellcheck disable=SC2034  # the services read it
 ARTIFACTS="${STACK_ARTIFACTS:-${ROOT}/.artifacts}"
 export PYTHONPATH="${ROOT}${PYTHONPATH:+:${PYTHONPATH}}"
 # UTC everywhere: engines and tools format times in the zone of their process.

@@ -2,8 +2,9 @@
 # How a walkthrough on the stack speaks and asks: numbered steps, the command behind each, and a pause for a class.
 # Sourced; leaves the shell in the project's folder, with the settings of services/environment.sh.
 
-cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 source services/environment.sh
+# shellcheck disable=SC2034  # walkthroughs read it
 HOME_FOLDER="${STACK_HOME:-${ROOT}}"
 STEP=0
 PAUSE=false
