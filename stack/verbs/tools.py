@@ -1,4 +1,4 @@
-"""Programs whose flags a script hands on: their own help follows the head of the script."""
+"""Programs whose flags a script passes on: their help follows the head of the script."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ MODULES = {
 
 
 def flags_of(stack: Stack, verb: str) -> str:
-    """Ask the program behind a verb for its help; it must have been fetched."""
+    """Return the help of the program behind a verb; its environment must have been fetched."""
     environment, module = MODULES[verb]
     if not stack.backend.is_prepared():
         return f"Its flags are those of `python -m {module}`: scripts/fetch.sh, then --help again, shows them."
     done = stack.backend.tool(["python", "-m", module, "--help"], environment=environment, capture=True)
-    return f"Flags that are handed on:\n\n{done.stdout.rstrip()}"
+    return f"Flags that are passed on:\n\n{done.stdout.rstrip()}"

@@ -46,7 +46,7 @@ def test_no_python_of_the_version(tmp_path: Path) -> None:
 def test_too_little_memory_and_disk(tmp_path: Path) -> None:
     with pytest.raises(StackError, match=r"99999999 MiB; close other programs"):
         preflight.check_memory(99_999_999)
-    with pytest.raises(StackError, match=r"999999999 MiB are needed; make room"):
+    with pytest.raises(StackError, match=r"999999999 MiB are needed; free space"):
         preflight.check_disk(tmp_path / "not" / "there", 999_999_999)
     preflight.check_memory(1)
     preflight.check_disk(tmp_path, 1)
