@@ -207,7 +207,7 @@ def test_devices_file_stream_is_a_program_of_its_own(tmp_path: Path) -> None:
 
     missing = call(*flags)
     assert missing.returncode == 2
-    assert re.fullmatch(r"devices: --input .* is no folder; .*\n", missing.stderr)
+    assert re.fullmatch(r"devices: --input .* is not a folder; .*\n", missing.stderr)
     no_output = call(*flags[:4], "--sink", "delta")
     assert no_output.returncode == 2
     assert "needs --output" in no_output.stderr
