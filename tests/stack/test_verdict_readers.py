@@ -194,7 +194,7 @@ def test_flink_holds_and_each_tampering_is_violated(stack: Stack) -> None:
     code, verdict = stack.verdict("flink")
     assert (code, verdict["outcome"], verdict["pending"], verdict["closing"]) == (0, "holds", 0, 2)
     assert (verdict["late"], verdict["rejected"]) == (len(outputs.late), len(outputs.rejected))
-    assert "no run left its settings" in json.dumps(verdict["notes"])
+    assert "no settings of a run" in json.dumps(verdict["notes"])
     assert "no ledger" in json.dumps(verdict["notes"])
 
     # An aborted transaction is no output.
@@ -312,7 +312,7 @@ def test_records_behind_an_open_transaction_of_the_source_are_unknown(stack: Sta
     stack.send(stack.visits, source[0][-1:], opened)
     code, verdict = stack.verdict(pipeline, "--wait", "1")
     assert (code, verdict["outcome"]) == (2, "unknown")
-    assert "1 offset behind it cannot be read" in str(verdict["reason"])
+    assert "1 offset after it cannot be read" in str(verdict["reason"])
     opened.abort_transaction(30)
     assert stack.verdict(pipeline)[0] == 0
 
@@ -415,7 +415,7 @@ def test_both_pipelines_share_a_table_that_ends_in_their_verdicts(stack: Stack) 
     assert spark.startswith("spark: HOLDS")
     assert flink.startswith("flink: VIOLATED")
     assert "duplicated: window " in stdout
-    assert f"source: no ledger: topic {stack.visits} was written by others" in stdout
+    assert f"source: no ledger: topic {stack.visits} was written by other programs" in stdout
 
 
 def test_a_failure_in_one_pipeline_does_not_cost_the_others_verdict(stack: Stack) -> None:

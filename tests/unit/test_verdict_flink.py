@@ -307,7 +307,7 @@ def test_a_proper_visit_that_is_rejected_is_unexpected_and_its_window_still_need
     wrong = routed_record(proper, NO_EVENT_TIME)
     verdict = verdict_of(source, replace(outputs, rejected=appended(outputs.rejected, wrong)))
     assert (verdict.outcome, verdict.lost, verdict.unexpected) == (Outcome.VIOLATED, 0, 1)
-    assert "stands for a proper visit" in verdict.examples[0].text
+    assert "names a valid visit" in verdict.examples[0].text
 
 
 def late_copy(source: Source, partition: int, offset: int) -> Outputs:

@@ -407,7 +407,7 @@ def test_a_named_pipe_is_unexpected_and_not_opened(query: Query, topic: Topic, n
     judged = judge_fully(query, topic)
     assert (judged.verdict.outcome, counts(judged.verdict)) == (Outcome.VIOLATED, (0, 0, 1, 0))
     (finding,) = judged.findings["unexpected"]
-    assert (finding.names, finding.text) == ({"file": name}, f"{name} is a named pipe and no file of lines")
+    assert (finding.names, finding.text) == ({"file": name}, f"{name} is a named pipe, not a file of lines")
 
 
 @pytest.mark.timeout(20)
@@ -513,7 +513,7 @@ def test_the_checkpoint_of_another_query_hides_no_loss(tmp_path: Path, topic: To
 def test_a_checkpoint_that_was_copied_is_refused(query: Query, topic: Topic) -> None:
     copied = query.checkpoint.with_name("copy")
     query.checkpoint.rename(copied)
-    with pytest.raises(Unknown, match=r"is of checkpoint checkpoints/spark/visits_json and lies in \S+/copy"):
+    with pytest.raises(Unknown, match=r"is of checkpoint checkpoints/spark/visits_json and is in \S+/copy"):
         judge_output(query, topic, options=Options(checkpoint=copied))
 
 
