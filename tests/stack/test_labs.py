@@ -24,7 +24,7 @@ PROVES = {
     "01_micro_batch_restart": [
         "After SIGKILL between offsets/N and commits/N the restart re-runs batch N with the very same range.",
         "offsets/2 as before the kill, byte for byte",
-        "After SIGTERM the restart goes on with batch N+1, from where batch N ended.",
+        "After SIGTERM the restart continues with batch N+1, from where batch N ended.",
         "output: 9000 rows of 9000, 0 lost, 0 duplicated",
     ],
     "02_devices_from_files": [
@@ -96,7 +96,7 @@ def test_a_walkthrough_proves_its_sentences(name: str, tmp_path: Path) -> None:
     again = walk(name, tmp_path)
     assert again.returncode == 2
     assert again.stdout == ""
-    assert re.fullmatch(rf"{name}: .* holds files of an earlier run; start clean: .*{name}\.sh --clean\n", again.stderr)
+    assert re.fullmatch(rf"{name}: .* has files of an earlier run; start clean: .*{name}\.sh --clean\n", again.stderr)
 
 
 def incomplete(tmp_path: Path, group: str, jar: str) -> Path:
