@@ -33,7 +33,7 @@ _PERF_FIELDS = 9
 
 
 class Rate(NamedTuple):
-    """Records read, records a second, and a second figure of the tool."""
+    """Records read, records per second, and a further figure of the tool."""
 
     records: int
     per_second: int
@@ -61,7 +61,7 @@ def windows(stack: OwnStack, records: int) -> tuple[Rate, list[str]]:
     with subprocess.Popen(command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, text=True) as measuring:
         stack.ask(service("jobmanager"), "python", "-m", "flink_job.submit")
         told, _ = measuring.communicate()
-    # As it is: the last windows stay open, since closing visits would change the number of records.
+    # With --as-is: the last windows stay open, since closing visits would change the number of records.
     judged = stack.tool("benchmarks.judge", "flink", "--as-is").split()
     stack.ask(service("jobmanager"), "python", "-m", "flink_job.cancel")
     ends = stack.ask(
@@ -128,7 +128,7 @@ def run(records: int) -> None:
     for name, judged in (("flink", flink_judged), ("spark", spark_judged)):
         row(_WIDTHS, f"verdict {name}", judged[1], judged[2], judged[3], judged[6], judged[0])
     if {baseline.records, spark.records, lines} != {records}:
-        raise StackError(f"the records counted differ from {records}: this is no measurement", 1)
+        raise StackError(f"the records counted differ from {records}: this is not a valid measurement", 1)
 
 
 def main() -> int:
