@@ -88,7 +88,7 @@ def test_a_walkthrough_proves_its_sentences(name: str, tmp_path: Path) -> None:
     assert heads
     assert all(line.startswith("PROVEN  ") for line in heads)
     assert "Traceback" not in done.stderr
-    # Everything that it wrote is in its own folder, and nothing of it runs on.
+    # All of its files are in its own folder, and all of its processes have ended.
     assert [path.name for path in tmp_path.iterdir()] == ["output"]
     assert {path.name for path in (tmp_path / "output" / "labs").iterdir()} == {name, f"{name}.lock"}
     assert processes_in(tmp_path) == []
@@ -146,7 +146,7 @@ def test_bad_input_is_one_line(tmp_path: Path, flag: str, line: str) -> None:
 
 
 def begin(name: str, home: Path, output: int) -> subprocess.Popen[str]:
-    """Start a lab in a process group of its own; `output`: where its words go."""
+    """Start a lab in its own process group; `output`: the file for its messages."""
     return subprocess.Popen(
         [str(WALKTHROUGHS / f"{name}.sh")],
         env=os.environ | {"STACK_HOME": str(home)},

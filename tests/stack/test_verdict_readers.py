@@ -197,7 +197,7 @@ def test_flink_holds_and_each_tampering_is_violated(stack: Stack) -> None:
     assert "no settings of a run" in json.dumps(verdict["notes"])
     assert "no ledger" in json.dumps(verdict["notes"])
 
-    # An aborted transaction is no output.
+    # An aborted transaction is not output.
     aborted = stack.transaction()
     stack.send(stack.windows, outputs.windows[:1], aborted)
     aborted.abort_transaction(30)
@@ -379,7 +379,7 @@ def test_a_compacted_topic_is_unknown(stack: Stack) -> None:
 def test_settings_come_from_the_run_and_contradictions_are_refused(stack: Stack) -> None:
     caught_up(stack)
     leave_run(stack, "first")
-    # The shell of whoever asks has other settings.
+    # The caller's shell has other settings.
     assert stack.verdict("flink", FLINK_WINDOW_SECONDS="20", FLINK_OUT_OF_ORDERNESS_SECONDS="60")[0] == 0
     leave_run(stack, "second", FLINK_WINDOW_SECONDS="20")
     code, verdict = stack.verdict("flink")

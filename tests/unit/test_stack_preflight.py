@@ -13,7 +13,7 @@ from stack.errors import StackError
 
 
 def answering_java(folder: Path, version: str) -> Path:
-    """Make a program that only answers `-version`, which is all that is looked at."""
+    """Make a program that only answers `-version`, which is all that is checked."""
     java = folder / "bin" / "java"
     java.parent.mkdir(parents=True)
     java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}.0.2\" 2026-01-01' >&2\n")
