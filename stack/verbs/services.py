@@ -90,7 +90,7 @@ def resume(stack: Stack, words: Sequence[str]) -> int:
     if state != PAUSED:
         raise StackError(f"service {row.name} is {state}, not paused")
     stack.backend.resume(row)
-    say(f"{row.name} goes on")
+    say(f"{row.name} was resumed")
     return 0
 
 

@@ -99,10 +99,10 @@ def _synchronizer(stack: Stack) -> dict[str, Any] | None:
 
 def _behind(stack: Stack) -> dict[str, Any] | None:
     try:
-        told: dict[str, Any] = json.loads(stack.backend.tool(["python", "-m", "verdict.behind"], capture=True).stdout)
+        answer: dict[str, Any] = json.loads(stack.backend.tool(["python", "-m", "verdict.behind"], capture=True).stdout)
     except (ValueError, StackError):
         return None
-    return told
+    return answer
 
 
 def _show(report: dict[str, Any]) -> None:
