@@ -29,7 +29,7 @@ PROVES = {
     ],
     "02_devices_from_files": [
         "The same file dropped again is ignored",
-        "New content under an old name is ignored too",
+        "New content under an old name is silently ignored too",
         "A renamed file is a new file",
         "With the checkpoint deleted every file is read again",
         "output: 72 rows of 72, 0 lost, 0 duplicated",
