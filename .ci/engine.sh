@@ -7,7 +7,7 @@
 #           is neither present nor can be pulled: make one from Debian's archive. Needs root for both.
 #           Prints the image to build on, which is the setting BASE_IMAGE or the home-made one.
 #   stop    end the dockerd that `start` started; one that was already running is left alone.
-#   status  say what answers; exit code 1 if nothing does.
+#   status  print which engine answers; exit code 1 if none does.
 # Environment: ENGINE_HOME (default /var/lib/faultline-engine) keeps dockerd.pid, dockerd.log and its data root.
 set -euo pipefail
 
@@ -17,7 +17,7 @@ PID_FILE="$ENGINE_HOME/dockerd.pid"
 LOG_FILE="$ENGINE_HOME/dockerd.log"
 START_LIMIT_SECONDS=60
 STOP_LIMIT_SECONDS=60
-# A name of its own: the tag of Debian's official image is for that image alone.
+# A separate name: the tag of Debian's official image is for that image only.
 HOME_MADE=faultline/base:bookworm
 SUITE=bookworm
 PACKAGES=(docker.io docker-compose iptables mmdebstrap)
@@ -48,7 +48,7 @@ need_root() { ((EUID == 0)) || fail "$1 needs root; run again with sudo, or star
 
 install_packages() {
   need_root "installing ${PACKAGES[*]}"
-  command -v apt-get >/dev/null || fail "no apt-get here: install Docker by hand (https://docs.docker.com/engine/install/)"
+  command -v apt-get >/dev/null || fail "no apt-get here: install Docker yourself (https://docs.docker.com/engine/install/)"
   say "no engine answers; installing ${PACKAGES[*]}"
   export DEBIAN_FRONTEND=noninteractive
   apt-get update --quiet=2 >&2
@@ -61,7 +61,7 @@ start_dockerd() {
   # dockerd refuses to start beside a pid file, even one whose process is gone.
   dockerd_runs || rm --force "$PID_FILE"
   say "starting dockerd; log: $LOG_FILE"
-  # A run folder of its own: dockerd would wait for the containerd of one that was killed.
+  # A new run folder: dockerd would wait for the containerd of a killed dockerd.
   rm --recursive --force "$ENGINE_HOME"/run.*
   setsid dockerd --pidfile "$PID_FILE" --data-root "$ENGINE_HOME/data" \
     --exec-root "$(mktemp --directory "$ENGINE_HOME/run.XXXXXX")" >"$LOG_FILE" 2>&1 </dev/null &
@@ -75,14 +75,14 @@ start_dockerd() {
   done
 }
 
-# has_image IMAGE: an image under Debian's name that came from no registry is not Debian's and does not count.
+# has_image IMAGE: an image with Debian's name that did not come from a registry does not count.
 has_image() {
   local digests
   digests="$(docker image inspect --format '{{join .RepoDigests " "}}' "$1" 2>/dev/null)" || return 1
   [[ -n "$digests" || "$1" != debian[:@]* ]]
 }
 
-# can_stand_in IMAGE: succeeds when the home-made image may take its place: for Debian's own, by tag or by digest.
+# can_stand_in IMAGE: succeeds when the home-made image may replace it: Debian's own image, by tag or by digest.
 can_stand_in() { [[ "$1" == "$HOME_MADE" || "$1" == "debian:$SUITE"* || "$1" == debian@sha256:* ]]; }
 
 # The same packages as the official image: minbase, with ca-certificates as every image here needs them.
@@ -94,7 +94,7 @@ make_base_image() {
   tarball="$(mktemp --suffix=.tar)"
   # shellcheck disable=SC2064  # the name is wanted as it is now
   trap "rm --force '$tarball'" EXIT
-  # As the official slim image: no manuals, no translations, no cached archives.
+  # Like the official slim image: no manuals, no translations, no cached archives.
   mmdebstrap --quiet --variant=minbase --include=ca-certificates \
     --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \
@@ -115,7 +115,7 @@ start() {
     engine_answers || start_dockerd
     say "started: $(docker info --format '{{.ServerVersion}}, {{.Driver}}, {{.Architecture}}')"
   fi
-  # The home-made image is never asked for from a registry: whoever owns that name there is not us.
+  # The home-made image is never pulled from a registry: there the name belongs to others.
   if has_image "$image"; then
     say "base image $image is here"
   elif [[ "$image" != "$HOME_MADE" ]] && pull_error="$(docker pull --quiet "$image" 2>&1)"; then

@@ -1,10 +1,10 @@
-"""Write a source and what faultless pipelines make of it, as fast as this machine can: work for the verdict.
+"""Write a source and the outputs of faultless pipelines, as fast as this machine can: input for the verdict.
 
 Usage: python -m benchmarks.faultless VISITS VISITS_PER_ID VALUE_BYTES
 
 Fills the topics `visits` and `visit_windows`, commits the job's consumer group, and writes the output and the
-checkpoint of the synchronizer. Event times rise, so nothing is late; closing visits close every window. Prints how many
-visits and windows were acknowledged, and how many lines were written.
+checkpoint of the synchronizer. Event times increase, so nothing is late; closing visits close every window. Prints how
+many visits and windows were acknowledged, and how many lines were written.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Topics:
         )
 
     def send(self, topic: str, partition: int, key: bytes, value: bytes, timestamp: int) -> None:
-        """Hand a record over; waits while too many are on the way."""
+        """Hand over a record; waits while too many are in flight."""
         while True:
             try:
                 self._producer.produce(
@@ -206,7 +206,7 @@ def _commit_group(settings: Settings, topic: str, ends: dict[int, int]) -> None:
         errors = [item.error for item in answer.topic_partitions or [] if item.error is not None]
         if not errors:
             return
-        # A broker that has just started makes its topic of offsets first.
+        # A broker that has just started creates its offsets topic first.
         if time.monotonic() > deadline:
             raise SystemExit(f"faultless: the offsets of group {group} cannot be committed: {errors[0].str()}")
         time.sleep(0.5)

@@ -43,14 +43,14 @@ def main() -> int:
     producer = Producer(
         {
             "bootstrap.servers": settings.bootstrap,
-            # Retries of a broker that has just started are no news; what is not acknowledged is counted.
+            # Retries with a broker that has just started do not matter; missing acknowledgements are counted.
             "log_level": 3,
             "acks": "all",
             "enable.idempotence": True,
             "linger.ms": 50,
             "batch.size": 1_000_000,
             "queue.buffering.max.messages": 500_000,
-            # As the JVM clients choose it, so that a key lies where the generator would have put it.
+            # As the JVM clients choose it, so that a key has the same partition as with the generator.
             "partitioner": "murmur2_random",
         }
     )

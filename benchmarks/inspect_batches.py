@@ -1,9 +1,9 @@
-"""How long the inspector takes for a Spark checkpoint of many batches, beside a program that reads its files.
+"""How long the inspector takes for a Spark checkpoint of many batches, compared with only reading its files.
 
 Usage: python -m benchmarks.inspect_batches [BATCHES]
 
-The checkpoint is a recorded one, continued: each batch has the files that Spark wrote for one, with ends of its own.
-Both programs start anew each time; the table has the median of the runs, and the batches that each of them counted.
+The checkpoint is a recorded one, continued: each batch has the files that Spark wrote for one, with its own ends.
+Both programs are restarted for each run; the table has the median of the runs, and the batches that each counted.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Summary: Measure how long the inspector takes for a Spark checkpoint of many batches, beside reading its files.
+# Summary: Measure how long the inspector takes for a Spark checkpoint of many batches, compared with only reading its files.
 # Usage: benchmarks/inspector.sh [BATCHES]
 #
 # BATCHES: 10000 by default. Prints a table; needs no stack.

@@ -1,4 +1,4 @@
-"""Judge a pipeline and say what that took.
+"""Judge a pipeline and print its time and memory.
 
 Usage: python -m benchmarks.judge spark|flink [FLAG OF THE VERDICT...]
 
@@ -20,7 +20,7 @@ LOOK_SECONDS = 0.1
 
 
 def resident(process: psutil.Process) -> int:
-    """Give the proportional memory of a process and its children, in bytes: shared pages count once."""
+    """Return the proportional memory of a process and its children, in bytes: shared pages count once."""
     total = 0
     for member in (process, *process.children(recursive=True)):
         try:

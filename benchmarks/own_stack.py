@@ -1,4 +1,4 @@
-"""A stack of a benchmark's own: local backend, a temporary home, ports that are free; gone at the end."""
+"""A separate stack for a benchmark: local backend, a temporary home, free ports; removed at the end."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class OwnStack:
             self.backend.stop(service(name))
 
     def ask(self, row: Service, *command: str) -> str:
-        """Run a command beside a service and return what it prints. Raises StackError when it fails."""
+        """Run a command in a service's environment and return its output. Raises StackError when it fails."""
         return self.backend.execute(row, command, capture=True).stdout
 
     def tool(self, *command: str) -> str:
-        """Run a module of the tools and return what it prints. Raises StackError when it fails."""
+        """Run a module of the tools and return its output. Raises StackError when it fails."""
         done = self.backend.tool(["python", "-m", *command], capture=True)
         if done.returncode:
             raise StackError(f"python -m {command[0]} ended with exit code {done.returncode}", done.returncode)
@@ -62,7 +62,7 @@ class OwnStack:
 
 @contextlib.contextmanager
 def own_stack(settings: Mapping[str, str] | None = None) -> Iterator[OwnStack]:
-    """Make a stack without services; whatever of it runs at the end is stopped, and its files are removed."""
+    """Make a stack without services; at the end all of its services are stopped and its files removed."""
     with tempfile.TemporaryDirectory(prefix="faultline-benchmark-") as folder:
         stack = OwnStack(Path(folder), settings or {})
         try:

@@ -33,7 +33,7 @@ _PERF_FIELDS = 9
 
 
 class Rate(NamedTuple):
-    """Records read, records a second, and a second figure of the tool."""
+    """Records read, records per second, and a further figure of the tool."""
 
     records: int
     per_second: int
@@ -43,12 +43,12 @@ class Rate(NamedTuple):
 def consumer(stack: OwnStack, records: int, group: str) -> Rate:
     """Run Kafka's own consumer test. Its columns: nMsg, nMsg.sec and fetch.nMsg.sec."""
     topic = stack.settings.values["VISITS_TOPIC"]
-    told = stack.ask(
+    output = stack.ask(
         service("kafka"), "kafka-consumer-perf-test.sh", "--bootstrap-server", stack.backend.broker_inside,
         "--topic", topic, "--group", f"perf-{group}", "--num-records", str(records), "--timeout", "60000",
         "--hide-header",
     )  # fmt: skip
-    lines = [line.split(",") for line in told.splitlines() if line.count(",") + 1 >= _PERF_FIELDS]
+    lines = [line.split(",") for line in output.splitlines() if line.count(",") + 1 >= _PERF_FIELDS]
     fields = lines[-1]
     return Rate(int(fields[4]), int(float(fields[5])), int(float(fields[9])))
 
@@ -60,8 +60,8 @@ def windows(stack: OwnStack, records: int) -> tuple[Rate, list[str]]:
     command = ["python", "-m", "benchmarks.windows_rate", str(records), _LIMIT_SECONDS]
     with subprocess.Popen(command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, text=True) as measuring:
         stack.ask(service("jobmanager"), "python", "-m", "flink_job.submit")
-        told, _ = measuring.communicate()
-    # As it is: the last windows stay open, since closing visits would change the number of records.
+        output, _ = measuring.communicate()
+    # With --as-is: the last windows stay open, since closing visits would change the number of records.
     judged = stack.tool("benchmarks.judge", "flink", "--as-is").split()
     stack.ask(service("jobmanager"), "python", "-m", "flink_job.cancel")
     ends = stack.ask(
@@ -70,7 +70,7 @@ def windows(stack: OwnStack, records: int) -> tuple[Rate, list[str]]:
     )  # fmt: skip
     stack.stop("taskmanager", "jobmanager")
     written = sum(int(line.rpartition(":")[2]) for line in ends.splitlines())
-    return Rate(written, int(json.loads(told)["records_per_second"])), judged
+    return Rate(written, int(json.loads(output)["records_per_second"])), judged
 
 
 def synchronizer(stack: OwnStack, records: int) -> tuple[Rate, int, list[str]]:
@@ -128,7 +128,7 @@ def run(records: int) -> None:
     for name, judged in (("flink", flink_judged), ("spark", spark_judged)):
         row(_WIDTHS, f"verdict {name}", judged[1], judged[2], judged[3], judged[6], judged[0])
     if {baseline.records, spark.records, lines} != {records}:
-        raise StackError(f"the records counted differ from {records}: this is no measurement", 1)
+        raise StackError(f"the records counted differ from {records}: this is not a valid measurement", 1)
 
 
 def main() -> int:

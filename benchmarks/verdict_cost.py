@@ -17,11 +17,11 @@ _WIDTHS = "{:<30} {:>10} {:>10} {:>8} {:>8} {:>8} {:>6}  {}"
 
 
 def run(visits: int, visits_per_id: int, value_bytes: int) -> None:
-    """Fill a stack without jobs, judge it, and print the table. Raises StackError when a figure measures nothing."""
+    """Fill a stack without jobs, judge it, and print the table. Raises StackError when a figure is not valid."""
     with own_stack() as stack:
         stack.start("kafka")
         stack.topics()
-        say(f"writing {visits} visits and what faultless pipelines make of them ...")
+        say(f"writing {visits} visits and the outputs of faultless pipelines ...")
         written = stack.tool("benchmarks.faultless", str(visits), str(visits_per_id), str(value_bytes)).split()
         row(_WIDTHS, f"{written[0]} visits", "expected", "observed", "seconds", "reading", "judging", "MiB", "verdict")
         for pipeline, lines in (("flink", written[1]), ("spark", written[2])):
@@ -29,7 +29,9 @@ def run(visits: int, visits_per_id: int, value_bytes: int) -> None:
             outcome, *figures = stack.tool("benchmarks.judge", pipeline).split()
             row(_WIDTHS, f"verdict {pipeline}", *figures, outcome)
             if outcome != "holds" or figures[1] != lines:
-                raise StackError(f"{lines} records were written, {figures[1]} judged as {outcome}: no measurement", 1)
+                raise StackError(
+                    f"{lines} records were written, {figures[1]} judged as {outcome}: not a valid measurement", 1
+                )
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""Run the Kafka broker (KRaft, one node) in the foreground: write its configuration, format its storage, become it.
+"""Run the Kafka broker (KRaft, one node) in the foreground: write its configuration, format its storage, exec it.
 
 Usage: python -m broker.start [DATA_FOLDER]
 
@@ -29,13 +29,13 @@ def configuration(settings: Settings, data: Path) -> str:
     host_port, container_port = settings.text("KAFKA_PORT"), settings.text("KAFKA_CONTAINER_PORT")
     values = {
         "BIND_HOST": settings.bind_host("kafka"),
-        # Where host clients and containers are sent after the first contact.
+        # The addresses that host clients and containers use after the first connection.
         "HOST_LISTENER": f"{address}:{host_port}",
         "CONTAINER_LISTENER": f"{container_host}:{container_port}",
         "HOST_PORT": host_port,
         "CONTAINER_PORT": container_port,
         "CONTROLLER_PORT": settings.text("KAFKA_CONTROLLER_PORT"),
-        # A properties file takes a backslash for an escape.
+        # In a properties file a backslash is an escape.
         "DATA": str(data).replace("\\", "\\\\"),
         "PARTITIONS": settings.text("TOPIC_PARTITIONS"),
         "RETENTION_MS": settings.text("TOPIC_RETENTION_MS"),
@@ -48,10 +48,10 @@ def configuration(settings: Settings, data: Path) -> str:
 
 
 def format_storage(data: Path, config: Path) -> int:
-    """Format an empty data folder; one that is formatted stays as it is."""
+    """Format an empty data folder; a formatted one is left unchanged."""
     if (data / "logs" / "meta.properties").exists():
         return 0
-    # As kafka-storage.sh random-uuid prints it, without a JVM's start: 22 characters, the first no dash.
+    # Same form as kafka-storage.sh random-uuid, without starting a JVM: 22 characters, the first is not a dash.
     cluster = "A" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode("ascii")[1:22]
     command = [str(_BIN / "kafka-storage.sh"), "format", "--standalone", "--ignore-formatted"]
     done = subprocess.run([*command, "--cluster-id", cluster, "--config", str(config)], stdout=2, check=False)
@@ -59,7 +59,7 @@ def format_storage(data: Path, config: Path) -> int:
 
 
 def main() -> NoReturn:
-    """Run the command line: become the broker, or exit with the code of what failed."""
+    """Run the command line: exec the broker, or exit with the code of the failed step."""
     try:
         settings = Settings()
         data = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else settings.state / "kafka"

@@ -2,7 +2,7 @@
 
 Usage: python -m broker.topics [--wait-seconds N]
 
-Exit codes: 0 all topics are there with the partitions that `.env` asks for, 2 they are not.
+Exit codes: 0 all topics exist with the number of partitions in `.env`, 2 they do not.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from contract.settings import Settings, SettingsError
 
 
 class TopicError(Exception):
-    """The topics cannot be had as asked for; the message names the cause and the next step."""
+    """The topics cannot be created as configured; the message names the cause and the next step."""
 
 
 def connect(bootstrap: str, wait_seconds: float) -> KafkaAdminClient:
-    """Connect to the broker, trying for `wait_seconds`. Raises TopicError when it does not answer by then."""
+    """Connect to the broker, trying for `wait_seconds`. Raises TopicError when it does not answer in time."""
     deadline = time.monotonic() + wait_seconds
     while True:
         try:
@@ -59,7 +59,7 @@ def create_topics(admin: KafkaAdminClient, settings: Settings) -> list[str]:
             created.append(name)
         except TopicAlreadyExistsError:
             pass
-    # A topic just created has what was asked for; the broker may not describe it yet.
+    # A topic just created has the requested partitions; the broker may not describe it yet.
     for description in admin.describe_topics([name for name in names if name not in created]):
         found = len(description["partitions"])
         if found != partitions:
@@ -73,7 +73,7 @@ def create_topics(admin: KafkaAdminClient, settings: Settings) -> list[str]:
 def main() -> int:
     """Run the command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="broker.topics", description="Create the topics that do not exist yet.")
-    parser.add_argument("--wait-seconds", type=float, default=60, help="bound for the broker to answer (default 60)")
+    parser.add_argument("--wait-seconds", type=float, default=60, help="how long to wait for the broker (default 60)")
     arguments = parser.parse_args()
     try:
         settings = Settings()

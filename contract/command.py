@@ -14,9 +14,9 @@ def fail(name: str, message: object) -> NoReturn:
 
 
 class Flags(argparse.ArgumentParser):
-    """A parser whose errors are one line that begins with `name`, as the program's other words do.
+    """A parser whose errors are one line that begins with `name`, like the program's other messages.
 
-    Flags are not abbreviated: a script that does so breaks when a flag is added.
+    Flags are not abbreviated: a script that abbreviates breaks when a flag is added.
     """
 
     def __init__(self, name: str, **settings: Any) -> None:

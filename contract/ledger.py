@@ -1,4 +1,4 @@
-"""The generator's ledger: what it sent to a topic and what the broker acknowledged, a file a run.
+"""The generator's ledger: what it sent to a topic and what the broker acknowledged, one file per run.
 
 Lines of comma-separated fields, always these eight (`FIELDS`); a field that does not apply is empty:
 

@@ -1,4 +1,4 @@
-"""What a job ran with, kept where it writes: the verdict judges a run by its own settings, not by a shell's."""
+"""The settings of a run, stored beside its checkpoints: the verdict judges a run by them, not by the shell's."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RunError(Exception):
 
 @dataclass(frozen=True)
 class SparkRun:
-    """One query of the synchronizer. Paths are relative to the stack's home where they lie below it."""
+    """One query of the synchronizer. Paths below the stack's home are relative to it."""
 
     topic: str
     sink: str
@@ -56,7 +56,7 @@ _RunT = TypeVar("_RunT", SparkRun, FlinkRun)
 
 
 def relative_to_home(path: Path, home: Path) -> str:
-    """Path below the stack's home, which is another folder in a container; other paths as they are."""
+    """A path relative to the stack's home if it is below it (a container has another home); other paths unchanged."""
     resolved = path.resolve()
     return str(resolved.relative_to(home)) if resolved.is_relative_to(home) else str(resolved)
 

@@ -1,7 +1,7 @@
-"""The stack's nouns (topics, ports, paths, intervals): `.env`, and variables that begin with STACK_ over it.
+"""The stack's settings (topics, ports, paths, intervals): `.env`, overridden by variables that begin with STACK_.
 
-A variable without that prefix is never read: KAFKA_PORT, SPARK_HOME and the like may belong to other programs. Runs on
-Python 3.9 too, since the process layer on the host reads it.
+A variable without that prefix is never read: KAFKA_PORT, SPARK_HOME and others may belong to other programs. Runs on
+Python 3.9 too, since the process layer on the host imports it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 PREFIX = "STACK_"
-"""What a variable of the environment begins with that sets one of our settings: STACK_KAFKA_PORT sets KAFKA_PORT."""
+"""The prefix of environment variables that set our settings: STACK_KAFKA_PORT sets KAFKA_PORT."""
 
 
 def artifacts() -> Path:
@@ -95,7 +95,7 @@ class Settings:
 
     @property
     def web_names(self) -> list[str]:
-        """Host names by which the pages of Flink and Spark may be called, here and from the containers."""
+        """Host names under which the web pages of Flink and Spark answer, here and from the containers."""
         names = [*self.text("WEB_NAMES").split(","), self.text("BIND_ADDRESS"), self._values.get("JOBMANAGER_HOST", "")]
         return list(dict.fromkeys(name for name in names if name))
 
@@ -111,11 +111,11 @@ class Settings:
 
     @property
     def state(self) -> Path:
-        """Where a stack keeps its logs and run state, and its services what needs no other place."""
+        """Folder of a stack's logs and run state, and of service files that have no other folder."""
         return self.home / ".stack"
 
     def bind_host(self, service: str) -> str:
-        """Address on which a service listens: loopback on a host, all addresses in a container of its own."""
+        """Address on which a service listens: loopback on a host, all addresses in a container."""
         return self._values.get(f"{service.upper()}_BIND_HOST") or self.text("BIND_ADDRESS")
 
     @property
@@ -130,16 +130,16 @@ class Settings:
 
     @property
     def output(self) -> Path:
-        """Parent of the synchronizer's JSON files, a folder a query."""
+        """Parent of the synchronizer's JSON files, one folder per query."""
         return self.home / "output"
 
     @property
     def ledger(self) -> Path:
-        """Parent of the generator's ledgers, a folder a topic."""
+        """Parent of the generator's ledgers, one folder per topic."""
         return self.home / "ledger"
 
     def query(self, sink: str | None = None) -> str:
-        """Name of the synchronizer's query: its checkpoint and its output carry it.
+        """Name of the synchronizer's query, and of its checkpoint and output folders.
 
         Each sink has its own, since a checkpoint belongs to one output; the default sink has the plain name.
         """

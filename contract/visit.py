@@ -1,10 +1,10 @@
-r"""Visit and VisitWindow: the JSON on the topics, and the one rule that says what is a visit.
+r"""Visit and VisitWindow: the JSON on the topics, and the one rule that defines a visit.
 
 A record of topic `visits` is a visit when its value is one JSON object in UTF-8 and nothing else, with
 - `visit_id`: a non-empty string without `"`, `\`, control characters and lone surrogates, and
 - `event_time`: a string `YYYY-MM-DDTHH:MM:SS[.f…]Z` or `…+00:00` (ISO 8601, UTC, 1 to 9 fraction
   digits, cut to milliseconds) that names a real moment in the years 1970 to 9998.
-Anything else is unparsable and belongs on `visits_rejected`. Other fields are not looked at; of a name that
+Anything else is unparsable and belongs on `visits_rejected`. Other fields are ignored; of a name that
 occurs twice the last one counts.
 
 The rule is one that a Python program and Flink SQL can both decide, for every sequence of bytes. So it has the
@@ -24,9 +24,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 EVENT_TIME_PATTERN = r"(?!9999)(19[7-9]|[2-9]\d\d)\d-\d\d-\d\dT([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?(Z|\+00:00)"
-"""All of an event time but the lengths of the months; the same for Python and for Java."""
+"""Checks an event time except for the lengths of the months; works the same in Python and Java."""
 VISIT_ID_PATTERN = r'[^"\\\x00-\x1f\ud800-\udfff]+'
-"""All of a visit_id; the same for Python and for Java, which both match by code points."""
+"""Checks a visit_id; works the same in Python and Java, which both match code points."""
 _EVENT_TIME = re.compile(EVENT_TIME_PATTERN, re.ASCII)
 _VISIT_ID = re.compile(VISIT_ID_PATTERN)
 
@@ -36,7 +36,7 @@ MAX_NAME_UTF16_UNITS = 50_000
 _MAX_EXPONENT = 2**31 - 1
 _JACKSON_OWN_PARSER = 500
 _SHORT = 1000
-"""A text up to this many characters can reach none of the first three limits."""
+"""A text of at most this many characters cannot reach the first three limits."""
 _LINE_BREAKS = re.compile(rb"[\r\n]+")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -44,7 +44,7 @@ SOURCE_PARTITION_HEADER = "source.partition"
 SOURCE_OFFSET_HEADER = "source.offset"
 REASON_HEADER = "reason"
 """Headers of every record on `visits_late` and `visits_rejected`, each once, decimal or plain text in UTF-8:
-they name the one record of `visits` that it stands for; key, value and timestamp are that record's."""
+they name the one record of `visits` that it is a copy of; key, value and timestamp are that record's."""
 LATE_REASON = "window is over"
 """Reason of every record on `visits_late`."""
 NULL_VALUE, NOT_UTF8, NOT_ONE_OBJECT = "null value", "not UTF-8", "not one JSON object"
@@ -52,12 +52,12 @@ NO_VISIT_ID, NO_EVENT_TIME = "visit_id is missing or not usable", "event_time is
 """Reasons on `visits_rejected`; the first that applies."""
 
 CLOSING_PREFIX = "closing-"
-"""Visits whose visit_id begins so are sent to close the windows that are open. No job knows it."""
+"""Prefix of visit_id of the visits that are sent to close open windows. The jobs do not know it."""
 
 
 @dataclass(frozen=True)
 class Visit:
-    """What the pipelines read of a visit: `visit_id`, and `event_time` in milliseconds since the epoch."""
+    """The fields of a visit that the pipelines use: `visit_id`, and `event_time` in milliseconds since the epoch."""
 
     visit_id: str
     event_time: int
@@ -92,9 +92,9 @@ def _whole_second(text: str) -> int | None:
 
 
 def parse_event_time(text: str) -> int | None:
-    """Milliseconds since the epoch of an event time, or None when it is not one."""
+    """Milliseconds since the epoch of an event time, or None when the text is not an event time."""
     fraction = text[20:23]
-    # As `iso_time` writes it; nearly every event time is.
+    # The form that `iso_time` writes; nearly every event time has it.
     if len(text) == 24 and text[19] == "." and text[23] == "Z" and fraction.isascii() and fraction.isdigit():
         second = _whole_second(text[:19])
         return None if second is None else second + int(fraction)
@@ -117,14 +117,14 @@ def _refuse_constant(name: str) -> float:
 
 
 def _whole_number(text: str) -> int:
-    """Refuse an integer that has too many digits; its value is not looked at."""
+    """Refuse an integer that has too many digits; its value is not computed."""
     if len(text.lstrip("-")) > MAX_DIGITS:
         raise ValueError("a number has too many digits")
     return 0
 
 
 def _decimal_number(text: str) -> float:
-    """Refuse a decimal with too many digits or an exponent beyond Java's BigDecimal; its value is not looked at."""
+    """Refuse a decimal with too many digits or an exponent beyond Java's BigDecimal; its value is not computed."""
     mantissa, _, power = text.lower().partition("e")
     whole, _, fraction = mantissa.lstrip("-").partition(".")
     digits = len(whole) + len(fraction) + len(power.lstrip("+-"))
@@ -133,7 +133,7 @@ def _decimal_number(text: str) -> float:
     if digits > MAX_DIGITS:
         raise ValueError("a number has too many digits")
     exponent = int(power or "0")
-    # Jackson reads long numbers by a parser of its own, which looks at the scale alone.
+    # Jackson reads long numbers with another parser, which checks only the scale.
     scale_alone = len(text) >= _JACKSON_OWN_PARSER
     if abs(len(fraction) - exponent) > _MAX_EXPONENT or (abs(exponent) > _MAX_EXPONENT and not scale_alone):
         raise ValueError("an exponent is too large")
@@ -160,14 +160,14 @@ _BRACKET = re.compile(r"[\[{]|[\]}]")
 
 
 def _decode_long(text: str) -> object:
-    """The document in a text that is long enough to reach a limit. Raises ValueError."""
+    """Parse a text that is long enough to reach a limit. Raises ValueError."""
     depth = 0
     for bracket in _BRACKET.findall(_STRING.sub("", text)):
         depth += 1 if bracket in "[{" else -1
         if depth > MAX_NESTING:
             raise ValueError("nested too deep")
     usual = sys.getrecursionlimit()
-    # The decoder recurses once a level; the caller's own depth must not decide what is a visit.
+    # The decoder recurses once per level; the caller's stack depth must not decide what is a visit.
     sys.setrecursionlimit(usual + 2 * MAX_NESTING)
     try:
         return _DECODER_OF_LONG.decode(text)
@@ -176,7 +176,7 @@ def _decode_long(text: str) -> object:
 
 
 def _object(value: bytes | None) -> dict[str, object] | None:
-    """The one JSON object in a record's value, or None when it is something else."""
+    """The one JSON object in a record's value, or None when the value is something else."""
     try:
         text = (value or b"").decode("utf-8")
         document = _DECODER.decode(text) if len(text) <= _SHORT else _decode_long(text)
@@ -204,8 +204,8 @@ def parse_visit(value: bytes | None) -> Visit | None:
 def refusal_reasons(value: bytes | None) -> tuple[str, ...]:
     """The reasons that `visits_rejected` may give for an unparsable value.
 
-    Several where the value is wrong in more than one way: the job looks at the two fields alone, not at the document
-    around them, so of a damaged document it may name a field.
+    There are several when the value is wrong in more than one way: the job checks only the two fields, not the
+    document around them, so for a damaged document it may name a field.
     """
     if value is None:
         return (NULL_VALUE,)
@@ -227,9 +227,9 @@ def refusal_reasons(value: bytes | None) -> tuple[str, ...]:
 def output_line(value: bytes | None) -> bytes:
     """The line that the synchronizer writes for a record of `visits`.
 
-    The value as it is, but each run of CR and LF becomes one space: in JSON these stand only between
+    The value unchanged, except that each run of CR and LF becomes one space: in JSON these occur only between
     tokens, so the document stays the same and every record stays one line. A null value is an empty line.
     """
     line = value or b""
-    # Nearly no value has a line break, and two searches cost a tenth of the expression.
+    # Almost no value has a line break, and two searches cost a tenth of the regular expression.
     return _LINE_BREAKS.sub(b" ", line) if b"\n" in line or b"\r" in line else line

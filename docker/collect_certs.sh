@@ -3,7 +3,7 @@
 # Usage: docker/collect_certs.sh [BUNDLE [PACKAGED [TARGET]]]
 #
 # BUNDLE is what the host trusts (default: SSL_CERT_FILE, else /etc/ssl/certs/ca-certificates.crt), PACKAGED the
-# folder of the distribution's own (default: /usr/share/ca-certificates). Both exist on Debian and its kin only;
+# folder of the distribution's own (default: /usr/share/ca-certificates). Both exist only on Debian and its derivatives;
 # elsewhere, and on a host without extra certificates, nothing is written.
 set -euo pipefail
 
@@ -41,7 +41,7 @@ done < <(comm -23 \
   <(certificates <"${bundle}" | sort --unique) \
   <(find "${packaged}" -name '*.crt' -exec cat {} + | certificates | sort --unique))
 
-# What the host no longer trusts goes; files put here by hand stay.
+# Remove certificates that the host no longer trusts; manually added files stay.
 for path in "${target}"/host-*.crt; do
   [[ -e "${path}" ]] || continue
   [[ " ${wanted[*]} " == *" $(basename "${path}") "* ]] || rm "${path}"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Summary: Succeed when the service of this container does its work; Compose asks every few seconds.
+# Summary: Succeed when the service of this container is ready; Compose calls it every few seconds.
 # Usage: docker/health.sh kafka|generator|spark|jobmanager|taskmanager
 #
-# Built-in words of bash only: a check must cost next to nothing beside a demo on two cores.
+# Only bash builtins where possible: a check must cost little CPU during a demo on two cores.
 set -euo pipefail
 
 listens() { exec 3<>"/dev/tcp/127.0.0.1/$1"; }
@@ -31,7 +31,7 @@ case "${1:-}" in
   generator) connected_to "${STACK_KAFKA_CONTAINER_PORT}" ;;
   spark) listens "${STACK_SPARK_UI_PORT}" ;;
   jobmanager) [[ "$(fetch 127.0.0.1 "${STACK_FLINK_UI_PORT}" /overview)" == *'"taskmanagers"'* ]] ;;
-  # Registered means that the JobManager counts it, not that a process is there.
+  # Healthy means that the JobManager counts it, not only that the process runs.
   taskmanager) [[ "$(fetch "${STACK_JOBMANAGER_HOST}" "${STACK_FLINK_UI_PORT}" /overview)" =~ \"taskmanagers\":[1-9] ]] ;;
   *)
     echo "health: no service is called '${1:-}'" >&2

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Summary: Make a virtual environment with exactly what requirements/NAME.lock names (in the image's build).
+# Summary: Make a virtual environment with exactly the packages of requirements/NAME.lock (in the image's build).
 # Usage: docker/make_environment.sh NAME FOLDER [FROM_SOURCE]
 #
 # FROM_SOURCE: not empty compiles apache-flink, which has no wheel for arm64 Linux; on that it is always compiled.
@@ -19,11 +19,11 @@ fi
 python3 -m venv "${folder}"
 pip=("${folder}/bin/python" -m pip)
 "${pip[@]}" install --quiet --require-hashes --requirement "${locks}/build.lock"
-# Source distributions are built with the hashed tools just installed, not with ones fetched unchecked.
+# Source distributions are built with the hashed tools just installed, not with unchecked ones.
 "${pip[@]}" install --quiet --no-build-isolation --require-hashes "${options[@]}" --requirement "${locks}/${name}.lock"
 "${pip[@]}" check
 "${pip[@]}" uninstall --quiet --yes setuptools wheel pip
 
-# Test suites and C headers of the large packages: a fifth of their size, of no use to a service.
+# Test suites and C headers of the large packages: a fifth of their size, not needed by a service.
 site="$(echo "${folder}"/lib/python3*/site-packages)"
 rm -rf "${site}"/{pandas,pyarrow,numpy,apache_beam}/tests "${site}"/numpy/*/tests "${site}"/pyarrow/include

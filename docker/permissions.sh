@@ -15,7 +15,7 @@ refuse() {
   exit 1
 }
 
-# may_be_given FOLDER: root made it, and nothing is in it but what a clone or an engine puts there.
+# may_be_given FOLDER: root made it, and it has only files that a clone or an engine puts there.
 may_be_given() {
   local entry
   [[ "$(stat --format %u "$1")" == 0 ]] || return 1

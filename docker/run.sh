@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Summary: Run a command in a container, as every service and every tool here is run.
+# Summary: Run a command in a container; every service and every tool runs this way.
 # Usage: docker/run.sh [--tied] COMMAND [ARGUMENT...]
 #
-# Entry point of the images, and what scripts call by `docker exec` (which knows no entry point).
-#   --tied  end the command when stdin ends, which it does when the client is gone: `docker exec` itself
+# Entry point of the images; scripts also call it with `docker exec` (which ignores the entry point).
+#   --tied  end the command when stdin ends, that is when the client has ended: `docker exec` itself
 #           leaves the command running in the container after a Ctrl-C.
 set -euo pipefail
 

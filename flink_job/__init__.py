@@ -1,1 +1,1 @@
-"""The windowing job: visits in, one count a visit and window out, late and unparsable visits beside them."""
+"""The windowing job: visits in, one count per visit and window out; late and unparsable visits go to other topics."""

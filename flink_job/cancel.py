@@ -2,7 +2,7 @@
 
 Usage: python -m flink_job.cancel
 
-Says on stderr which checkpoint was completed last, prints the job id on stdout. Exit codes: 0 it is
+Prints the last completed checkpoint on stderr, and the job id on stdout. Exit codes: 0 it is
 cancelled, 1 no job was active, 2 no JobManager or not cancelled in time.
 """
 

@@ -1,4 +1,4 @@
-"""What the job promises, as Flink configuration: each line has its reason, and none is left to a default."""
+"""The job's guarantees, as Flink configuration: each setting has its reason, and none is left to a default."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ def job_configuration(settings: Settings, mode: str) -> dict[str, str]:
     return {
         "pipeline.name": settings.text("FLINK_JOB_NAME"),
         "parallelism.default": settings.text("FLINK_PARALLELISM"),
-        # Part of the state's layout: it bounds every later rescaling, so it is written down once.
+        # Part of the state's layout: it limits every later rescaling, so it is set once.
         "pipeline.max-parallelism": settings.text("FLINK_MAX_PARALLELISM"),
-        # Rows are handed along a chain as they are: none of its operators keeps one past the call.
+        # Rows are passed along a chain without copies: none of its operators keeps a row after the call.
         "pipeline.object-reuse": "true",
-        # The watermark leaves with the very row that moved it, not up to 200 ms of wall clock later:
-        # a checkpoint that holds the last row then holds every window which that row closed.
+        # The watermark is emitted with the row that moved it, not up to 200 ms of wall clock later:
+        # a checkpoint that contains the last row then contains every window that this row closed.
         "pipeline.auto-watermark-interval": "0 ms",
-        # Barriers are aligned in exactly-once mode: state then holds each record before them once.
+        # Barriers are aligned in exactly-once mode: state then contains each record before them once.
         "execution.checkpointing.mode": _CHECKPOINTING_MODE[mode],
         "execution.checkpointing.interval": f"{settings.number('FLINK_CHECKPOINT_INTERVAL_MS')} ms",
         "execution.checkpointing.timeout": "60 s",
-        # The first checkpoint after a start may find tasks that do not run yet; that is no fault of the job.
+        # The first checkpoint after a start may find tasks that do not run yet; that is not an error of the job.
         "execution.checkpointing.tolerable-failed-checkpoints": "10",
         "execution.checkpointing.max-concurrent-checkpoints": "1",
         "execution.checkpointing.unaligned.enabled": "false",
-        # A cancelled job can be restored from any of its retained checkpoints. How many those are is the
-        # JobManager's to say: flink_job/conf/config.yaml.
+        # A cancelled job can be restored from any of its retained checkpoints. Their number is set in the
+        # JobManager's configuration: flink_job/conf/config.yaml.
         "execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION",
         "execution.checkpointing.storage": "filesystem",
         "execution.checkpointing.dir": settings.flink_checkpoints.as_uri(),
-        # A checkpoint is whole: chk-N needs no file of chk-N-1 and can be read or copied by itself.
+        # A checkpoint is complete: chk-N needs no file of chk-N-1 and can be read or copied alone.
         "execution.checkpointing.incremental": "false",
         "state.backend.type": "hashmap",
-        # A killed TaskManager may stay away for long: keep trying until it is back.
+        # A killed TaskManager may stay down for long: keep trying until it is back.
         "restart-strategy.type": "fixed-delay",
         "restart-strategy.fixed-delay.attempts": "2147483647",
         "restart-strategy.fixed-delay.delay": "1 s",
         "table.local-time-zone": "UTC",
         "table.exec.state.ttl": "0 ms",
-        # Count within the task that reads, then merge: fewer rows cross to the task that owns a visit.
+        # Count within the task that reads, then merge: fewer rows are sent to the task that owns a visit.
         "table.optimizer.agg-phase-strategy": "TWO_PHASE",
         "table.exec.window-agg.buffer-size-limit": "100000",
     }
@@ -60,15 +60,15 @@ def source_options(settings: Settings) -> dict[str, str]:
         "topic": settings.text("VISITS_TOPIC"),
         "properties.bootstrap.servers": settings.bootstrap,
         "properties.group.id": settings.text("FLINK_GROUP_ID"),
-        # Offsets come from the checkpoint; without one the job reads everything. What the group has
-        # committed is for people and tools to look at.
+        # Offsets come from the checkpoint; without one the job reads everything. The group's committed
+        # offsets are only for people and tools.
         "scan.startup.mode": "earliest-offset",
         "properties.commit.offsets.on.checkpoint": "true",
-        # Visits written in a transaction count once it is committed.
+        # Visits written in a transaction count only after its commit.
         "properties.isolation.level": "read_committed",
         "scan.topic-partition-discovery.interval": "60 s",
-        # The partitions take turns after this much: while a backlog is read, a partition that waits for
-        # its turn must not look like one that has nothing to say.
+        # The reader switches partitions after this much: while a backlog is read, a waiting partition
+        # must not look idle.
         "properties.max.partition.fetch.bytes": "262144",
         "properties.max.poll.records": "500",
         "key.format": "raw",
@@ -87,9 +87,9 @@ def sink_options(settings: Settings, topic_setting: str, mode: str) -> dict[str,
         "properties.bootstrap.servers": settings.bootstrap,
         "properties.acks": "all",
         "properties.enable.idempotence": "true",
-        # A refused visit comes back with three headers, so it may be a little larger than it was.
+        # A rejected visit is written with three headers, so it may be a little larger than the original.
         "properties.max.request.size": "2097152",
-        # A broker that is away is waited for: giving a record up would end the TaskManager, not just the job.
+        # Wait for an unavailable broker: giving up a record would end the TaskManager, not just the job.
         "properties.delivery.timeout.ms": "604800000",
         "properties.linger.ms": "20",
         "properties.batch.size": "65536",
@@ -99,10 +99,10 @@ def sink_options(settings: Settings, topic_setting: str, mode: str) -> dict[str,
         options |= {
             # Each sink has its own ids: two producers with one id would fence each other off.
             "sink.transactional-id-prefix": f"{settings.text('FLINK_TRANSACTIONAL_ID_PREFIX')}-{topic}",
-            # Ids are used again once their transaction ended, instead of a new one at every checkpoint,
+            # Ids are reused once their transaction ended, instead of a new one at every checkpoint,
             # each of which the broker would remember for days.
             "sink.transaction-naming-strategy": "POOLING",
-            # Longer than any stay away: a transaction that a completed checkpoint promised must not be
+            # Longer than any downtime: a transaction that a completed checkpoint promised must not be
             # aborted by the broker before the job is back to commit it.
             "properties.transaction.timeout.ms": settings.text("FLINK_TRANSACTION_TIMEOUT_MS"),
         }

@@ -1,7 +1,7 @@
-"""Flink's home for one service: configuration, classpath and folders, made anew at each start.
+"""Flink's home for one service: configuration, classpath and folders, recreated at each start.
 
-The pip package of Flink is a whole distribution. It stays as installed: its scripts take the folders of
-configuration, jars, logs and pid files from the environment, so each service gets its own.
+The pip package of Flink is a whole distribution. It is not changed: its scripts read the folders of
+configuration, jars, logs and pid files from the environment, so each service has its own.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def distribution() -> Path:
 
 
 def connector_jars(artifacts: Path) -> list[Path]:
-    """The jars that Flink needs beside its own. Raises HomeError when there is none."""
+    """The jars that Flink needs besides its own. Raises HomeError when there is none."""
     jars = sorted((artifacts / "jars" / "flink").glob("*.jar"))
     if not jars:
         raise HomeError(f"no connector jar in {artifacts / 'jars' / 'flink'}; scripts/up.sh --backend local fetches it")
@@ -64,10 +64,10 @@ def render(template: str, values: Mapping[str, str]) -> str:
 
 
 def configuration_values(settings: Settings, state: Path, flink: Path) -> dict[str, str]:
-    """What config.yaml leaves open, by name.
+    """Values of the placeholders in config.yaml, by name.
 
     On a host everything stays on BIND_ADDRESS. In a container FLINK_BIND_HOST is 0.0.0.0, and the TaskManager
-    finds out by itself at which of its addresses the JobManager reaches it.
+    detects by itself under which of its addresses the JobManager reaches it.
     """
     host, bind = settings.jobmanager_host, settings.bind_host("flink")
     return {
@@ -91,7 +91,7 @@ def prepare(settings: Settings, service: str) -> dict[str, str]:
     flink = distribution()
     state = settings.state / f"flink-{service}"
     folders = {name: state / name for name in ("conf", "lib", "log", "pid", "tmp")}
-    # Whatever an earlier run left in tmp is of no use to this one, and nothing else cleans it after a kill.
+    # Files of an earlier run in tmp are useless, and nothing else removes them after a kill.
     shutil.rmtree(folders["tmp"], ignore_errors=True)
     for folder in folders.values():
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,17 +1,17 @@
-"""SQL that decides what is a visit: the same rule as contract.visit.parse_visit, evaluated in the JVM.
+"""SQL that defines a visit: the same rule as contract.visit.parse_visit, evaluated in the JVM.
 
-One JSON pass a record. JSON_QUERY takes `event_time` and `visit_id` out of the document at once and prints
-them in a fixed order and spelling, strings in quotes, numbers without; the rest is done on those few bytes.
+One JSON pass per record. JSON_QUERY takes `event_time` and `visit_id` out of the document at once and prints
+them in a fixed order and spelling, strings in quotes, numbers without; the other steps use only those few bytes.
 
-Flink's JSON functions stop at the end of the first document and do not look at what follows. Therefore the
-value is parsed as the first of two elements of an array, `[<value>,{"visit_id":"<end>"}]`: whatever follows
+Flink's JSON functions stop at the end of the first document and ignore what follows. Therefore the
+value is parsed as the first of two elements of an array, `[<value>,{"visit_id":"<end>"}]`: any text after
 the document breaks the array, closes it before the end mark or adds an element, and the projection no longer
-looks like one object and the end mark. (A further element that is no object would be left out of the
-projection: so the value must also begin with `{` and end with `}`.) The end mark is random, made anew for
+looks like one object and the end mark. (A further element that is not an object would be missing from the
+projection: so the value must also begin with `{` and end with `}`.) The end mark is random and new for
 each submission, so that no value can contain it.
 
-The steps stand in tables of their own, a DataStream between them. In one query the planner would put each
-expression in place of every use of its name and parse the document nine times.
+Each step is its own table, with a DataStream between them. In one query the planner would replace every use
+of a name by its expression and parse the document nine times.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from contract.visit import (
 
 _BETWEEN = '","visit_id":"'
 IS_UTF8 = "ENCODE(record_value, 'UTF-8') = CAST(record_value AS BYTES)"
-"""Decoding replaces what is not UTF-8, so encoding again does not give the same bytes."""
+"""Decoding replaces bytes that are not UTF-8, so encoding again does not give the same bytes."""
 
 
 def tail(end_mark: str) -> str:
-    """How the projection of one visit ends, after the visit_id."""
+    """The end of the projection of one visit, after the visit_id."""
     return f'"}},{{"visit_id":"{end_mark}"}}]'
 
 
@@ -57,9 +57,9 @@ def visit_pattern(end_mark: str) -> str:
 
 
 def pieces(end_mark: str) -> str:
-    """Expressions over `projection`, each computed once: `is_visit` (but for the day), `moment`, `id_start`.
+    """Expressions over `projection`, each computed once: `is_visit` (except for the day), `moment`, `id_start`.
 
-    `moment` is the event time's first 23 characters; what follows a shorter one is in there too.
+    `moment` is the event time's first 23 characters; after a shorter one it contains what follows.
     """
     return f"""REGEXP(projection, '{visit_pattern(end_mark)}') AS is_visit,
   SUBSTRING(projection, {len('[{"event_time":"') + 1}, {len("2026-01-01T00:00:00.000")}) AS moment,
@@ -67,20 +67,20 @@ def pieces(end_mark: str) -> str:
 
 
 def _digits(start: int, length: int) -> str:
-    """Return the expression of the number at a fixed place of `moment`; places count from 1."""
+    """Return the expression of the number at a fixed position of `moment`; positions count from 1."""
     return f"CAST(SUBSTRING(moment, {start}, {length}) AS INT)"
 
 
 def event_time() -> str:
-    """Return the expression over `pieces`: milliseconds since the epoch, or NULL where the record is no visit."""
+    """Return the expression over `pieces`: milliseconds since the epoch, or NULL when the record is not a visit."""
     is_digit = "SUBSTRING(moment, {}, 1) BETWEEN '0' AND '9'"
-    # Fewer than three digits are followed by a letter or a sign, and the number is not one then.
+    # With fewer than three digits a letter or a sign follows, and the text is not a number.
     milliseconds = f"""CASE
       WHEN SUBSTRING(moment, 20, 1) <> '.' THEN 0
       ELSE COALESCE(TRY_CAST(SUBSTRING(moment, 21, 3) AS INT), CASE
         WHEN {is_digit.format(22)} THEN {_digits(21, 2)} * 10
         ELSE {_digits(21, 1)} * 100 END) END"""
-    # NULL for a day that no calendar has; DATE casts know the lengths of months and leap years.
+    # NULL for a day that does not exist; DATE casts know the lengths of months and leap years.
     day = "TIMESTAMPDIFF(DAY, DATE '1970-01-01', TRY_CAST(SUBSTRING(moment, 1, 10) AS DATE))"
     return f"""CASE WHEN is_visit THEN CAST({day} AS BIGINT) * 86400000
     + {_digits(12, 2)} * 3600000 + {_digits(15, 2)} * 60000 + {_digits(18, 2)} * 1000
@@ -93,7 +93,7 @@ def visit_id(end_mark: str) -> str:
 
 
 def reason(end_mark: str) -> str:
-    """Return the expression over `record_value` and `projection` of a record that is no visit: why it is none."""
+    """Return the expression over `record_value` and `projection` of the reason why a record is not a visit."""
     one_object = rf"""^\[\{{.*\}},\{{"visit_id":"{end_mark}"\}}\]\z"""
     good_id = rf'"visit_id":"{VISIT_ID_PATTERN}"\}},'.replace("'", "''")
     return f"""CASE

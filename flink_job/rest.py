@@ -1,4 +1,4 @@
-"""The JobManager's REST API, as far as the scripts need it.
+"""The parts of the JobManager's REST API that the scripts use.
 
 Paths and fields: https://nightlies.apache.org/flink/flink-docs-release-2.2/docs/ops/rest_api/
 """

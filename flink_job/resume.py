@@ -1,8 +1,8 @@
-"""Submit the Flink job from its newest retained checkpoint, or from the beginning where there is none.
+"""Submit the Flink job from its newest retained checkpoint, or from the beginning when there is none.
 
 Usage: python -m flink_job.resume
 
-Does nothing while the job is active, so that the stack can be brought up again. Exit codes: those of flink_job.submit.
+Does nothing while the job is active, so that the stack can be started again. Exit codes: those of flink_job.submit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _POLL_SECONDS = 0.3
 
 
 def is_active(settings: Settings) -> bool:
-    """Say whether the job is at work; waits for one that is about to end. Raises FlinkError."""
+    """Return whether the job is active; waits for a job that is about to end. Raises FlinkError."""
     deadline = time.monotonic() + _ENDING_LIMIT_SECONDS
     while True:
         job = active_job(settings.flink_rest, settings.text("FLINK_JOB_NAME"))
@@ -39,10 +39,10 @@ def _inspector(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def main() -> int:
-    """Run the command line; returns an exit code where nothing has to be submitted."""
+    """Run the command line; returns an exit code when nothing has to be submitted."""
     try:
         if is_active(Settings()):
-            print("submit: the job is active already", file=sys.stderr)
+            print("submit: the job is already active", file=sys.stderr)
             return 0
     except (FlinkError, SettingsError) as error:
         print(f"submit: {error}", file=sys.stderr)
@@ -55,7 +55,7 @@ def main() -> int:
         if offsets.returncode:
             return offsets.returncode
         read = offsets.stdout.strip()
-        print(f"submit: the job goes on from {checkpoint}, offset of each partition: {read}", file=sys.stderr)
+        print(f"submit: the job continues from {checkpoint}, offset of each partition: {read}", file=sys.stderr)
         submit += ["--from", checkpoint]
     elif newest.returncode == _NOTHING_TO_RESTORE:
         print("submit: no retained checkpoint; the job reads the topic from its earliest offset", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The settings of a run, left beside its checkpoints: whoever judges the job later needs those, not a shell's."""
+"""The settings of a run, written beside its checkpoints: the verdict uses them, not the shell's."""
 
 from __future__ import annotations
 

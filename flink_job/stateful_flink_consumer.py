@@ -1,8 +1,8 @@
-"""Visits counted in event-time tumbling windows a visit_id, with late and unparsable visits kept apart.
+"""Visits counted in event-time tumbling windows per visit_id; late and unparsable visits are kept apart.
 
 Run by `flink run -d -py flink_job/stateful_flink_consumer.py -pyfs <folder of contract and flink_job>`;
 `python -m flink_job.submit` does that. Every record is read, parsed, counted and written in the JVM: this
-program only describes the job and ends once it is submitted.
+program only defines the job and ends once it is submitted.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ VISIT = f"visit_id, event_time, {RECORD}"
 def computed_once(
     table_env: StreamTableEnvironment, table: Table, schema: Any = None, by_one_task: bool = False
 ) -> Table:
-    """The same rows, computed once however often they are used: a DataStream ends what the planner may merge.
+    """The same rows, computed once even if used several times: the planner does not merge across a DataStream.
 
     The rows stay Flink's internal RowData: nothing is converted. `schema` adds computed columns or a watermark.
-    With `by_one_task` all rows go to one task, in the order in which they come.
+    With `by_one_task` all rows go to one task, in the order in which they arrive.
     """
     jvm = get_gateway().jvm
     j_types = jvm.org.apache.flink.table.api.DataTypes
     j_columns = table._j_table.getResolvedSchema().getColumns()
-    # Nullable, whatever the planner knows: else it adds an operator that checks each row for it.
+    # Always nullable: otherwise the planner adds an operator that checks each row.
     j_row = j_types.ROW([j_types.FIELD(c.getName(), c.getDataType().nullable()) for c in j_columns]).notNull()
     j_type = jvm.org.apache.flink.table.types.utils.DataTypeUtils.toInternalDataType(j_row)
     j_stream = table_env._j_tenv.toDataStream(table._j_table, j_type)
     if by_one_task:
-        j_stream = getattr(j_stream, "global")()  # a word that Python keeps for itself
+        j_stream = getattr(j_stream, "global")()  # a reserved word in Python
     if schema is None:
         return Table(table_env._j_tenv.fromDataStream(j_stream), table_env)
     return Table(table_env._j_tenv.fromDataStream(j_stream, schema._j_schema), table_env)
@@ -51,12 +51,12 @@ def computed_once(
 
 def parse(table_env: StreamTableEnvironment, end_mark: str) -> Table:
     """Return `visits` with `projection` and, for a visit, `visit_id` and `event_time` (else event_time is NULL)."""
-    # From here on the value is BYTES: an operator hands these on as they are and would copy a STRING.
+    # From here on the value is BYTES: an operator passes these on unchanged and would copy a STRING.
     as_bytes = RECORD.replace("record_value", "CAST(record_value AS BYTES) AS record_value")
     projected = f"SELECT {as_bytes}, {parsing.projection(end_mark)} AS projection FROM visits"
     table_env.create_temporary_view("projected", computed_once(table_env, table_env.sql_query(projected)))
     cut = f"SELECT {RECORD}, projection, {parsing.pieces(end_mark)} FROM projected"
-    # The clock needs one task for all visits. It takes over here, so that two threads share the parsing.
+    # The clock needs one task for all visits. It starts here, so that two threads share the parsing.
     cut_table = computed_once(table_env, table_env.sql_query(cut), by_one_task=True)
     table_env.create_temporary_view("cut", cut_table)
     parsed = (
@@ -67,7 +67,7 @@ def parse(table_env: StreamTableEnvironment, end_mark: str) -> Table:
 
 
 def follow_clock(table_env: StreamTableEnvironment, settings: Settings) -> Table:
-    """Of the table `parsed`, the visits with their window's end, `closed`, and a watermark derived from it."""
+    """The visits of table `parsed`, with their window's end, `closed`, and a watermark derived from it."""
     rows = table_env.sql_query(f"SELECT {VISIT}, read_at FROM parsed WHERE event_time IS NOT NULL")
     reading_order = Schema.new_builder().column_by_expression("read_at", "PROCTIME()").build()
     *before, last = frontier.steps(settings, VISIT)
@@ -85,19 +85,19 @@ def follow_clock(table_env: StreamTableEnvironment, settings: Settings) -> Table
 
 
 def iso(timestamp: str) -> str:
-    """Expression of `YYYY-MM-DDTHH:MM:SS.mmmZ`, as contract.visit.iso_time writes it, of a TIMESTAMP(3)."""
+    """Expression that formats a TIMESTAMP(3) like contract.visit.iso_time: `YYYY-MM-DDTHH:MM:SS.mmmZ`."""
     return f"REPLACE(CAST({timestamp} AS STRING), ' ', 'T') || 'Z'"
 
 
 def headers(reason: str) -> str:
-    """Expression of the headers that name the record of `visits` and say why it was refused."""
+    """Expression of the headers that name the record of `visits` and the reason why it was refused."""
     return f"""MAP['{SOURCE_PARTITION_HEADER}', ENCODE(CAST(source_partition AS STRING), 'UTF-8'),
     '{SOURCE_OFFSET_HEADER}', ENCODE(CAST(source_offset AS STRING), 'UTF-8'),
     '{REASON_HEADER}', ENCODE({reason}, 'UTF-8')]"""
 
 
 def insert_windows(window_seconds: int) -> str:
-    """One row a visit_id and window, written when the watermark passes the window's end."""
+    """One row per visit_id and window, written when the watermark passes the window's end."""
     first, last = (f"CAST(TO_TIMESTAMP_LTZ({name}, 3) AS TIMESTAMP(3))" for name in ("first_time", "last_time"))
     return f"""INSERT INTO visit_windows
 SELECT visit_id, {iso("window_start")}, {iso("window_end")}, visits, {iso(first)}, {iso(last)},
@@ -110,21 +110,21 @@ FROM (
 
 
 def insert_late() -> str:
-    """The visits whose window is over, as they were sent."""
+    """The visits whose window is over, unchanged."""
     return f"""INSERT INTO visits_late
 SELECT record_key, record_value, source_timestamp, {headers(f"'{LATE_REASON}'")}
 FROM clocked WHERE ends_at <= closed"""
 
 
 def insert_rejected(end_mark: str) -> str:
-    """The records that are no visits, as they were sent."""
+    """The records that are not visits, unchanged."""
     return f"""INSERT INTO visits_rejected
 SELECT record_key, record_value, source_timestamp, {headers(parsing.reason(end_mark))}
 FROM parsed WHERE event_time IS NULL"""
 
 
 def describe(settings: Settings, mode: str) -> StreamExecutionEnvironment:
-    """The job, ready to be executed by the environment that is returned."""
+    """Build the job; the returned environment executes it."""
     configuration = Configuration()
     for name, value in job_configuration(settings, mode).items():
         configuration.set_string(name, value)
@@ -152,7 +152,7 @@ def describe(settings: Settings, mode: str) -> StreamExecutionEnvironment:
 
 
 def main() -> None:
-    """Read the command line, describe the job and hand it to the cluster."""
+    """Read the command line, build the job and submit it to the cluster."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mode", choices=MODES, default=None, help="default: FLINK_MODE in .env")
     settings = Settings()

@@ -74,7 +74,7 @@ def main() -> int:
     if not reached:
         print(
             f"flink: {status['checkpoints_completed']} checkpoints completed within {arguments.wait_seconds:.0f} s, "
-            f"{arguments.wait_checkpoints} were awaited; the job is {status['state']}",
+            f"expected {arguments.wait_checkpoints}; the job is {status['state']}",
             file=sys.stderr,
         )
         return 1

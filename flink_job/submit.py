@@ -2,7 +2,7 @@
 
 Usage: python -m flink_job.submit [--from CHECKPOINT] [--mode exactly-once|at-least-once]
 
-Prints the job id on stdout, words for people on stderr. Refused while a job of that name is active: two jobs
+Prints the job id on stdout, messages on stderr. Refused while a job of that name is active: two jobs
 would share one set of transactional ids and fence each other off. Exit codes: 0 it runs, 2 it does not.
 """
 
@@ -23,7 +23,7 @@ from flink_job.home import HomeError, prepare
 from flink_job.rest import FlinkError, active_job, call
 
 PACKAGES = ("contract", "flink_job")
-"""What the job's program imports; `.env` goes along, since contract.settings reads it."""
+"""Files that the job's program imports; `.env` too, since contract.settings reads it."""
 SUBMITTED = re.compile(r"JobID ([0-9a-f]{32})")
 RUNNING_LIMIT_SECONDS = 60
 POLL_SECONDS = 0.2
@@ -33,7 +33,7 @@ def client_command(flink_home: str, python: str, packages: Path, checkpoint: str
     """The `flink run` command line."""
     command = [f"{flink_home}/bin/flink", "run", "--detached"]
     if checkpoint:
-        # State that the job no longer has must stop the restore, not be dropped in silence.
+        # State that the job no longer has must fail the restore, not be dropped silently.
         command += ["--fromSavepoint", checkpoint, "-restoreMode", "NO_CLAIM"]
     command += ["--python", str(packages / "flink_job" / "stateful_flink_consumer.py")]
     command += ["--pyFiles", str(packages), "--pyClientExecutable", python, "--pyExecutable", python]
@@ -46,14 +46,14 @@ def submit(settings: Settings, checkpoint: str | None, mode: str) -> str:
     active = active_job(settings.flink_rest, name)
     if active is not None:
         raise FlinkError(
-            f"job {name} is {active['state']} already as {active['jid']}: a second one would share its "
+            f"job {name} is {active['state']} already as {active['jid']}: a second job would share its "
             "transactional ids; cancel it first (scripts/flink_cancel.sh)"
         )
     if not call(settings.flink_rest, "/taskmanagers")["taskmanagers"]:
         print("submit: no TaskManager is registered yet; the job starts as soon as one is", file=sys.stderr)
     environment = os.environ | prepare(settings, "client")
     with tempfile.TemporaryDirectory(prefix="flink-job-") as folder:
-        # The client copies every folder that it is given: it is given these packages, not the project.
+        # The client copies every folder of -pyfs: so it gets these packages, not the project.
         packages = Path(folder)
         for package in (*PACKAGES, ".env"):
             (packages / package).symlink_to(ROOT / package)
@@ -66,7 +66,7 @@ def submit(settings: Settings, checkpoint: str | None, mode: str) -> str:
         )
     submitted = SUBMITTED.search(done.stdout)
     if done.returncode != 0 or submitted is None:
-        # Of the client's own stack nothing is of use; the program's last words are.
+        # The client's own stack trace does not help; the program's last lines do.
         words = [line for line in (done.stdout + done.stderr).splitlines() if not line.startswith(("\tat ", "\t..."))]
         tail = "\n".join(words[-15:])
         raise FlinkError(f"the client could not submit the job; its last lines:\n{tail}")
@@ -88,7 +88,7 @@ def wait_until_running(settings: Settings, job_id: str) -> None:
         time.sleep(POLL_SECONDS)
     raise FlinkError(
         f"job {job_id} was submitted but did not run within {RUNNING_LIMIT_SECONDS} s; "
-        "is a TaskManager up? see scripts/status.sh"
+        "is a TaskManager running? see scripts/status.sh"
     )
 
 
@@ -107,7 +107,7 @@ def main() -> int:
         print(f"submit: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("submit: interrupted; scripts/flink_status.sh says whether the job was submitted", file=sys.stderr)
+        print("submit: interrupted; scripts/flink_status.sh shows whether the job was submitted", file=sys.stderr)
         return 130
     return 0
 

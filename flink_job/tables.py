@@ -1,7 +1,7 @@
-"""The four topics as tables: bytes in, bytes out, so that what is refused comes back as it was sent.
+"""The four topics as tables: bytes in, bytes out, so that refused records are written unchanged.
 
-A value that comes in is declared STRING, which the raw format takes as the bytes that they are, valid UTF-8 or
-not: nothing is decoded before the JSON parser asks for it.
+An input value is declared STRING, which the raw format keeps as its bytes, valid UTF-8 or
+not: nothing is decoded before the JSON parser needs it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from flink_job.guarantees import sink_options, source_options, with_clause
 
 
 def visits(settings: Settings) -> str:
-    """CREATE statement of the source: the record's parts, nothing interpreted."""
+    """CREATE statement of the source: the parts of a record, unparsed."""
     return f"""CREATE TEMPORARY TABLE visits (
   record_key BYTES,
   record_value STRING,
@@ -26,7 +26,7 @@ def visits(settings: Settings) -> str:
 def visit_windows(settings: Settings, mode: str) -> str:
     """CREATE statement of the sink of windows: contract.visit.VisitWindow as JSON, key = visit_id.
 
-    The record's timestamp is the window's last millisecond: nothing of the run's own clock gets out.
+    The record's timestamp is the window's last millisecond: the wall clock of the run never reaches an output.
     """
     options = sink_options(settings, "VISIT_WINDOWS_TOPIC", mode) | {
         "key.format": "raw",
@@ -48,7 +48,7 @@ def visit_windows(settings: Settings, mode: str) -> str:
 
 
 def refused(settings: Settings, name: str, topic_setting: str, mode: str) -> str:
-    """CREATE statement of a sink that returns a record of `visits` as it was, with headers that say why."""
+    """CREATE statement of a sink that writes a record of `visits` unchanged, with headers that give the reason."""
     options = sink_options(settings, topic_setting, mode) | {
         "key.format": "raw",
         "key.fields": "record_key",

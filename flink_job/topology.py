@@ -1,6 +1,6 @@
-"""The planned job's operators: their names in a checkpoint, and the hand-overs that the planner adds for nothing.
+"""The planned job's operators: their uids in a checkpoint, and the exchanges that the planner adds needlessly.
 
-The Table API lets a program set neither, so this walks the transformations that the planner has made.
+The Table API can set neither, so this module changes the transformations that the planner has made.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _UIDS = {
     "visits_late": "visits_late-sink",
     "visits_rejected": "visits_rejected-sink",
 }
-"""uid of an operator by its name in the plan, less the plan's own numbers. State is kept under the uid, so a
+"""uid of an operator by its name in the plan, without the plan's numbers. State is kept under the uid, so a
 checkpoint can be restored by a job whose plan is numbered or written differently."""
 
 
@@ -52,9 +52,9 @@ def clocks(operators: list[Any]) -> Iterator[Any]:
 
 
 def set_uids(environment: StreamExecutionEnvironment) -> None:
-    """Give the source, the sinks and each operator that keeps state its uid.
+    """Set the uid of the source, the sinks and each operator that keeps state.
 
-    Raises ValueError when the plan lacks one of them, or has one twice: then this table is out of date.
+    Raises ValueError when the plan lacks one of them, or has one twice: then the table of uids is out of date.
     """
     operators = transformations(environment)
     named = [(_UIDS[name], o) for o in operators if (name := plain_name(o.getName())) in _UIDS]
@@ -68,12 +68,12 @@ def set_uids(environment: StreamExecutionEnvironment) -> None:
 
 
 def chain_clocks(environment: StreamExecutionEnvironment) -> None:
-    """Let each step of the clock take its rows by a call instead of through a network buffer.
+    """Let each step of the clock receive its rows by a method call instead of through a network buffer.
 
     The planner puts an exchange to one task in front of every running aggregate. Here all rows are at one task
-    already (computed_once, by_one_task), so each further exchange would only copy every row, twice. It is taken
-    out by setting the aggregate's input to the exchange's own input, as a planner that knew would plan.
-    Raises ValueError when the plan looks otherwise.
+    already (computed_once, by_one_task), so each further exchange would only copy every row, twice. It is removed
+    by setting the aggregate's input to the exchange's own input.
+    Raises ValueError when the plan has another form.
     """
     operators = transformations(environment)
     field = (
@@ -88,7 +88,7 @@ def chain_clocks(environment: StreamExecutionEnvironment) -> None:
         if exchange.getClass().getSimpleName() != EXCHANGE:
             raise ValueError(f"{operator.getName()} does not follow an exchange")
         field.set(operator, exchange.getInputs()[0])
-    # Whatever the job's parallelism, what lies between the one exchange and the clock is that one task.
+    # For any parallelism of the job, the operators between the one exchange and the clock run in one task.
     operator = steps[0].getInputs()[0]
     while operator.getClass().getSimpleName() != EXCHANGE:
         operator.setParallelism(1)

@@ -1,1 +1,1 @@
-"""Visits of imaginary users, the same for the same seed and start, sent to Kafka or printed."""
+"""Visits of imaginary users, sent to Kafka or printed; the same seed and start give the same visits."""

@@ -19,7 +19,7 @@ from generator.topic import BrokerError, look_at
 from generator.visits import DUPLICATED, LATE, UNPARSABLE, Record, stream
 
 NAME = "generator"
-# Between two looks at the clock and at the stop signal, in seconds and in records.
+# Interval between checks of the clock and of the stop signal, in seconds and in records.
 _NAP_SECONDS = 0.1
 _BURST = 200
 
@@ -53,7 +53,7 @@ class Tally:
 
 
 def send(config: Config, settings: Settings, stop: Stop) -> int:
-    """Send the stream at its rate until it ends or `stop`; the exit code: 0 only if all is acknowledged."""
+    """Send the stream at its rate until it ends or `stop`; returns the exit code: 0 only if all is acknowledged."""
     progress = Progress()
     topic = settings.text("VISITS_TOPIC")
     connection = connect(
@@ -63,10 +63,10 @@ def send(config: Config, settings: Settings, stop: Stop) -> int:
         delivery_timeout_seconds=config.delivery_timeout_seconds,
         stopped=lambda: stop.requested,
     )
-    # Only now: event times of a stream that starts now must not lag behind by the wait for the broker.
+    # Only here: event times of a stream that starts now must not lag by the wait for the broker.
     config, ledger, note = _begin(config, settings, topic)
     sender = Sender(connection, ledger, delivery_timeout_seconds=config.delivery_timeout_seconds)
-    rate = f"{config.rate:g} a second" if config.rate else "as fast as possible"
+    rate = f"{config.rate:g} per second" if config.rate else "as fast as possible"
     progress.say(f"generator: sending to {topic} at {settings.bootstrap}, {rate}, from {config.start}{note}")
     tally, begin, problem = Tally(), time.monotonic(), None
     try:
@@ -94,7 +94,7 @@ def send(config: Config, settings: Settings, stop: Stop) -> int:
 
 
 def _begin(config: Config, settings: Settings, topic: str) -> tuple[Config, Ledger, str]:
-    """Settle the start and make the ledger; the third is what to say about a start that is not now."""
+    """Resolve the start and make the ledger; the third value is a message about a start that is not now."""
     with look_at(settings.bootstrap, topic) as seen:
         newest = max((each.timestamp for each in seen.newest().values()), default=None) if config.starts_now else None
         now = clock()
@@ -106,7 +106,7 @@ def _begin(config: Config, settings: Settings, topic: str) -> tuple[Config, Ledg
 
 
 def _wait_for_turn(turn: float, sender: Sender, stop: Stop, progress: Progress, begin: float) -> None:
-    """Sleep until the record's turn; behind schedule (a pause, a slow broker) it returns at once to catch up."""
+    """Sleep until the record is due; behind schedule (a pause, a slow broker) return at once to catch up."""
     while True:
         if progress.due():
             progress.show(_line(sender, begin))
@@ -121,12 +121,12 @@ def _line(sender: Sender, begin: float) -> str:
     seconds = max(time.monotonic() - begin, 0.001)
     return (
         f"generator: {sender.sent} sent, {sender.acknowledged} acknowledged, "
-        f"{sender.acknowledged / seconds:.1f} a second"
+        f"{sender.acknowledged / seconds:.1f} per second"
     )
 
 
 def print_records(config: Config, settings: Settings, stop: Stop) -> int:
-    """Print each record as a JSON line, without Kafka and without a pace; bytes out of UTF-8 as lone surrogates."""
+    """Print each record as a JSON line, without Kafka and without pacing; bytes outside UTF-8 as lone surrogates."""
     partitions = settings.number("TOPIC_PARTITIONS")
     write = sys.stdout.write
     for record in stream(config.started(clock())):
@@ -148,8 +148,10 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the generator; exit codes: 0 all acknowledged, 1 some were not, 2 a mistake, no broker or no ledger."""
     parser = Flags(NAME, prog="python -m generator", description=__doc__)
     add_flags(parser)
-    parser.add_argument("--to-stdout", action="store_true", help="print the records as JSON lines; no Kafka, no pace")
-    parser.add_argument("--check-flags", action="store_true", help="say whether these flags make sense, and end")
+    parser.add_argument(
+        "--to-stdout", action="store_true", help="print the records as JSON lines, without Kafka or pacing"
+    )
+    parser.add_argument("--check-flags", action="store_true", help="check these flags, and exit")
     chosen = parser.parse_args(arguments)
     stop = Stop()
     try:
@@ -161,7 +163,7 @@ def main(arguments: list[str] | None = None) -> int:
     except (ConfigError, SettingsError, BrokerError, LedgerError) as error:
         fail(NAME, error)
     except BrokenPipeError:
-        # The reader had enough (head); nothing is left to say, and the interpreter must not try to.
+        # The reader has closed the pipe (head); the interpreter must not try to flush at exit.
         sys.stderr.close()
         return 0
 

@@ -21,12 +21,12 @@ from generator.visits import ON_TIME, ActiveVisit, Record
 
 NAME = "close"
 _DELIVERY_TIMEOUT_SECONDS = 30
-# The second visit of a partition, this long after the first.
+# The second visit of a partition comes this long after the first.
 _STEP_MS = 1
 
 
 class Windows(NamedTuple):
-    """What says when a window is over, in milliseconds: its length, and the bound of out-of-orderness."""
+    """What decides when a window is over, in milliseconds: its length, and the out-of-orderness bound."""
 
     length: int
     bound: int
@@ -39,9 +39,9 @@ class Windows(NamedTuple):
 def closed_to(newest: dict[int, Newest], ends: dict[int, int], closing: set[int], windows: Windows) -> int | None:
     """Return the end of the last window closed when nothing is open, else None.
 
-    Nothing is open when the last record of every partition is a closing visit, the newest one too, and all of them
-    were sent for one window of this length and bound. `ends` has each partition; `closing` the partitions whose newest
-    record is a closing visit.
+    Nothing is open when the last record of every partition is a closing visit, and so is the newest one, and all of
+    them were sent for one window of this length and bound. `ends` has each partition; `closing` the partitions whose
+    newest record is a closing visit.
     """
     last = {partition for partition, record in newest.items() if record.offset == ends[partition] - 1}
     moments = {record.timestamp for record in newest.values()}
@@ -54,7 +54,7 @@ def closed_to(newest: dict[int, Newest], ends: dict[int, int], closing: set[int]
 def closing_visits(begin: int, partitions: int, run: str) -> list[list[Record]]:
     """Make two visits for each partition, at `begin` and 1 ms later; `run` makes their ids unique.
 
-    First come the first ones of all partitions, then the second ones.
+    The first visits of all partitions come before the second ones.
     """
     pools = make_pools(seed=0, users=1, pages=2)
     rounds: list[list[Record]] = [[], []]
@@ -69,13 +69,13 @@ def closing_visits(begin: int, partitions: int, run: str) -> list[list[Record]]:
 
 
 def closing_id(partition: int, partitions: int, run: str) -> str:
-    """Make a visit_id that, as a key, belongs to the partition."""
+    """Make a visit_id whose key belongs to the partition."""
     names = (f"{CLOSING_PREFIX}{run}-{partition}-{number}" for number in count())
     return next(name for name in names if partition_of(name.encode(), partitions) == partition)
 
 
 def _windows(settings: Settings) -> Windows:
-    """Take the windows of the job that ran last, or those of the settings before any ran."""
+    """Return the windows of the job that ran last, or those of the settings when none ran."""
     runs = flink_runs(settings.flink_checkpoints, settings.text("VISIT_WINDOWS_TOPIC"))
     run = runs[-1][1] if runs else flink_run_of(settings)
     length, bound = run.window_seconds, run.out_of_orderness_seconds
@@ -94,7 +94,7 @@ def _already_closed_to(topic: Topic, newest: dict[int, Newest], windows: Windows
 
 
 def close(settings: Settings, wait_seconds: float, stop: Stop) -> int:
-    """Send the closing visits, unless nothing is open; the exit code: 0 only if all is acknowledged."""
+    """Send the closing visits, unless nothing is open; returns the exit code: 0 only if all is acknowledged."""
     name, bootstrap = settings.text("VISITS_TOPIC"), settings.bootstrap
     windows = _windows(settings)
     connection = connect(
@@ -128,7 +128,7 @@ def close(settings: Settings, wait_seconds: float, stop: Stop) -> int:
 
 
 def _send(sender: Sender, rounds: list[list[Record]]) -> str | None:
-    """Send each round once the one before is acknowledged; what went wrong, or None."""
+    """Send each round once the previous one is acknowledged; returns the error, or None."""
     try:
         for records in rounds:
             for record in records:

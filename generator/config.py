@@ -1,4 +1,4 @@
-"""The generator's configuration: a YAML file, then flags; each key once, in `Config`."""
+"""The generator's configuration: a YAML file, overridden by flags; each key is defined once, in `Config`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ConfigError(Exception):
 
 @dataclass(frozen=True)
 class Config:
-    """One run, as `config.yaml` describes it; rates in records a second, `start` as ISO 8601 or `now`."""
+    """One run, as `config.yaml` describes it; rates in records per second, `start` as ISO 8601 or `now`."""
 
     seed: int
     start: str
@@ -49,7 +49,7 @@ class Config:
         """`start` in milliseconds since the epoch. Raises ConfigError while it is still `now`."""
         parsed = parse_event_time(self.start)
         if parsed is None:
-            raise ConfigError(f"start: {self.start!r} is no moment like 2026-01-01T00:00:00Z (UTC)")
+            raise ConfigError(f"start: {self.start!r} is not a time like 2026-01-01T00:00:00Z (UTC)")
         return parsed
 
     @property
@@ -58,10 +58,10 @@ class Config:
         return self.start == NOW
 
     def started(self, now: int, newest: int | None = None) -> Config:
-        """Return the configuration with `now` made a whole second; a given start stays.
+        """Return the configuration with `now` replaced by a whole second; a given start stays.
 
-        Both are in milliseconds since the epoch. A stream that follows records up to `newest` starts so far beyond
-        that, in spite of the jitter, none of its event times is older.
+        Both are in milliseconds since the epoch. A stream that follows records up to `newest` starts so far after
+        it that none of its event times is older, even with jitter.
         """
         if not self.starts_now:
             return self
@@ -104,7 +104,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def load(arguments: argparse.Namespace, settings: Settings) -> Config:
-    """Read the file, lay the flags over it and check every value; `start` may stay `now`.
+    """Read the file, apply the flags over it and check every value; `start` may stay `now`.
 
     Raises ConfigError: no such file, unknown or missing key, a value of the wrong kind or out of range.
     """
@@ -131,7 +131,7 @@ def _read(path: Path) -> dict[str, Any]:
     if document is None:
         document = {}
     if not isinstance(document, dict):
-        raise ConfigError(f"{path}: has to be a list of `key: value` lines")
+        raise ConfigError(f"{path}: must be a list of `key: value` lines")
     unknown = [str(key) for key in document if key not in FIELDS]
     if unknown:
         raise ConfigError(f"{path}: unknown key {', '.join(unknown)}; known: {', '.join(FIELDS)}")
@@ -160,20 +160,20 @@ def _number(name: str, value: object) -> Any:
 def _start(value: object) -> str:
     if value == NOW:
         return NOW
-    # YAML reads an unquoted moment as a datetime, a flag gives text.
+    # YAML reads an unquoted time as a datetime, a flag gives text.
     if isinstance(value, datetime):
         value = value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
         return iso_time(int(value.timestamp() * 1000))
     milliseconds = parse_event_time(value) if isinstance(value, str) else None
     if milliseconds is None:
-        raise ConfigError(f"start: {value!r} is neither `now` nor a moment like 2026-01-01T00:00:00Z (UTC)")
+        raise ConfigError(f"start: {value!r} is neither `now` nor a time like 2026-01-01T00:00:00Z (UTC)")
     return iso_time(milliseconds)
 
 
 def _check_together(config: Config, settings: Settings) -> None:
     trouble = config.late_percent + config.duplicated_percent + config.unparsable_percent
     if trouble > 100:
-        raise ConfigError(f"late, duplicated and unparsable percent add up to {trouble:g}; 100 is the most")
+        raise ConfigError(f"late, duplicated and unparsable percent add up to {trouble:g}; the maximum is 100")
     earliest_ms = 1000 * max(config.late_by_seconds, config.jitter_seconds)
     if config.start != NOW and config.start_ms < earliest_ms:
         raise ConfigError(f"start: {config.start} is too early; Kafka has no timestamps before 1970")
@@ -183,6 +183,6 @@ def _check_together(config: Config, settings: Settings) -> None:
     least = window + bound + config.jitter_seconds
     if config.late_by_seconds <= least:
         raise ConfigError(
-            f"late_by_seconds: {config.late_by_seconds:g} is not late for sure; it has to be more than {least:g} "
+            f"late_by_seconds: {config.late_by_seconds:g} is not always late; it must be more than {least:g} "
             f"(window {window} + out-of-orderness bound {bound} + jitter {config.jitter_seconds:g})"
         )

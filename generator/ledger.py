@@ -14,31 +14,31 @@ from contract.digest import record_digest
 from contract.ledger import SUFFIX, acked_line, sent_line, topic_line
 from generator.visits import Record
 
-# write(2) as os.write calls it, but the interpreter's lock stays held: given up for each line, it goes back and forth
+# write(2) like os.write, but without releasing the interpreter's lock: released for each line, it goes back and forth
 # between the two threads, which costs a fifth of the rate (measured).
 _system_write = ctypes.PyDLL(None, use_errno=True).write
 _system_write.argtypes, _system_write.restype = [ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t], ctypes.c_ssize_t
 
 
 class LedgerError(Exception):
-    """The ledger cannot be written, so nothing more may be sent; the message is one line for the user."""
+    """The ledger cannot be written, so nothing more can be sent; the message is one line for the user."""
 
 
 def clock() -> int:
-    """Wall clock in milliseconds since the epoch."""
+    """Wall-clock time in milliseconds since the epoch."""
     return time.time_ns() // 1_000_000
 
 
 def stamp(moment: int) -> str:
-    """Write a moment in milliseconds since the epoch as `20260101T000000.000Z`: for names, which sort by it."""
+    """Format milliseconds since the epoch as `20260101T000000.000Z`: for names that sort by time."""
     return f"{datetime.fromtimestamp(moment // 1000, UTC):%Y%m%dT%H%M%S}.{moment % 1000:03d}Z"
 
 
 class Ledger:
     """One file in the form of `contract.ledger`, for the thread that sends and for the client's own thread.
 
-    Each line is one write to the system, not to a buffer of this process: a SIGKILL takes none of them away. The file
-    stays open until the process ends, since the client may report an acknowledgement up to then.
+    Each line is one write to the system, not to a buffer of this process: a SIGKILL loses none of them. The file
+    stays open until the process ends, since the client may report an acknowledgement until then.
     """
 
     def __init__(self, folder: Path, topic: str, topic_id: str) -> None:
@@ -50,7 +50,7 @@ class Ledger:
         self._lock = threading.Lock()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            # Never the file of another run: its numbers begin at 0 as well.
+            # Never reuse the file of another run: its numbers begin at 0 too.
             self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o666)
         except OSError as error:
             raise LedgerError(f"the ledger {self.path} cannot be made: {error.strerror}; nothing was sent") from None
@@ -72,7 +72,7 @@ class Ledger:
 
     def _write(self, line: str) -> None:
         content = line.encode()
-        # After a line that was cut off no other is written: only the last line of a file may be torn.
+        # No line follows a torn line: only the last line of a file may be torn.
         with self._lock:
             if self._failure is None:
                 written = _system_write(self._file, content, len(content))

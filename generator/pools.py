@@ -1,4 +1,4 @@
-"""Users, pages and devices to choose from: made once, by Faker, from the seed alone."""
+"""Users, pages and devices to choose from: made once, by Faker, from the seed only."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TECHNICAL_SETS = 80
 
 @dataclass(frozen=True)
 class User:
-    """A visitor; `connected_for_ms` is how long the login was there when a visit begins, None for a guest."""
+    """A visitor; `connected_for_ms` is the age of the login when a visit begins, None for a guest."""
 
     user_id: str
     login: str | None
@@ -30,7 +30,7 @@ class User:
 
 @dataclass(frozen=True)
 class Page:
-    """A page: its path as JSON, its address as JSON (the next page's referral), the pages it links to."""
+    """A page: its path as JSON, its address as JSON (the referral of the next page), the pages it links to."""
 
     path_json: str
     address_json: str
@@ -39,7 +39,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Pools:
-    """What visits are made of. `technical_json`, `referral_json` and `ad_json` are ready JSON fragments."""
+    """The parts of visits. `technical_json`, `referral_json` and `ad_json` are ready JSON fragments."""
 
     users: tuple[User, ...]
     pages: tuple[Page, ...]
@@ -49,7 +49,7 @@ class Pools:
 
 
 def compact_json(document: dict[str, object]) -> str:
-    """JSON without blanks: visits are small, and half a million of them are not."""
+    """JSON without spaces: it saves space over many visits."""
     return json.dumps(document, separators=(",", ":"))
 
 
@@ -63,7 +63,7 @@ def make_pools(seed: int, users: int, pages: int) -> Pools:
         users=tuple(_user(fake, rng, number) for number in range(users)),
         pages=_pages(fake, rng, pages, site),
         technical_json=tuple(_technical(rng) for _ in range(_TECHNICAL_SETS)),
-        # null: typed in or from a bookmark.
+        # null: the address was typed or came from a bookmark.
         referral_json=("null", *(json.dumps(fake.url()) for _ in range(_SITES))),
         ad_json=("null", *(json.dumps(f"ad_{number}_{fake.word()}") for number in range(_ADS))),
     )

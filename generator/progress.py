@@ -33,7 +33,7 @@ class Progress:
         sys.stderr.flush()
 
     def say(self, line: str) -> None:
-        """Print a line that stays, below the one in place."""
+        """Print a line that stays, below the progress line."""
         sys.stderr.write(f"{chr(10) if self._open_line else ''}{line}\n")
         sys.stderr.flush()
         self._open_line = False

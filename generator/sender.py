@@ -16,8 +16,8 @@ from generator.ledger import Ledger, LedgerError
 from generator.topic import BrokerError
 from generator.visits import Record
 
-# Records on the way to the broker. The client has no memory limit of its own: without this one, a paused
-# broker would let `rate: 0` fill the memory.
+# Limit of records in flight to the broker. The client has no memory limit: without this one, `rate: 0` would
+# fill the memory while the broker is paused.
 MAX_UNACKNOWLEDGED = 20_000
 _REQUEST_TIMEOUT_SECONDS = 15
 
@@ -38,13 +38,13 @@ def _hash(key: bytes) -> int:
 def partition_of(key: bytes, partitions: int) -> int:
     """Partition of a key: the choice of the client's own default partitioner (murmur2, as in Java).
 
-    Made here because it remembers the hash of a visit's key, which the client would make again for each view.
+    Computed here to cache the hash of a visit's key, which the client would compute again for each page view.
     """
     return _hash(key) % partitions
 
 
 class Sender:
-    """Sends to one topic, each record with its line in the ledger first.
+    """Sends to one topic; the ledger line of each record is written first.
 
     `sent` counts the records handed to the client, `acknowledged` those the broker has.
     """
@@ -60,7 +60,7 @@ class Sender:
         self._delivery_timeout_seconds = delivery_timeout_seconds
 
     def send(self, record: Record) -> None:
-        """Hand a record over; blocks while too many are on the way.
+        """Hand a record to the client; blocks while too many are in flight.
 
         Raises BrokerError once a record has failed, LedgerError once a line could not be written.
         """
@@ -92,12 +92,12 @@ class Sender:
             self._producer.flush(timeout=self._delivery_timeout_seconds)
         except KafkaError as error:
             self._first_error = self._first_error or error
-        # flush returns with the batches; the last callbacks may still be running.
+        # flush returns when the batches are sent; the last callbacks may still be running.
         while self.sent > self.acknowledged + self.failed and time.monotonic() < deadline and not self._first_error:
             time.sleep(0.01)
 
     def finish(self) -> None:
-        """Flush, and end the client."""
+        """Flush, and close the client."""
         self.flush()
         self._producer.close(timeout=1)
 
@@ -127,7 +127,7 @@ def connect(
     stopped: Callable[[], bool],
 ) -> Connection:
     """Wait for broker and topic. Raises BrokerError after `wait_seconds`, or once `stopped()` says so."""
-    # The client reports each failed attempt of a retry; what matters reaches the user through Sender.
+    # The client logs each failed attempt of a retry; the errors that matter reach the user through Sender.
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     deadline = time.monotonic() + wait_seconds
     producer = None
@@ -160,14 +160,14 @@ def _producer(bootstrap: str, delivery_timeout_seconds: float) -> Any:
         delivery_timeout_ms=int(delivery_timeout_seconds * 1000),
         request_timeout_ms=int(min(_REQUEST_TIMEOUT_SECONDS, delivery_timeout_seconds) * 1000),
         retry_backoff_ms=100,
-        # A restarted broker is found again within a second and not after half a minute.
+        # Reconnect to a restarted broker within a second, not after half a minute.
         reconnect_backoff_max_ms=1000,
         linger_ms=5,
         batch_size=131_072,
         max_block_ms=2_000,
         bootstrap_timeout_ms=3_000,
-        # Topics are made with their own partitions and retention; never by chance.
+        # Topics are created with their own partitions and retention, never automatically.
         allow_auto_create_topics=False,
-        # Nobody reads the client's own metrics; keeping them costs a third of the rate.
+        # The client's own metrics are not used; keeping them costs a third of the rate.
         metrics_enabled=False,
     )

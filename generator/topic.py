@@ -1,4 +1,4 @@
-"""What the broker says about a topic: its id, and the newest record of each partition by timestamp."""
+"""What the broker knows about a topic: its id, and the newest record of each partition by timestamp."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kafka.errors import KafkaError
 from contract.visit import iso_time, parse_event_time
 
 _TIMEOUT_SECONDS = 10
-# The last years of event times are left free: what comes next is some windows later.
+# The last years of event times stay free: the next visits are some windows later.
 _LAST_EVENT_TIME = parse_event_time("9998-01-01T00:00:00Z") or 0
 
 
@@ -32,15 +32,15 @@ class Newest(NamedTuple):
 
 
 def id_text(topic_id: str) -> str:
-    """Write a topic id as Kafka's own tools do; the client has it as `xxxxxxxx-xxxx-...` in hex."""
+    """Format a topic id like Kafka's own tools; the client has it as `xxxxxxxx-xxxx-...` in hex."""
     return base64.urlsafe_b64encode(UUID(topic_id).bytes).decode().rstrip("=")
 
 
 class Topic:
-    """Answers about a topic that exists. Each method raises BrokerError when the broker does not answer."""
+    """Queries about an existing topic. Each method raises BrokerError when the broker does not answer."""
 
     def __init__(self, admin: Any, bootstrap: str, name: str) -> None:
-        """Ask for the topic's id and its number of partitions."""
+        """Return the topic's id and its number of partitions."""
         self.name = name
         self._admin, self._bootstrap = admin, bootstrap
         with _one_line(bootstrap, name):
@@ -51,7 +51,7 @@ class Topic:
         self.partitions = len(found["partitions"])
 
     def newest(self) -> dict[int, Newest]:
-        """Return the newest record of each partition; a partition without records is left out."""
+        """Return the newest record of each partition; a partition without records is omitted."""
         found = {
             partition: Newest(answer.offset, answer.timestamp)
             for partition, answer in self._offsets(OffsetSpec.MAX_TIMESTAMP).items()
@@ -71,7 +71,7 @@ class Topic:
         return {partition: answer.offset for partition, answer in self._offsets(OffsetSpec.LATEST).items()}
 
     def keys(self, places: dict[int, int]) -> dict[int, bytes | None]:
-        """Read the keys of the records at these offsets, one a partition."""
+        """Read the keys of the records at these offsets, one per partition."""
         keys: dict[int, bytes | None] = {}
         with _one_line(self._bootstrap, self.name):
             consumer = KafkaConsumer(bootstrap_servers=self._bootstrap, enable_auto_commit=False)
@@ -101,7 +101,7 @@ class Topic:
 
 @contextmanager
 def look_at(bootstrap: str, name: str) -> Iterator[Topic]:
-    """Connect for the time of a few questions. Raises BrokerError when there is no such broker or topic."""
+    """Connect for a few queries. Raises BrokerError when there is no such broker or topic."""
     with _one_line(bootstrap, name):
         admin = KafkaAdminClient(
             bootstrap_servers=bootstrap,

@@ -18,7 +18,7 @@ ON_TIME, LATE, DUPLICATED, UNPARSABLE = "on time", "late", "duplicated", "unpars
 
 
 class Record(NamedTuple):
-    """What goes to Kafka: `timestamp` is the event time in milliseconds; `kind` stays with the generator."""
+    """One record: `timestamp` is the event time in milliseconds; `kind` is not sent to Kafka."""
 
     key: bytes
     value: bytes
@@ -32,7 +32,7 @@ def _second(seconds: int) -> str:
 
 
 def event_time_text(milliseconds: int) -> str:
-    """`contract.visit.iso_time`, with the text of each second made once: it is half the cost of a visit."""
+    """`contract.visit.iso_time`, with the text of each second cached: formatting is half the cost of a visit."""
     return f"{_second(milliseconds // 1000)}{milliseconds % 1000:03d}Z"
 
 
@@ -56,11 +56,11 @@ class ActiveVisit:
         self.after_referral = f',"ad_id":{ad},"user":{user_json},"technical":{rng.choice(pools.technical_json)}}}}}'
         self.entry_referral: str | None = rng.choice(pools.referral_json)
         self.page = rng.randrange(len(pools.pages))
-        # At least one view; geometric with the mean that the configuration says.
+        # At least one view; geometric with the configured mean.
         self.left = 1 + int(rng.expovariate(1 / (pages_per_visit - 0.5)) if pages_per_visit > 1 else 0)
 
     def view(self, rng: random.Random, pools: Pools, event_time: int) -> str:
-        """Return the next page view as JSON; the visit moves on along one of the page's links."""
+        """Return the next page view as JSON; the visit then follows one of the page's links."""
         if self.entry_referral is not None:
             referral, self.entry_referral = self.entry_referral, None
         else:
@@ -75,7 +75,7 @@ class ActiveVisit:
 
 
 def _unparsable(rng: random.Random, value: str, event_time: int) -> bytes:
-    """Spoil the page view in one of six ways; `contract.visit.parse_visit` refuses each of them."""
+    """Corrupt the page view in one of six ways; `contract.visit.parse_visit` refuses each of them."""
     text = event_time_text(event_time)
     choice = rng.randrange(6)
     if choice == 0:
@@ -95,8 +95,8 @@ def _unparsable(rng: random.Random, value: str, event_time: int) -> bytes:
 def stream(config: Config) -> Iterator[Record]:
     """Yield the records of a run, endless when `total` is 0; the same for the same configuration.
 
-    Record n belongs to the moment start + n * step. Its event time is up to `jitter_seconds` before that,
-    so none is further behind the newest than the jitter but the late ones.
+    Record n is scheduled at start + n * step. Its event time is up to `jitter_seconds` before that,
+    so only late visits are further behind the newest than the jitter.
     """
     pools = make_pools(config.seed, config.users, config.pages)
     rng = random.Random(f"visits/{config.seed}/{config.start_ms}")

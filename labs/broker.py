@@ -1,4 +1,4 @@
-"""A real Kafka broker of the lab's own: free ports, its data in the lab's folder, gone with the lab."""
+"""A real Kafka broker for one lab: free ports, its data in the lab's folder, stopped with the lab."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Broker:
 
     def create_topic(self, name: str, partitions: int, **config: str) -> None:
         """Create a topic that keeps its records for ever, unless `config` (dots as underscores) says otherwise."""
-        # Record timestamps are event times: with a limit, records of a past day would go at once.
+        # Record timestamps are event times: with a limit, records of a past day would be deleted at once.
         settings = {"retention.ms": self.retention_ms} | {key.replace("_", "."): value for key, value in config.items()}
         topics = [NewTopic(name, partitions, 1, config=settings)]
         for future in self.admin.create_topics(topics, operation_timeout=_REQUEST_SECONDS).values():
@@ -53,7 +53,7 @@ class Broker:
 
 @contextmanager
 def running_broker(folder: Path, settings: Settings) -> Iterator[Broker]:
-    """Start a broker that keeps everything in `folder`, and stop it at the end, whatever the end is.
+    """Start a broker that keeps everything in `folder`, and stop it at the end, also after an error.
 
     Raises LabError when its jars or Java are missing, StackError when it does not answer.
     """

@@ -12,7 +12,7 @@ Row = TypeVar("Row", bound=Hashable)
 
 @dataclass(frozen=True)
 class Difference(Generic[Row]):
-    """`expected` and `observed`: rows in all. The others: which rows, and how often each.
+    """`expected` and `observed`: total numbers of rows. The others: which rows, and how often each.
 
     lost: expected, but not there. duplicated: there more often than expected. unexpected: nothing calls for it.
     """
@@ -25,7 +25,7 @@ class Difference(Generic[Row]):
 
     @property
     def clean(self) -> bool:
-        """Nothing lost, duplicated or unexpected, and something expected: an empty read is no pass."""
+        """Nothing lost, duplicated or unexpected, and something expected: an empty read does not pass."""
         return self.expected > 0 and not (self.lost or self.duplicated or self.unexpected)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""A Delta table as source: what its offset means, over several appends and a restart in the middle."""
+"""A Delta table as source: the meaning of its offset, over several appends and a restart in the middle."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class DeltaSource:
         self.files.append(files)
 
     def run(self, fails: int | None = None) -> list[Batch]:
-        """Read all that is there; in batch `fails` an error comes after the write and before the commit."""
+        """Read all existing rows; in batch `fails` an error is raised after the write and before the commit."""
         write_once = delta_once(self.output, self.checkpoint)
 
         def write(batch: DataFrame, batch_id: int) -> None:
@@ -61,7 +61,7 @@ class DeltaSource:
         except StreamingQueryException as error:
             if fails is None or _FAILURE not in str(error):
                 raise
-            self.story.say(f"batch {fails} failed after its write and before its commit, as asked for")
+            self.story.say(f"batch {fails} failed after its write and before its commit, as planned")
         ran = batches(query)
         self.story.say(f"Spark committed {'; '.join(map(str, ran))}")
         return ran
@@ -71,11 +71,11 @@ class DeltaSource:
         return dict(json.loads((self.checkpoint / "offsets" / str(batch)).read_text("utf-8").splitlines()[-1]))
 
     def expected(self) -> list[Position]:
-        """Return the position after each batch, from nothing but the number of files of each version.
+        """Return the position after each batch, computed only from the number of files of each version.
 
-        After the last file of a version it is the next version with index -1: nothing of that one yet.
+        After the last file of a version it is the next version with index -1: nothing of it is read yet.
         """
-        # The first version is read as a snapshot: what the table had when the query began.
+        # The first version is read as a snapshot: the content of the table when the query began.
         places = [(version, index) for version, files in enumerate(self.files) for index in range(files)]
         ends = []
         done = 0
@@ -90,7 +90,7 @@ class DeltaSource:
 
 
 def position(offset: dict[str, Any]) -> Position:
-    """Return the part of an offset that moves."""
+    """Return the part of an offset that changes."""
     return offset["reservoirVersion"], offset["index"], offset["isStartingVersion"]
 
 
@@ -102,7 +102,7 @@ def table_id(table: Path) -> str:
 
 
 def positions_of_a_delta_source(lab: Lab, spark: SparkSession) -> Path:
-    """Go through the steps; returns the table."""
+    """Run the steps; returns the table."""
     do = DeltaSource(lab, spark)
     do.story.step("a Delta table as source: the snapshot that is there at the start")
     do.append(3)
@@ -128,7 +128,7 @@ def _prove(do: DeltaSource, ran: list[Batch], again: Batch, same_plan: bool) -> 
     offsets = [do.offset(batch.id) for batch in ran]
     do.story.prove(
         "A Delta source's offset is a place in the table's log: reservoirId is the table, and everything before "
-        "reservoirVersion, and of that version the files up to index, has been read; isStartingVersion says that "
+        "reservoirVersion, and of that version the files up to index, has been read; isStartingVersion means that "
         "it is still in the snapshot with which it began.",
         same(
             "reservoirId of all offsets, as in the table's log",
@@ -146,9 +146,9 @@ def _prove(do: DeltaSource, ran: list[Batch], again: Batch, same_plan: bool) -> 
     difference = compare(range(sum(do.files) * _ROWS_A_FILE), rows)
     do.story.prove(
         "Restarted in the middle of a version, it runs the same batch again, with the range that was planned, and then "
-        "goes on: no row is lost or repeated.",
+        "continues: no row is lost or repeated.",
         same("first batch of the restart", again.id, _FAILS),
-        Fact(f"offsets/{_FAILS} was planned before the failure and is as it was", same_plan),
+        Fact(f"offsets/{_FAILS} was planned before the failure and is unchanged", same_plan),
         same(f"batch {_FAILS} starts at", position(again.start[0]), position(do.offset(_FAILS - 1))),
         Fact(f"output: {difference}", difference.clean),
     )

@@ -1,4 +1,4 @@
-"""Lab 2: which files does a file source take? `scripts/walkthroughs/02_devices_from_files.sh`."""
+"""Lab 2: which files does a file source read? `scripts/walkthroughs/02_devices_from_files.sh`."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class Experiment:
     def __init__(self, lab: Lab, spark: SparkSession) -> None:
         self.lab, self.spark, self.story = lab, spark, lab.story
         self.input = lab.folder / "input"
-        # The naive sink: it shows each row as often as it was read.
+        # The naive sink: it writes each row as often as it was read.
         self.options = DeviceOptions(
             self.input, lab.folder / "checkpoint", lab.folder / "output", FOREACH_APPEND, max_file_age=None
         )
         self.expected: list[Row] = []
 
     def run(self, due: list[Row], **changes: object) -> list[Batch]:
-        """Run the query; `due` are the rows that it is to write."""
+        """Run the query; `due` are the rows that it must write."""
         self.expected += due
         return run_devices(self.story, self.spark, replace(self.options, **changes))  # type: ignore[arg-type]
 
@@ -77,7 +77,7 @@ def one_file_a_batch(do: Experiment) -> None:
         do.story.file(do.options.checkpoint / path, do.options.checkpoint)
     inspect(do.story, do.options.checkpoint)
     do.story.prove(
-        "A file source reads one file a batch and notes each file's path, with its batch, in sources/0.",
+        "A file source reads one file per batch and records each file's path, with its batch, in sources/0.",
         same(
             "batches and their events, by Spark's progress",
             [(batch.id, batch.rows) for batch in ran],
@@ -109,8 +109,8 @@ def dropped_again(do: Experiment) -> None:
     ran = do.run([])
     there = {row for row in rows_in(do.spark, do.options) if row in changed}
     do.story.prove(
-        "New content under an old name is ignored too, without a word: Spark looks for the path alone, neither at "
-        "the content nor at the modification time. A producer that rewrites files loses data.",
+        "New content under an old name is silently ignored too: Spark compares only the path, not "
+        "the content or the modification time. A producer that rewrites files loses data.",
         same("batches", len(ran), 0),
         same("rows of the new content in the output", len(there), 0),
         do.counted(),
@@ -118,7 +118,7 @@ def dropped_again(do: Experiment) -> None:
 
 
 def renamed(do: Experiment) -> None:
-    """A path that the log does not know is a new file, whatever is in it."""
+    """A path that the log does not know is a new file, whatever its content."""
     do.story.step("the file renamed")
     due = rows_of(100, _EVENTS)
     (do.input / "devices-1.json").rename(do.input / "devices-1b.json")
@@ -132,12 +132,12 @@ def renamed(do: Experiment) -> None:
 
 
 def forgotten(do: Experiment) -> None:
-    """maxFileAge: what an entry in the log is worth once newer files have come."""
+    """maxFileAge: how long an entry in the log counts once newer files have come."""
     do.story.step("how long is a name remembered? maxFileAge")
     do.story.say("a file that is two hours newer than all others, read with maxFileAge 1 hour (the default is 7 days)")
     newest = events.write(do.input / "devices-4.json", rows_of(200, _EVENTS), 2 * _HOUR)
     do.run(newest, max_file_age="1h")
-    do.story.say("devices-0.json with new content, as new as that; and late.json, a new name but old")
+    do.story.say("devices-0.json with new content and as new as that file; and late.json, a new name with an old time")
     rewritten = events.write(do.input / "devices-0.json", rows_of(300, _EVENTS), 2 * _HOUR + 1)
     late = events.write(do.input / "late.json", rows_of(400, _EVENTS), 300)
     ran = do.run(rewritten, max_file_age="1h")
@@ -151,7 +151,7 @@ def forgotten(do: Experiment) -> None:
     do.story.step("the same with latestFirst")
     ran = do.run(late, max_file_age="1h", latest_first=True)
     do.story.prove(
-        "With latestFirst and a limit of files a batch, maxFileAge is ignored: no file is too old, no name forgotten.",
+        "With latestFirst and a limit of files per batch maxFileAge is ignored: no file is too old, no name forgotten.",
         same("batches and their events", [(batch.id, batch.rows) for batch in ran], [(6, _EVENTS)]),
         same("newest entry of sources/0", do.log()[-1], (6, "late.json")),
         do.counted(),
@@ -171,7 +171,7 @@ def checkpoint_deleted(do: Experiment) -> None:
     ]
     ran = do.run(again)
     do.story.prove(
-        "With the checkpoint deleted every file is read again, from batch 0 on: this sink has those rows once more.",
+        "With the checkpoint deleted every file is read again, from batch 0 on: this sink writes those rows again.",
         same("batches", [batch.id for batch in ran], list(range(len(files)))),
         same("events", sum(batch.rows for batch in ran), len(files) * _EVENTS),
         do.counted(),
@@ -179,7 +179,7 @@ def checkpoint_deleted(do: Experiment) -> None:
 
 
 def experiment(lab: Lab) -> None:
-    """Go through the steps in one JVM: a restart of the query is enough."""
+    """Run the steps in one JVM: a restart of the query is enough."""
     with spark_session(lab.settings, lab.folder / "spark") as spark:
         do = Experiment(lab, spark)
         for part in (one_file_a_batch, dropped_again, renamed, forgotten, checkpoint_deleted):

@@ -1,4 +1,4 @@
-"""Run the query of `scripts/devices_file_stream.sh` inside a lab's JVM, and read back what its sink has."""
+"""Run the query of `scripts/devices_file_stream.sh` inside a lab's JVM, and read back the output of its sink."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def run_devices(story: Story, spark: SparkSession, options: DeviceOptions) -> list[Batch]:
-    """Run the query until all files that are there are read; returns the batches that Spark says it ran."""
+    """Run the query until all existing files are read; returns the batches in Spark's progress."""
     flags = [f"--input {shown(options.input)}", f"--checkpoint {shown(options.checkpoint)}", f"--sink {options.sink}"]
     flags += [f"--output {shown(options.output)}"] if options.output else []
     flags += [f"--max-file-age '{options.max_file_age}'"] if options.max_file_age else []
@@ -28,7 +28,7 @@ def run_devices(story: Story, spark: SparkSession, options: DeviceOptions) -> li
 
 
 def rows_in(spark: SparkSession, options: DeviceOptions) -> list[Row]:
-    """Return every row of the output, read as a user of that sink reads it."""
+    """Return every row of the output, read like a user of that sink reads it."""
     schema = "eventId STRING, deviceId STRING, temperature DOUBLE"
     reader = spark.read.format("delta") if options.sink == DELTA else spark.read.format("json").schema(schema)
     return [(row[0], row[1], row[2]) for row in reader.load(str(options.output)).select(*COLUMNS).collect()]

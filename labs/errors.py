@@ -1,4 +1,4 @@
-"""What a person can put right."""
+"""Errors that a user can fix."""
 
 from __future__ import annotations
 

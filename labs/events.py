@@ -8,7 +8,7 @@ from pathlib import Path
 from labs.dated_files import put
 
 Row = tuple[str, str, float]
-"""(eventId, deviceId, temperature), as `spark_job.devices_file_stream` makes one of each device."""
+"""(eventId, deviceId, temperature): the row that `spark_job.devices_file_stream` makes of each device."""
 
 _DEVICES = 2
 
@@ -23,7 +23,7 @@ def rows_of(first: int, events: int, warmer: float = 0.0) -> list[Row]:
 
 
 def write(path: Path, rows: list[Row], mtime: int) -> list[Row]:
-    """Write a file of events whose rows are these, as of `mtime` seconds after the first; returns the rows."""
+    """Write a file of events with these rows, `mtime` seconds after the first file; returns the rows."""
     events: dict[str, list[dict[str, object]]] = {}
     for event, device, temperature in rows:
         events.setdefault(event, []).append({"deviceId": device, "temperature": temperature})

@@ -1,4 +1,4 @@
-"""Why Spark stopped: the exception that says most, as Spark's own JVM holds it."""
+"""Why Spark stopped: the most specific exception in Spark's JVM."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class Failure:
 
 
 def failure_of(query: StreamingQuery | None, error: BaseException) -> Failure:
-    """Look at a query that ended, or at the error that starting it raised, where it did not even start.
+    """Read the failure of a query that ended, or the error of a query that did not start.
 
-    Of the chain of causes: the deepest that has one of Spark's error classes, or the outermost that is one.
+    Of the chain of causes: the deepest one with a Spark error class, or the outermost one.
     """
     chain = _chain(_origin(query, error))
     named = [link for link in chain if link.condition]
     if named:
         return named[-1]
-    # What a thread died of, wrapped by whoever waited for the thread.
+    # The error that ended a thread, wrapped by the code that waited for it.
     telling = [link for link in chain if link.kind != "ExecutionException"]
     return telling[0] if telling else Failure(type(error).__name__, None, _first_line(str(error)))
 
@@ -60,7 +60,7 @@ def _chain(java: Any) -> list[Failure]:
 
 
 def _is_spark_throwable(java: Any) -> bool:
-    """Whether the Java object has an error class to ask for."""
+    """Whether the Java object has an error class."""
     clazz = java.getClass()
     while clazz is not None:
         if any(each.getName() == "org.apache.spark.SparkThrowable" for each in clazz.getInterfaces()):

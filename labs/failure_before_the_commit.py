@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 NAME = "03_failure_before_the_commit"
 _FILES = 4
 _LAST = _FILES - 1
-# Each real sink, what it is, and why it repeats the batch or not; what its second run does to the data files:
-# whether it adds some, and whether some go.
+# Each real sink, what it is, and why it repeats the batch or not; whether its second run adds data files,
+# and whether it removes some.
 _SINKS = {
     FOREACH_APPEND: ("plain append in foreachBatch", "it cannot know that it wrote the batch before", (True, False)),
-    FOREACH_OVERWRITE: ("a folder for each batch id", "the batch writes its own folder anew", (True, True)),
-    FILES: ("the file sink", "its log, _spark_metadata, has the batch already, so it writes nothing", (False, False)),
+    FOREACH_OVERWRITE: ("a folder for each batch id", "the batch overwrites its own folder", (True, True)),
+    FILES: ("the file sink", "its log, _spark_metadata, already has the batch, so it writes nothing", (False, False)),
     DELTA: (
         "Delta with txnAppId and txnVersion",
-        "the table's log has that version of that id already, so it writes nothing",
+        "the table's log already has that version of that id, so it writes nothing",
         (False, False),
     ),
 }
-# Where the log of an idempotent sink has the batch.
+# Where the log of an idempotent sink records the batch.
 _LOG = {FILES: f"_spark_metadata/{_LAST}", DELTA: f"_delta_log/{_LAST:020d}.json"}
 
 
@@ -50,18 +50,18 @@ class Experiment:
     def __init__(self, lab: Lab, spark: SparkSession) -> None:
         self.lab, self.spark, self.story = lab, spark, lab.story
         self.files = [
-            # Each file another number of events: a batch is told by its count.
+            # Each file has a different number of events: a batch is identified by its count.
             events.write(lab.folder / "input" / f"devices-{n}.json", rows_of(10 * n, 2 + n), n)
             for n in range(_FILES)
         ]
 
     def options(self, sink: str) -> DeviceOptions:
-        """Return the run with this sink; checkpoint and output carry its name."""
+        """Return the run with this sink; checkpoint and output are named after it."""
         output = None if sink == CONSOLE else self.lab.folder / f"output_{sink}"
         return DeviceOptions(self.lab.folder / "input", self.lab.folder / f"checkpoint_{sink}", output, sink)
 
     def delete_commit(self, checkpoint: Path) -> tuple[dict[str, int], bytes]:
-        """Delete the latest commit; returns the offset that is planned for its batch, and the whole file."""
+        """Delete the latest commit; returns the planned offset of its batch, and the whole file."""
         self.story.say(f"deleting {checkpoint.name}/commits/{_LAST}; offsets/{_LAST} stays, as after a crash")
         self.lab.folder.delete_logged(checkpoint / "commits" / str(_LAST))
         planned = (checkpoint / "offsets" / str(_LAST)).read_bytes()
@@ -69,18 +69,18 @@ class Experiment:
 
 
 def reran(ran: list[Batch], offset: dict[str, int], planned: bytes, checkpoint: Path) -> tuple[Fact, ...]:
-    """By Spark's progress and by the files: the batch ran again, with the same range, and nothing else did."""
+    """By Spark's progress and the files: only this batch ran again, with the same range."""
     seen = (checkpoint / "offsets" / str(_LAST)).read_bytes()
     return (
         same("batches that ran", [batch.id for batch in ran], [_LAST]),
         same("end offset by Spark's progress", [batch.end for batch in ran], [[offset]]),
-        Fact(f"offsets/{_LAST} is as it was, byte for byte", seen == planned),
+        Fact(f"offsets/{_LAST} is unchanged, byte for byte", seen == planned),
         same("newest commit", Checkpoint(checkpoint).committed(), _LAST),
     )
 
 
 def data_files(output: Path) -> set[str]:
-    """Names of the files that hold rows; Spark gives each file that it writes a name of its own."""
+    """Names of the data files; Spark gives each file that it writes a unique name."""
     return {str(path.relative_to(output)) for path in output.rglob("part-*")}
 
 
@@ -107,7 +107,7 @@ def on_the_console(do: Experiment) -> None:
 
 
 def with_a_real_sink(do: Experiment, sink: str) -> None:
-    """Count what the second run of the batch leaves in the output."""
+    """Count the rows in the output after the second run of the batch."""
     what, reason, (adds, removes) = _SINKS[sink]
     do.story.step(f"{what} (--sink {sink})")
     options = do.options(sink)
@@ -137,7 +137,7 @@ def with_a_real_sink(do: Experiment, sink: str) -> None:
 
 
 def experiment(lab: Lab) -> None:
-    """Go through the sinks in one JVM: a restart of the query is enough."""
+    """Run the sinks in one JVM: a restart of the query is enough."""
     with spark_session(lab.settings, lab.folder / "spark", delta=True) as spark:
         do = Experiment(lab, spark)
         on_the_console(do)

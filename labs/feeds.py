@@ -1,4 +1,4 @@
-"""Sources that a lab fills itself: it knows each row that was sent, and can ask what the source still holds."""
+"""Sources that a lab fills itself: it knows each sent row, and can query the rows still in the source."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _KAFKA_SECONDS = 30
 
 
 class Feed(Protocol):
-    """A source. `sent`: every row that was ever put in, and how often; `size`: how many were sent so far."""
+    """A source. `sent`: every row that was ever sent, and how often; `size`: how many were sent so far."""
 
     sent: Counter[str]
 
     def send(self, rows: int) -> None:
-        """Put new rows in, each unlike all others."""
+        """Send new rows, all different."""
 
     def stream(self, spark: SparkSession, limit: int | None) -> DataFrame:
-        """Return the stream of rows: one column, `value`, a string. `limit`: rows a batch, at most."""
+        """Return the stream of rows: one column, `value`, a string. `limit`: maximum rows per batch."""
 
     def held(self) -> Counter[str]:
         """Return the rows that can be read from the source now."""
@@ -39,7 +39,7 @@ def _new_rows(sent: Counter[str], rows: int) -> list[str]:
 
 
 class KafkaFeed:
-    """A topic that is there. Rows go to the partitions in turn, so that each run of a lab has the same offsets."""
+    """An existing topic. Rows go to the partitions in turn, so that each run of a lab has the same offsets."""
 
     def __init__(self, bootstrap: str, topic: str, partitions: int, *, fail_on_data_loss: bool = True) -> None:
         self.bootstrap = bootstrap
@@ -51,7 +51,7 @@ class KafkaFeed:
 
     def send(self, rows: int) -> None:
         """Send and wait until the broker has all. Raises LabError when it refuses one."""
-        # No second try: a row must not be in the topic twice. What is refused ends the lab.
+        # No retry: a row must not be in the topic twice. A refused row ends the lab.
         producer = Producer({"bootstrap.servers": self.bootstrap, "acks": "all", "retries": 0, "log_level": 0})
         refused: list[str] = []
         values = _new_rows(self.sent, rows)
@@ -67,14 +67,14 @@ class KafkaFeed:
         self.sent.update(values)
 
     def stream(self, spark: SparkSession, limit: int | None) -> DataFrame:
-        """Read the topic with the settings of the synchronizer (spark_job/query.py) that matter here."""
+        """Read the topic with the relevant settings of the synchronizer (spark_job/query.py)."""
         reader = (
             spark.readStream.format("kafka")
             .option("kafka.bootstrap.servers", self.bootstrap)
             .option("subscribe", self.topic)
             .option("startingOffsets", self.starting_offsets)
             .option("failOnDataLoss", str(self.fail_on_data_loss).lower())
-            # The broker is up: what it does not know now, it will not know in a second.
+            # The broker is up: waiting does not change its answer.
             .option("fetchOffset.numRetries", "1")
             .option("fetchOffset.retryIntervalMs", "200")
         )
@@ -90,7 +90,7 @@ class KafkaFeed:
                 "group.id": f"{self.topic}-held",
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
-                # At the end of a partition the broker is not to wait for more.
+                # At the end of a partition the broker must not wait for more records.
                 "fetch.wait.max.ms": 20,
                 "log_level": 0,
             }
@@ -113,7 +113,7 @@ class KafkaFeed:
 
 
 class FileFeed:
-    """A folder of text files, a file for each `send`."""
+    """A folder of text files, one file for each `send`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -121,7 +121,7 @@ class FileFeed:
         folder.mkdir(parents=True)
 
     def send(self, rows: int) -> None:
-        """Write the rows to a file of their own."""
+        """Write the rows to a new file."""
         number = len(list(self.folder.iterdir()))
         values = _new_rows(self.sent, rows)
         put(self.folder / f"visits-{number:02}.txt", values, number)

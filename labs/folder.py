@@ -29,9 +29,9 @@ class LabFolder:
 
     @contextmanager
     def claimed(self, *, clean: bool, again: str) -> Iterator[None]:
-        """Hold the folder for one run, empty at its beginning; `clean` removes what an earlier run left.
+        """Lock the folder for one run, empty at its beginning; `clean` removes files of an earlier run.
 
-        `again` is the command that a person types. Raises LabError: in use, files left, leads elsewhere,
+        `again` is the command that the user types. Raises LabError: in use, files left, leads elsewhere,
         cannot be written.
         """
         lock = self.root.with_name(f"{self.root.name}.lock")
@@ -47,20 +47,20 @@ class LabFolder:
                     for entry in list(self.root.iterdir()):
                         self.delete(entry)
                 elif any(self.root.iterdir()):
-                    raise LabError(f"{self.root} holds files of an earlier run; start clean: {again} --clean")
+                    raise LabError(f"{self.root} has files of an earlier run; start clean: {again} --clean")
                 yield
         except FileExistsError:
-            raise LabError(f"{self.root} is no folder; remove it and run again") from None
+            raise LabError(f"{self.root} is not a folder; remove it and run again") from None
         except PermissionError as error:
             raise LabError(f"{error.filename} cannot be written; change its owner or set STACK_HOME") from None
 
     def delete(self, path: Path) -> None:
-        """Delete a file, or a folder with all that is in it. A link is deleted, never what it leads to.
+        """Delete a file, or a folder with its contents. A link is deleted, never its target.
 
         Raises LabError, with nothing deleted, when the path is not inside the lab's own folder.
         """
         self._require_own()
-        # The parent is resolved and the name is not: a link counts as the file that it is.
+        # Resolve the parent, not the name: a link itself is deleted, not its target.
         place = path.parent.resolve() / path.name
         if path.name in {"", ".", ".."} or not place.is_relative_to(self.root) or place == self.root:
             raise LabError(f"{path} is not inside the lab's own folder {self.root}; a lab deletes nothing else")
@@ -79,4 +79,4 @@ class LabFolder:
     def _require_own(self) -> None:
         real = Path(os.path.realpath(self.root))
         if real != self.root:
-            raise LabError(f"{self.root} leads to {real}; a lab deletes nothing there: remove the link")
+            raise LabError(f"{self.root} is a link to {real}; a lab deletes nothing there: remove the link")

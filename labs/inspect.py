@@ -1,4 +1,4 @@
-"""The inspector's words on a checkpoint, as `scripts/inspect.sh` prints them."""
+"""The inspector's report on a checkpoint, as `scripts/inspect.sh` prints it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from labs.story import Story, shown
 
 
 def inspect(story: Story, checkpoint: Path, *flags: str) -> str:
-    """Show what the inspector says of a checkpoint; returns it too."""
+    """Print the inspector's report on a checkpoint, and return it."""
     story.command(f"scripts/inspect.sh {shown(checkpoint)}{''.join(f' {flag}' for flag in flags)}")
     done = subprocess.run(
         [sys.executable, "-m", "inspector", str(checkpoint), "--no-lag", "--format", "prose", *flags],

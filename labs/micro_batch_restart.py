@@ -25,7 +25,7 @@ from stack.processes import Program
 
 NAME = "01_micro_batch_restart"
 _BATCH_ROWS = 2500
-# Two full batches and a part of a third one; then more, so that a batch planned anew would have another range.
+# Two full batches and a part of a third one; then more, so that a newly planned batch would have another range.
 _VISITS, _MORE_VISITS = 6000, 1500
 _KILLED, _STOPPED = 2, 3
 _LINE = re.compile(r"batch (\d+)( \(re-run[^)]*\))?: (.*), (\d+) rows")
@@ -34,7 +34,7 @@ Ends = dict[str, int]
 
 
 class Experiment:
-    """The synchronizer on the lab's broker, its checkpoint, and what Spark said of its batches."""
+    """The synchronizer on the lab's broker, its checkpoint, and Spark's progress reports."""
 
     def __init__(self, lab: Lab, broker: Broker) -> None:
         self.lab, self.story, self.broker = lab, lab.story, broker
@@ -47,7 +47,7 @@ class Experiment:
         self.runs = 0
 
     def synchronizer(self, *flags: str) -> Program:
-        """Start the synchronizer, as the stack does."""
+        """Start the synchronizer like the stack does."""
         self.runs += 1
         flags = ("--sink", FILES, "--max-offsets-per-trigger", str(_BATCH_ROWS), *flags)
         self.story.command(f"services/spark.sh {shlex.join(flags)}")
@@ -60,7 +60,7 @@ class Experiment:
         send_visits(visits, self.environ)
 
     def held(self, batch: int) -> bool:
-        """Whether this batch waits between its offsets and its commit; a killed run leaves its own mark behind."""
+        """Whether this batch waits between its offsets and its commit; a killed run leaves its own marker."""
         mark = Path(f"{self.checkpoint}.held")
         return mark.exists() and mark.read_text(encoding="utf-8").strip() == str(batch)
 
@@ -80,7 +80,7 @@ class Experiment:
 
 
 def reported(words: str) -> list[tuple[int, bool, dict[str, tuple[int, int]]]]:
-    """(batch, whether it ran again, start and end by partition) of each `StreamingQueryProgress` told of."""
+    """(batch, whether it ran again, start and end by partition) of each `StreamingQueryProgress`."""
     return [
         (int(batch), bool(rerun), {part: (int(start), int(end)) for part, start, end in _RANGE.findall(ranges)})
         for batch, rerun, ranges, _ in _LINE.findall(words)
@@ -98,7 +98,7 @@ def what_is_in_it(do: Experiment) -> None:
     rows = sum(end - start for start, end in do.range(0).values())
     do.story.prove(
         "offsets/N has three lines: the version, the settings that stay pinned, and the end of each partition's "
-        "range; commits/N says that the batch is done and nothing of what it read.",
+        "range; commits/N says that the batch is done, but not what it read.",
         same(
             "folders and files",
             [name for name in ("commits", "metadata", "offsets", "sources") if do.has(name)],
@@ -127,7 +127,7 @@ def killed(do: Experiment) -> bytes:
         what_is_in_it(do)
         do.story.step("SIGKILL inside the batch")
         do.story.file(do.checkpoint / f"offsets/{n}", do.checkpoint)
-        do.story.say(f"commits/{n}: {'is there' if do.has(f'commits/{n}') else 'is not there'}")
+        do.story.say(f"commits/{n}: {'exists' if do.has(f'commits/{n}') else 'does not exist'}")
         planned = (do.checkpoint / f"offsets/{n}").read_bytes()
         inside = not do.has(f"commits/{n}")
         do.story.say(f"SIGKILL to all of its processes: exit code {synchronizer.kill()}")
@@ -140,13 +140,13 @@ def killed(do: Experiment) -> bytes:
 
 
 def restarted_and_stopped(do: Experiment, planned: bytes) -> None:
-    """The restart runs batch 2 again; a SIGTERM in batch 3 waits for its commit."""
+    """The restart runs batch 2 again; after a SIGTERM in batch 3 the synchronizer waits for its commit."""
     n, next_batch = _KILLED, _STOPPED
     do.story.step("more visits arrive, then the restart: which batch, which range?")
     do.send(_MORE_VISITS)
     with do.synchronizer("--trigger", "1 second", "--hold-batch", str(next_batch)) as synchronizer:
         synchronizer.wait_for(lambda: do.held(next_batch), f"batch {next_batch} held", seconds=LIMIT_SECONDS)
-        # Spark tells of a batch on a thread of its own.
+        # Spark reports a batch on another thread.
         synchronizer.wait_for(lambda: bool(reported(synchronizer.words())), "Spark's progress", seconds=LIMIT_SECONDS)
         batches = reported(synchronizer.words())
         do.story.say("\n".join(line for line in synchronizer.words().splitlines() if "batch" in line))
@@ -191,7 +191,7 @@ def goes_on(do: Experiment) -> None:
         batches = reported(synchronizer.words())
         do.story.say("\n".join(line for line in synchronizer.words().splitlines() if "batch" in line))
     do.story.prove(
-        "After SIGTERM the restart goes on with batch N+1, from where batch N ended.",
+        "After SIGTERM the restart continues with batch N+1, from where batch N ended.",
         same("exit code", code, 0),
         same("batches by Spark's progress, re-run or not", [batch[:2] for batch in batches], [(following, False)]),
         same(
@@ -205,7 +205,7 @@ def goes_on(do: Experiment) -> None:
 
 
 def sent(do: Experiment) -> list[bytes]:
-    """Return every record of the topic, as the line that the synchronizer makes of it."""
+    """Return the output line of every record of the topic."""
     consumer = Consumer({"bootstrap.servers": do.broker.bootstrap, "group.id": NAME, "enable.auto.commit": False})
     try:
         parts = [TopicPartition(do.topic, number, 0) for number in range(do.partitions)]
@@ -232,9 +232,9 @@ def written(do: Experiment) -> list[bytes]:
 
 
 def experiment(lab: Lab) -> None:
-    """Go through the steps; the broker and each synchronizer end with them."""
+    """Run the steps; the broker and each synchronizer end with them."""
     require(KAFKA_SOURCE)
-    lab.story.step("a broker of the lab's own, and visits from the generator")
+    lab.story.step("a broker for this lab, and visits from the generator")
     with running_broker(lab.folder / "kafka", lab.settings) as broker:
         do = Experiment(lab, broker)
         broker.create_topic(do.topic, do.partitions)

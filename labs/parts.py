@@ -1,4 +1,4 @@
-"""The parts that a lab needs beside Python: missing ones are told before anything starts."""
+"""The parts that a lab needs besides Python; missing ones are reported before anything starts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from spark_job.session import check_java
 BROKER = "the Kafka broker"
 KAFKA_SOURCE = "Spark's Kafka source"
 DELTA = "Delta Lake"
-# Group of jars in requirements/jars.lock, and how the names of those begin without which the part is missing.
+# Group of jars in requirements/jars.lock, and the name prefixes of the jars that the part needs.
 _JARS = {
     BROKER: ("kafka", ("",)),
     KAFKA_SOURCE: ("spark", ("spark-sql-kafka", "spark-token-provider-kafka", "kafka-clients", "commons-pool2")),

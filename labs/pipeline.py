@@ -1,4 +1,4 @@
-"""A streaming query of a lab: a feed in, a real sink out, a checkpoint, and the count of what is there."""
+"""A streaming query of a lab: a feed as source, a real sink, a checkpoint, and the count of its output."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ FILE_SINK = "file sink"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a start did: the batches that ran, and why it stopped; `failure` None: it read all there was.
+    """The result of a start: the batches that ran, and why it stopped; `failure` None: it read everything.
 
-    `before`: words on another query, where there are two.
+    `before`: a text about another query, if there are two.
     """
 
     batches: list[Batch]
@@ -47,7 +47,7 @@ class Pipeline:
     """`home` gets `checkpoint/` and `output/`. `sink`: APPEND or FILE_SINK. `shape`: the query between them.
 
     `before_write(batch id)` is called in each batch, planned and not yet written; APPEND only.
-    `format`: of the files in `output/`; `text` has room for one column.
+    `format`: of the files in `output/`; `text` allows only one column.
     """
 
     spark: SparkSession
@@ -64,7 +64,7 @@ class Pipeline:
         self.checkpoint, self.output = self.home / "checkpoint", self.home / "output"
 
     def start(self, limit: int | None = None) -> StreamingQuery:
-        """Start the query; it goes on until it is stopped. `limit`: rows a batch, at most."""
+        """Start the query; it runs until it is stopped. `limit`: maximum rows per batch."""
         stream = self.shape(self.feed.stream(self.spark, limit))
         writer = stream.writeStream.option("checkpointLocation", str(self.checkpoint)).trigger(
             processingTime="0 seconds"
@@ -79,7 +79,7 @@ class Pipeline:
         return writer.foreachBatch(append).start()
 
     def run(self, limit: int | None = None) -> Outcome:
-        """Start the query, let it read all there is, and stop it."""
+        """Start the query, let it read everything, and stop it."""
         query: StreamingQuery | None = None
         try:
             query = self.start(limit)
@@ -88,22 +88,22 @@ class Pipeline:
             return Outcome(batches(query) if query is not None else [], failure_of(query, error))
 
     def rows(self) -> Counter[str]:
-        """Read the output as any reader would: without the sink's log, by the files that are there.
+        """Read the output like any reader: without the sink's log, all files.
 
-        With its log (`_spark_metadata`) only the files that it names. Raises what Spark raises when it cannot.
+        With its log (`_spark_metadata`) only the files that it names. Raises Spark's error when it cannot be read.
         """
         if not any(self.output.glob("[!.]*")):
             return Counter()
         return Counter(str(row.value) for row in self.spark.read.format(self.format).load(str(self.output)).collect())
 
     def lines(self) -> Counter[str]:
-        """Read every data file in the output folder, whatever the sink's log says."""
+        """Read every data file in the output folder, ignoring the sink's log."""
         files = self.output.rglob("part-*.txt")
         return Counter(row for file in files for row in file.read_text("utf-8").splitlines())
 
 
 def finish(query: StreamingQuery) -> Outcome:
-    """Let a query read all there is, and stop it; an outcome with its failure when it stops by itself."""
+    """Let a query read everything, and stop it; the outcome has a failure when it stops by itself."""
     try:
         query.processAllAvailable()
     except (PySparkException, Py4JJavaError) as error:

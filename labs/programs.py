@@ -1,4 +1,4 @@
-"""The project's own programs, started by a lab as processes of their own: a SIGKILL needs one."""
+"""The project's own programs, started by a lab as separate processes: a SIGKILL needs a process."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ LIMIT_SECONDS = 120.0
 
 
 def environment(folder: LabFolder, broker: Broker) -> dict[str, str]:
-    """Return the settings under which the project's programs act in the lab's folder and on its broker."""
+    """Return the settings with which the project's programs use the lab's folder and its broker."""
     # Any free port for its UI: the stack's own synchronizer may run.
     return broker.environ | as_environment({"HOME": str(folder.root), "SPARK_UI_PORT": "0", "SPARK_ARGS": ""})
 
 
 def program(command: list[str], environ: dict[str, str], log: Path) -> Program:
-    """Start a program; used in a `with` block, at whose end nothing of it runs any more."""
+    """Start a program; used in a `with` block, which ends all of its processes."""
     return Program(command, os.environ | environ, log, ROOT)
 
 

@@ -1,4 +1,4 @@
-"""What Spark itself says of a query's batches: `StreamingQueryProgress`."""
+"""Spark's own report of a query's batches: `StreamingQueryProgress`."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class Batch:
     start: list[Any]
     end: list[Any]
     watermark_ms: int
-    """Milliseconds since the epoch; 0 as long as there is none."""
+    """Milliseconds since the epoch; 0 while there is no watermark."""
 
     def __str__(self) -> str:
         return f"batch {self.id} ({self.rows} read)"
 
 
 def batches(query: StreamingQuery) -> list[Batch]:
-    """Return the batches that this query ran, in order; reports of triggers without a batch are left out."""
+    """Return the batches that this query ran, in order; reports of triggers without a batch are ignored."""
     ran: dict[int, Batch] = {}
     for progress in query.recentProgress:
         document = json.loads(progress.json)

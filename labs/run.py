@@ -19,7 +19,7 @@ from stack.errors import StackError
 
 @dataclass(frozen=True)
 class Lab:
-    """What an experiment is given: its name, the stack's settings, its own folder, and a voice."""
+    """The context of an experiment: its name, the stack's settings, its own folder, and its story."""
 
     name: str
     settings: Settings
@@ -34,7 +34,7 @@ def run(name: str, experiment: Callable[[Lab], None], arguments: list[str] | Non
     """
     parser = Flags(name, prog=name)
     parser.add_argument("--pause", action="store_true", help="wait for Enter before each step, for a class")
-    parser.add_argument("--clean", action="store_true", help="first remove what an earlier run left")
+    parser.add_argument("--clean", action="store_true", help="first remove the files of an earlier run")
     chosen = parser.parse_args(arguments)
     signals: list[int] = []
 
@@ -42,7 +42,7 @@ def run(name: str, experiment: Callable[[Lab], None], arguments: list[str] | Non
         signals.append(number)
         raise KeyboardInterrupt
 
-    # Ctrl-C and SIGTERM must not leave a broker or a JVM behind: they end the blocks that hold them.
+    # Ctrl-C and SIGTERM must not leave a broker or a JVM running: they end the blocks that own them.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, on_signal)
     try:
@@ -59,13 +59,13 @@ def run(name: str, experiment: Callable[[Lab], None], arguments: list[str] | Non
         return _interrupted(name, signals)
     except Exception:
         if signals:
-            # py4j turns an interrupt in the midst of a call into an error of its own.
+            # py4j turns an interrupt during a call into its own error.
             return _interrupted(name, signals)
-        # Not a finding and not a person's mistake: shown as it is, and never taken for "not proven".
+        # Neither a finding nor a user's mistake: show the trace; it must not count as "not proven".
         traceback.print_exc()
         return 2
 
 
 def _interrupted(name: str, signals: list[int]) -> int:
-    sys.stderr.write(f"\n{name}: interrupted; nothing of it runs on\n")
+    sys.stderr.write(f"\n{name}: interrupted; all of its processes have ended\n")
     return 128 + (signals[0] if signals else signal.SIGINT)

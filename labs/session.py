@@ -30,13 +30,13 @@ def lab_configuration(settings: Settings, scratch: Path, name: str) -> dict[str,
     """Return the synchronizer's configuration, changed for a lab; Spark's temporary files go to `scratch`."""
     options = replace(parse([], settings), query=name)
     return configuration(options, settings, scratch) | {
-        # A lab runs beside the stack, whose UI has the port.
+        # A lab may run while the stack runs, whose UI has the port.
         "spark.ui.enabled": "false",
-        # Every batch's progress can be asked for to the end.
+        # Keep the progress of every batch until the end.
         "spark.sql.streaming.numRecentProgressUpdates": "1000",
-        # Small data on two cores: the usual 200 would be 200 tasks a batch. Pinned in a checkpoint's first batch.
+        # Small data on two cores: the default 200 would be 200 tasks per batch. Pinned in a checkpoint's first batch.
         "spark.sql.shuffle.partitions": "2",
-        # Plans of Delta are wide: no warning that one was cut short in a log.
+        # Plans of Delta are wide: no warning about truncated plans in a log.
         "spark.sql.debug.maxToStringFields": "1000",
     }
 
@@ -50,7 +50,7 @@ def spark_session(
     kafka: bool = False,
     more: dict[str, str] | None = None,
 ) -> Iterator[SparkSession]:
-    """Start a JVM and a session in it; both end with the block. `more` holds further settings.
+    """Start a JVM and a session in it; both end with the block. `more`: further settings.
 
     What the JVM prints on its standard output, the console sink's batches, goes to `scratch/console.txt`.
     Raises LabError: Java or jars are missing, or Spark does not start.
@@ -68,15 +68,15 @@ def spark_session(
             spark = launch(conf, settings, {"stdout": output})
         except UserError as error:
             raise LabError(str(error)) from None
-    # The SparkContext takes SIGINT for itself, to cancel jobs: here it ends the lab.
+    # The SparkContext handles SIGINT to cancel jobs: here it ends the lab.
     signal.signal(signal.SIGINT, on_interrupt)
-    # py4j logs the stack of a call that Ctrl-C ended; errors that matter reach the lab as exceptions.
+    # py4j logs the stack trace of a call that Ctrl-C ended; errors that matter reach the lab as exceptions.
     logging.getLogger().addHandler(logging.NullHandler())
     process: subprocess.Popen[bytes] = spark.sparkContext._gateway.proc  # type: ignore[union-attr]
     try:
         yield spark
     except (KeyboardInterrupt, SystemExit, Py4JError):
-        # In the midst of a call: the connection is of no use any more.
+        # Interrupted during a call: the connection can no longer be used.
         raise
     except BaseException:
         _stop(spark)
@@ -91,13 +91,13 @@ def _stop(spark: SparkSession) -> None:
     for query in spark.streams.active:
         query.stop()
     if spark._jvm is not None:
-        # Its thread for snapshots would warn that the session is gone.
+        # Its snapshot thread would warn that the session has ended.
         spark._jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()
     spark.stop()
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the JVM: pyspark keeps it, and its settings, for the next session of this process."""
+    """End the JVM: otherwise pyspark keeps it, and its settings, for the next session of this process."""
     from pyspark import SparkContext  # noqa: PLC0415
 
     # A JVM that pyspark started ends with its standard input.
@@ -113,5 +113,5 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def console(scratch: Path) -> Path:
-    """Return the file that holds what the console sink printed."""
+    """Return the file with the output of the console sink."""
     return scratch / "console.txt"

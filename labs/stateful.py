@@ -1,4 +1,4 @@
-"""Two stateful queries over visits in files, and their state as Spark's own readers show it."""
+"""Two stateful queries over visits in files, and their state, read by Spark's own readers."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 _SCHEMA = "visit_id STRING, event_time TIMESTAMP, page STRING"
 _SNAPSHOT_SECONDS = 60
-# A file of state that holds all of it, not a batch's changes: of the HDFS-backed provider, of RocksDB.
+# Names of snapshot files of state: of the HDFS-backed provider, of RocksDB.
 SNAPSHOTS = ("*.snapshot", "*.zip")
 Key = tuple[int, str]
 """(milliseconds since the epoch, name): a window's end and a page, or an event time and a visit."""
 
 
 def visits(spark: SparkSession, folder: Path, delay_seconds: int) -> DataFrame:
-    """Return the stream of visits, one file a batch, with a watermark."""
+    """Return the stream of visits, one file per batch, with a watermark."""
     reader = spark.readStream.schema(_SCHEMA).option("maxFilesPerTrigger", 1).option("mode", "FAILFAST")
     return reader.json(str(folder)).withWatermark("event_time", f"{delay_seconds} seconds")
 
@@ -35,7 +35,7 @@ def page_counts(stream: DataFrame, window_seconds: int) -> DataFrame:
 
 
 def without_duplicates(stream: DataFrame) -> DataFrame:
-    """Return each visit once, however often it comes within the watermark: (key_time, name, count), count 1."""
+    """Return each visit once, even if it comes several times within the watermark: (key_time, name, count), count 1."""
     from pyspark.sql import functions as F  # noqa: PLC0415
 
     once = stream.dropDuplicatesWithinWatermark(["visit_id", "event_time"])
@@ -44,14 +44,14 @@ def without_duplicates(stream: DataFrame) -> DataFrame:
 
 
 def run_stateful(rows: DataFrame, checkpoint: Path, hold: int) -> tuple[list[Batch], dict[Key, int]]:
-    """Run the query over all files; returns its batches by Spark's progress, and the rows that it put out.
+    """Run the query over all files; returns its batches by Spark's progress, and its output rows.
 
     In batch `hold` it waits for a snapshot of the state: Spark makes them in the background.
     """
     out: dict[int, dict[Key, int]] = {}
 
     def collect(batch: DataFrame, batch_id: int) -> None:
-        # By batch id: one that ran again would replace its own rows.
+        # By batch id: a batch that runs again replaces its own rows.
         out[batch_id] = {(row["key_time"], row["name"]): row["count"] for row in batch.collect()}
         if batch_id == hold:
             _await_snapshot(checkpoint)
@@ -76,7 +76,7 @@ def _read_state(spark: SparkSession, checkpoint: Path, batch: int | None) -> Dat
 
 
 def counts_in_state(spark: SparkSession, checkpoint: Path, batch: int | None = None) -> dict[Key, int]:
-    """Return (window end, page) -> visits as the state had it after a batch, the newest one for None."""
+    """Return (window end, page) -> visits in the state after a batch; None: the newest batch."""
     rows = _read_state(spark, checkpoint, batch).selectExpr(
         "unix_millis(key.window.end) AS key_time", "key.page AS name", "value.count AS count"
     )
@@ -84,7 +84,7 @@ def counts_in_state(spark: SparkSession, checkpoint: Path, batch: int | None = N
 
 
 def visits_in_state(spark: SparkSession, checkpoint: Path, batch: int | None = None) -> dict[Key, int]:
-    """Return (event time, visit) -> 1 of each visit that is remembered after a batch, the newest one for None."""
+    """Return (event time, visit) -> 1 of each visit in the state after a batch; None: the newest batch."""
     rows = _read_state(spark, checkpoint, batch).selectExpr(
         "unix_millis(key.event_time) AS key_time", "key.visit_id AS name"
     )

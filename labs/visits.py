@@ -1,4 +1,4 @@
-"""The generator's visits as files, for the labs that need event time and no Kafka."""
+"""The generator's visits as files, for labs that need event time but no Kafka."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Seen:
 def visits_in_files(folder: Path, files: int, per_file: int, *flags: str) -> list[list[Seen]]:
     """Let the generator fill `files` files, in order of their times; returns the visits of each.
 
-    `flags` are the generator's. Raises LabError when it fails.
+    `flags`: flags of the generator. Raises LabError when it fails.
     """
     command = [sys.executable, "-m", "generator", "--to-stdout", "--total", str(files * per_file), "--start", _START]
     done = subprocess.run([*command, *flags], cwd=ROOT, capture_output=True, text=True, check=False)

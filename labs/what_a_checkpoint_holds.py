@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 NAME = "04_what_a_checkpoint_holds"
 _FILES, _PER_FILE = 6, 100
-# Spark makes snapshots in the background, once a minute and of 10 changes: too rare for a lab.
+# By default Spark makes snapshots in the background, every minute and after 10 changes: too rare for a lab.
 _STATE = {
     "spark.sql.streaming.stateStore.minDeltasForSnapshot": "3",
     "spark.sql.streaming.stateStore.maintenanceInterval": "500ms",
@@ -44,7 +44,7 @@ _CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enab
 
 @dataclass(frozen=True)
 class Provider:
-    """A state store: its class, and how its files of changes and of everything end."""
+    """A state store: its class, and the extensions of its change files and snapshots."""
 
     name: str
     simple_class: str
@@ -60,9 +60,9 @@ _PROVIDERS = (
 
 @dataclass(frozen=True)
 class Query:
-    """A stateful query: the words for it, its operator, its rows, and what it has to know, counted without Spark.
+    """A stateful query: its name, its operator, its rows, and its expected state, counted without Spark.
 
-    `expected`: all that ever was its output or state, by (milliseconds, name). `remembers_ms`: how long after
+    `expected`: all rows of its output and state, by (milliseconds, name). `remembers_ms`: how long after
     the key's time the state keeps a key. `fields`: of the state's schema, key and value.
     """
 
@@ -129,8 +129,8 @@ def watermark(do: Experiment, checkpoint: Path, ran: list[Batch]) -> None:
         expected.append(newest - do.delay_seconds * 1000)
     numbers = range(len(ran))
     do.story.prove(
-        f"commits/N holds the watermark for batch N+1 (the newest event time so far, less {do.delay_seconds} s), "
-        "offsets/N+1 the one that batch N+1 works with.",
+        f"commits/N holds the watermark for batch N+1 (the newest event time so far, minus {do.delay_seconds} s), "
+        "offsets/N+1 has the one that batch N+1 uses.",
         same(
             "nextBatchWatermarkMs in commits/0 to commits/5",
             [log_value(checkpoint, "commits", n, "nextBatchWatermarkMs") for n in range(_FILES)],
@@ -144,7 +144,7 @@ def watermark(do: Experiment, checkpoint: Path, ran: list[Batch]) -> None:
             "so is the watermark in Spark's progress",
             [batch.watermark_ms for batch in ran] == expected[: len(ran)],
         ),
-        same("batches; the last one reads nothing, it is there for the watermark", [b.rows for b in ran][-1], 0),
+        same("batches; the last one reads nothing, it only advances the watermark", [b.rows for b in ran][-1], 0),
     )
 
 
@@ -176,8 +176,8 @@ def state(do: Experiment, query: Query, provider: Provider) -> tuple[Path, list[
     changes = [sorted(int(path.stem) for path in folder.glob(f"*{provider.changes}")) for folder in folders]
     snapshots = [path.name for folder in folders for path in folder.glob(f"*{provider.snapshot}")]
     do.story.prove(
-        f"{query.name.capitalize()}, {provider.name}: state/0 has a folder a partition, with one file of changes a "
-        "batch, snapshots of all of it, and the schema of its rows.",
+        f"{query.name.capitalize()}, {provider.name}: state/0 has a folder per partition, with one file of changes per "
+        "batch, full snapshots, and the schema of its rows.",
         same("provider, pinned in offsets/0", pinned[_PROVIDER].split(".")[-1], provider.simple_class),
         same(f"versions with a {provider.changes} file", changes, [list(range(1, last + 2))] * partitions),
         Fact(f"snapshots: {', '.join(sorted(snapshots))}", bool(snapshots)),
@@ -198,7 +198,7 @@ def state(do: Experiment, query: Query, provider: Provider) -> tuple[Path, list[
 
 
 def rows_of_state(do: Experiment, query: Query, checkpoint: Path, ran: list[Batch], out: dict[Key, int]) -> None:
-    """What is in the state, and what has left it, against the same counted without Spark."""
+    """Compare the rows in the state, and those that left it, with the same counted without Spark."""
     do.story.command(f'spark.read.format("statestore").load("{shown(checkpoint)}")')
     inside = query.read_state(do.spark, checkpoint, None)
     do.story.say("\n".join(f"{key}: {count}" for key, count in sorted(inside.items())[:3]) + "\n...")
@@ -207,19 +207,19 @@ def rows_of_state(do: Experiment, query: Query, checkpoint: Path, ran: list[Batc
     emitted = query.expected if query.remembers_ms else {k: c for k, c in query.expected.items() if k[0] <= bound}
     earlier = query.read_state(do.spark, checkpoint, 0)
     do.story.prove(
-        "Read by Spark's statestore reader, the state has exactly what the watermark has not passed; "
+        "Read by Spark's statestore reader, the state has exactly the keys that the watermark has not passed; "
         "with the output, nothing is lost or counted twice.",
         Fact(
             f"{len(inside)} rows in the state, {len(expected_inside)} counted without Spark",
             inside == expected_inside != {},
         ),
-        Fact(f"{len(out)} rows put out, {len(emitted)} counted without Spark", out == emitted != {}),
-        Fact(f"the state after batch 0 is there too: {len(earlier)} rows", bool(earlier) and earlier != inside),
+        Fact(f"{len(out)} rows in the output, {len(emitted)} counted without Spark", out == emitted != {}),
+        Fact(f"the state after batch 0 can be read too: {len(earlier)} rows", bool(earlier) and earlier != inside),
     )
 
 
 def no_delta_table(do: Experiment, checkpoint: Path, table: Path) -> None:
-    """`1.delta` is a state store's file of changes; its name is all that it shares with Delta Lake."""
+    """`1.delta` is a state store's file of changes; it shares only its name with Delta Lake."""
     from pyspark.errors import AnalysisException  # noqa: PLC0415
 
     do.story.step("state/0/0/1.delta is not a Delta Lake table")
@@ -244,7 +244,7 @@ def no_delta_table(do: Experiment, checkpoint: Path, table: Path) -> None:
 
 
 def experiment(lab: Lab) -> None:
-    """Go through the steps in one JVM."""
+    """Run the steps in one JVM."""
     with spark_session(lab.settings, lab.folder / "spark", delta=True, more=_STATE) as spark:
         do = Experiment(lab, spark)
         counts, once = do.queries()

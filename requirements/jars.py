@@ -7,7 +7,7 @@ Usage:
     python requirements/jars.py fetch GROUP DIRECTORY   put one group's jars into DIRECTORY
 
 `fetch` takes exactly the artifacts that jars.lock names (no transitive resolution) and refuses
-one whose SHA-256 differs. Exit codes: 0 done, 1 a jar is missing or not the one that was locked,
+one whose SHA-256 differs. Exit codes: 0 done, 1 a jar is missing or differs from the lock,
 2 wrong usage.
 """
 
@@ -28,8 +28,8 @@ from xml.sax.saxutils import quoteattr
 HERE = Path(__file__).resolve().parent
 ROOTS = HERE / "jars.in"
 LOCK = HERE / "jars.lock"
-# What the Spark distribution brings itself must not be there twice. The broker's tools depend on all of
-# Kafka Connect, half of the download, for a verb that nobody calls here.
+# Jars of the Spark distribution must not be there twice. The broker's tools depend on all of
+# Kafka Connect, half of the download, for a command that is not used here.
 PROVIDED = {
     "kafka": ("org.apache.kafka:connect-runtime", "org.apache.kafka:connect-transforms"),
     "spark": (
@@ -48,7 +48,7 @@ RETRIEVE_PATTERN = "[organisation]__[artifact]__[revision].[ext]"
 
 
 class JarError(Exception):
-    """A jar is missing, or is not the one that was locked; the message names it and the next step."""
+    """A jar is missing, or differs from the lock; the message names it and the next step."""
 
 
 @dataclass(frozen=True, order=True)
@@ -102,9 +102,9 @@ def sha256_of(path: Path) -> str:
 
 
 def retrieve(jars: Iterable[Jar], transitive: bool, exclude: Iterable[str] = ()) -> list[tuple[Jar, Path]]:
-    """Let Ivy resolve `jars` and return each artifact with its file, in a directory of its own.
+    """Let Ivy resolve `jars` and return each artifact with its file, in a separate directory.
 
-    Raises JarError with the end of Ivy's report when an artifact cannot be had.
+    Raises JarError with the end of Ivy's report when an artifact cannot be fetched.
     """
     work = Path(tempfile.mkdtemp(prefix="jars-"))
     jars = list(jars)
@@ -113,7 +113,7 @@ def retrieve(jars: Iterable[Jar], transitive: bool, exclude: Iterable[str] = ())
         f' conf="default->{"runtime,master" if transitive else "master"}" transitive="{str(transitive).lower()}"/>'
         for jar in jars
     )
-    # What jars.in names wins over what a dependency asks for.
+    # Versions in jars.in win over those of dependencies.
     overrides = "\n".join(
         f"<override org={quoteattr(jar.organisation)} module={quoteattr(jar.name)} rev={quoteattr(jar.version)}/>"
         for jar in jars
@@ -128,7 +128,7 @@ def retrieve(jars: Iterable[Jar], transitive: bool, exclude: Iterable[str] = ())
         f"<dependencies>{dependencies}{excludes}{overrides}</dependencies></ivy-module>"
     )
     files = work / "files"
-    # Ivy's own cache is kept out of the user's home: a build must not depend on what is there.
+    # Ivy's own cache is kept out of the user's home: a build must not depend on its content.
     command = ["java", f"-Divy.default.ivy.user.dir={work / 'ivy'}", "-jar", str(ivy_jar()), "-ivy", str(descriptor)]
     command += ["-retrieve", f"{files}/{RETRIEVE_PATTERN}", "-confs", "default", "-types", "jar", "bundle", "-warn"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -157,9 +157,9 @@ def lock() -> None:
 
 
 def fetch(group: str, directory: Path) -> None:
-    """Put the group's jars into `directory`; what is there and right is kept.
+    """Put the group's jars into `directory`; correct existing files are kept.
 
-    Raises JarError when a jar cannot be had or its hash differs from the lock.
+    Raises JarError when a jar cannot be fetched or its hash differs from the lock.
     """
     wanted = [jar for jar in read_jars(LOCK) if jar.group == group]
     if not wanted:

@@ -1,10 +1,10 @@
-"""Write a bill of materials of what the images get from the locks, as CycloneDX JSON.
+"""Write a bill of materials of the locked packages and jars in the images, as CycloneDX JSON.
 
 Usage, in the environment of sbom.lock (scripts/sbom.sh makes it):
     python -m requirements.sbom ARTIFACTS
 
 Python packages are listed by cyclonedx-py, as far as a lock names them. Jars are added by file, with their hashes:
-those of jars.lock, and those that come inside Python packages, each with the libraries that it has in itself. Debian's
+those of jars.lock, and those that come inside Python packages, each with the libraries that it contains. Debian's
 packages are not listed: they are those of the day of the build. Exit codes: 0 done, 1 the artifacts are not those of
 the locks, or the bill does not fit CycloneDX's schema.
 """
@@ -39,7 +39,7 @@ _PACKED = re.compile(r"^\s*-\s*([\w.-]+):([\w.-]+):(\d[\w.-]*)\s*$", re.MULTILIN
 
 
 class BillError(Exception):
-    """What is installed is not what the locks name, or the bill is not valid; the message says what."""
+    """The installed packages differ from the locks, or the bill is not valid; the message names the cause."""
 
 
 def normalized(name: str) -> str:
@@ -59,7 +59,7 @@ def maven_purl(organisation: str, name: str, version: str) -> str:
 
 
 def artifacts_in(path: Path) -> list[tuple[str, str, str]]:
-    """Coordinates of each artifact that a jar says it is or has in itself."""
+    """Coordinates of the artifact that a jar is, and of those that it contains."""
     found = set()
     with zipfile.ZipFile(path) as archive:
         for entry in archive.namelist():
@@ -74,11 +74,11 @@ def artifacts_in(path: Path) -> list[tuple[str, str, str]]:
 
 
 def jar_component(path: Path, part: str, locked: Jar | None = None) -> Component:
-    """One jar file with its hashes and what is packed into it; `part` says where the stack has it."""
+    """One jar file with its hashes and the libraries in it; `part`: where it is in the stack."""
     packed = artifacts_in(path)
     own = (locked.organisation, locked.name, locked.version) if locked else None
     if own is None:
-        # The file's name tells the jar's own coordinates from those of what is packed into it.
+        # The file's name separates the jar's own coordinates from those of the libraries in it.
         own = next((each for each in packed if path.stem == f"{each[1]}-{each[2]}"), None)
     reference = f"{part}/{path.name}"
     component: Component = {"type": "library", "bom-ref": reference}
@@ -87,7 +87,7 @@ def jar_component(path: Path, part: str, locked: Jar | None = None) -> Component
     else:
         match = _JAR_NAME.fullmatch(path.stem)
         component |= {"name": match["name"], "version": match["version"]} if match else {"name": path.stem}
-    # Scanners find a jar that does not say what it is by its SHA-1.
+    # Scanners identify a jar without coordinates by its SHA-1.
     content = path.read_bytes()
     component["hashes"] = [
         {"alg": "SHA-1", "content": hashlib.sha1(content, usedforsecurity=False).hexdigest()},
@@ -121,7 +121,7 @@ def locked_jars(artifacts: Path) -> Iterator[Component]:
 
 
 def jars_of_packages(site: Path) -> Iterator[tuple[str, Path]]:
-    """(package, jar) for each jar that a Python package has brought along, by the package's own record."""
+    """(package, jar) for each jar inside a Python package, by the package's own record."""
     for record in sorted(site.glob("*.dist-info/RECORD")):
         package = normalized(record.parent.name.removesuffix(".dist-info").rpartition("-")[0])
         with record.open(encoding="utf-8", newline="") as stream:
@@ -131,7 +131,7 @@ def jars_of_packages(site: Path) -> Iterator[tuple[str, Path]]:
 
 
 def environment_parts(document: dict[str, Any], environment: str, site: Path) -> tuple[list[Component], list[Any]]:
-    """Components and dependencies of what the lock names, out of what cyclonedx-py says of an environment.
+    """Components and dependencies of the locked packages, from cyclonedx-py's report of an environment.
 
     Raises BillError when a locked package is not there in the locked version.
     """
@@ -204,8 +204,8 @@ def bill(artifacts: Path) -> dict[str, Any]:
 
 
 def validate(text: str) -> None:
-    """Hold a bill against CycloneDX's schema; raises BillError when it does not fit."""
-    # Only the environment of sbom.lock has it; the rest of this module does without.
+    """Validate a bill against CycloneDX's schema; raises BillError when it does not fit."""
+    # Only the environment of sbom.lock has it; the rest of this module does not need it.
     from cyclonedx.schema import SchemaVersion  # noqa: PLC0415
     from cyclonedx.validation.json import JsonStrictValidator  # noqa: PLC0415
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Summary: Set up all that is needed, break both pipelines, restore them, and judge them by their records.
+# Summary: Set up everything, break both pipelines, restore them, and judge them by their records.
 # Usage: scripts/demo.sh [--pause] [--backend compose|local]
 #
 # --pause waits for Enter before each step, for a class.
 # Exit codes: 0 both verdicts hold, 1 one is violated, 2 one is unknown or a step failed.
-# The stack stays up afterwards; the last line says how to stop it.
+# The stack stays up afterwards; the last line shows how to stop it.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib/walkthrough.sh"
 parse_walkthrough "$@"
@@ -46,9 +46,9 @@ spark_says() {
   scripts/logs.sh spark 200 | grep -F -q -e "$1"
 }
 
-step "bring the stack up"
+step "start the stack"
 scripts/status.sh >/dev/null 2>&1 || started_here=true
-# What runs already goes on, and the job is submitted where it is not there.
+# Running services are left alone; the job is submitted when it is missing.
 run scripts/up.sh
 scripts/start.sh generator
 BROKER_INSIDE="$(broker_inside)"
@@ -60,7 +60,7 @@ job_id="$(field job_id <<<"${status}")"
 say "   job ${job_id} is $(field state <<<"${status}"), newest checkpoint chk-$(field latest_checkpoint <<<"${status}")"
 until_true 120 "a committed window" window_is_committed
 
-step "look at its externalized checkpoints: a folder a checkpoint, complete once it has _metadata"
+step "look at its externalized checkpoints: one folder per checkpoint, complete once it has _metadata"
 (cd "${HOME_FOLDER}" && find "checkpoints/flink/${job_id}" -maxdepth 2 | sort -V) | indent
 run scripts/flink_checkpoints.sh | tail -n 3 | indent
 
@@ -81,27 +81,27 @@ promised="$(scripts/exec.sh jobmanager python -m inspector.flink offsets "${chec
 restored_id="$(run scripts/flink_restore.sh "$(basename "${checkpoint}")")"
 say "   job ${restored_id} runs, restored from $(scripts/flink_status.sh | field restored_from)"
 
-step "prove that the first record read is the checkpoint's, not the earliest"
-# Flink logs with which offset it handed each partition to its reader.
+step "prove that reading starts at the checkpoint's offsets, not at the earliest"
+# Flink logs the starting offset of each partition.
 read_from="$(scripts/logs.sh taskmanager 100000 |
   grep -E -o "Partition: ${VISITS_TOPIC}-[0-9]+, StartingOffset: -?[0-9]+" |
   tail -n "${TOPIC_PARTITIONS}" | sed -E 's/.*-([0-9]+), StartingOffset: /\1 /' | sort -n)"
 awk '{ print "partition " $1 ": the reader started at offset " $2 }' <<<"${read_from}" | indent
 if [[ "${read_from}" != "${promised}" ]]; then
-  die "the job was to go on from these offsets, partition and offset: ${promised//$'\n'/, }; it started elsewhere"
+  die "the job had to continue from these offsets, partition and offset: ${promised//$'\n'/, }; it started elsewhere"
 fi
 say "   the same as in $(basename "${checkpoint}"); nothing before them is read again"
 
 step "kill -9 the Spark synchronizer inside a batch"
 run scripts/spark_stop.sh
-say "   to hit the moment for sure, the next batch is held between its offsets file and its commit file"
+say "   to hit that moment, the next batch is held between its offsets file and its commit file"
 run scripts/spark_start.sh --hold-batch next
 until_true 180 "a batch held before its commit" batch_is_held
 batch="$(<"${SPARK_CHECKPOINT}.held")"
 planned="$(tail -n 1 "${SPARK_CHECKPOINT}/offsets/${batch}")"
-say "   batch ${batch} is planned: offsets/${batch} says ${planned}"
-[[ ! -e "${SPARK_CHECKPOINT}/commits/${batch}" ]] || die "batch ${batch} is committed already; it was not held"
-say "   and not committed: there is no commits/${batch}"
+say "   batch ${batch} is planned: offsets/${batch} has ${planned}"
+[[ ! -e "${SPARK_CHECKPOINT}/commits/${batch}" ]] || die "batch ${batch} is already committed; it was not held"
+say "   and not committed: commits/${batch} does not exist"
 run scripts/kill.sh spark
 
 step "start it again: which batch does it run?"
@@ -109,8 +109,8 @@ run scripts/spark_start.sh
 until_true 180 "batch ${batch} run again" spark_says "batch ${batch} (re-run"
 scripts/logs.sh spark 200 | grep -F "batch ${batch} (re-run" | tail -n 1 | indent
 [[ "$(tail -n 1 "${SPARK_CHECKPOINT}/offsets/${batch}")" == "${planned}" ]] ||
-  die "offsets/${batch} changed: the batch was not run again with the range it had"
-say "   the range in offsets/${batch} is the one from before the kill"
+  die "offsets/${batch} changed: the batch did not run again with its old range"
+say "   the range in offsets/${batch} is the same as before the kill"
 
 step "stop the generator, close the windows that are open, and let both pipelines commit everything"
 run scripts/generator_stop.sh

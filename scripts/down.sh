@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Summary: Stop the whole stack; what it wrote stays, so that the next up goes on from there.
+# Summary: Stop the whole stack; its files stay, so that the next up continues from there.
 # Usage: scripts/down.sh [--wipe] [--backend compose|local]
 #
 # --wipe also removes topics, checkpoints and outputs: the next up starts clean.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Summary: Run a command where a service lives: its container, or its environment on this machine.
+# Summary: Run a command in a service's container, or in its environment on this machine.
 # Usage: scripts/exec.sh SERVICE COMMAND [ARGUMENT...] [--backend compose|local]
 #
 # SERVICE: kafka, generator, spark, jobmanager or taskmanager. Kafka's tools, `flink` and `python` are on PATH there.

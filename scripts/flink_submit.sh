@@ -3,6 +3,6 @@
 # Usage: scripts/flink_submit.sh [--mode exactly-once|at-least-once] [--backend compose|local]
 #
 # Refused while the job runs: two jobs would share one set of transactional ids.
-# To go on from a checkpoint instead: scripts/flink_restore.sh
+# To continue from a checkpoint instead: scripts/flink_restore.sh
 set -euo pipefail
 exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/flink_submit.sh flink_submit "$@"

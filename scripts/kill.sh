@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Summary: Kill a service with SIGKILL, all of its processes at once; it stays dead until started.
+# Summary: Kill a service with SIGKILL, all of its processes at once; it stays down until started.
 # Usage: scripts/kill.sh SERVICE [--backend compose|local]
 set -euo pipefail
 exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/kill.sh kill "$@"

@@ -3,6 +3,6 @@
 # Usage: scripts/notebook.sh [--fresh]
 #
 # Prints the address, with its token, on stdout; on loopback only, NOTEBOOK_PORT in .env.
-# You work on a copy in output/notebooks, where its outputs stay; --fresh starts again from the repository's.
+# You work on a copy in output/notebooks, which keeps its outputs; --fresh starts again from the repository's.
 set -euo pipefail
 exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/notebook.sh notebook "$@"

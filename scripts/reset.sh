@@ -2,6 +2,6 @@
 # Summary: Between two classes: stop the stack, remove topics, checkpoints and outputs; environments and images stay.
 # Usage: scripts/reset.sh [--backend compose|local]
 #
-# The same as scripts/down.sh --wipe. The notebook that somebody wrote in (output/notebooks) stays.
+# The same as scripts/down.sh --wipe. Edited notebooks (output/notebooks) stay.
 set -euo pipefail
 exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/reset.sh reset "$@"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Summary: Let a frozen service go on.
+# Summary: Resume a frozen service.
 # Usage: scripts/resume.sh SERVICE [--backend compose|local]
 set -euo pipefail
 exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/resume.sh resume "$@"

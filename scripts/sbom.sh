@@ -2,7 +2,7 @@
 # Summary: Print a bill of materials, as CycloneDX JSON: the Python packages and jars that the locks name.
 # Usage: scripts/sbom.sh > FILE
 #
-# It lists what is installed, so it fetches what is missing first. Debian's packages are those of the day of an image's
-# build and not listed; docs/images.md says how to see them.
+# It lists installed packages, so it first fetches missing ones. Debian's packages are those of the day of an image's
+# build and not listed; docs/images.md shows how to see them.
 set -euo pipefail
 exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/sbom.sh sbom "$@"

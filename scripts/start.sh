@@ -3,6 +3,6 @@
 # Usage: scripts/start.sh SERVICE [ARGUMENT...] [--backend compose|local]
 #
 # Arguments: flags of the generator or of the synchronizer (spark); they are checked first. Returns once the broker or
-# the JobManager answers; the others may still be on their way.
+# the JobManager answers; the others may still be starting.
 set -euo pipefail
 exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/start.sh start "$@"

@@ -4,13 +4,13 @@
 #        [--sink SINK] [--output FOLDER] [--checkpoint FOLDER] [--bootstrap HOST:PORT] [--backend compose|local]
 #
 # --json       one JSON object instead of the table
-# --verbose    pending records and times, too
+# --verbose    also pending records and times
 # --dump       write every lost, duplicated, unexpected, disordered and pending record there, as JSON lines
 # --as-is      judge a running pipeline: what is not due yet may be pending
 # --wait       how long a pipeline may take to commit everything (default: 30)
-# --sink, --output, --checkpoint   the synchronizer's, instead of the ones it ran with by default
+# --sink, --output, --checkpoint   the synchronizer's; by default those of its run
 #
-# The source topic is judged with each pipeline, where the generator's ledger knows what was sent.
+# The source topic is judged with each pipeline, if the generator's ledger records what was sent.
 # Exit codes: 0 holds, 1 violated, 2 unknown.
 set -euo pipefail
 exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/verdict.sh verdict "$@"

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Sourced by every service: the settings of .env, and where things are.
+# Sourced by every service: the settings of .env, and the paths.
 # Only a variable with the prefix STACK_ wins over .env: STACK_KAFKA_PORT over KAFKA_PORT.
 
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
@@ -10,7 +10,7 @@ load_settings() {
   while IFS= read -r line || [[ -n "${line}" ]]; do
     if [[ "${line}" =~ ^([A-Z][A-Z0-9_]*)=(.*)$ ]]; then
       name="${BASH_REMATCH[1]}"
-      # Read without the prefix, too, by the scripts that a walkthrough calls.
+      # The scripts that a walkthrough calls also read it without the prefix.
       [[ "${name}" != PORT_OFFSET ]] || continue
       chosen="STACK_${name#STACK_}"
       printf -v "${name}" '%s' "${!chosen:-${BASH_REMATCH[2]}}"

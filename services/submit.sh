@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Summary: Submit the Flink job, from the newest retained checkpoint where there is one.
+# Summary: Submit the Flink job, from the newest retained checkpoint if there is one.
 # Usage: services/submit.sh
 #
-# Run once each time the stack comes up: a job that reads from the earliest offset again would
+# Runs once at each start of the stack: a job that reads from the earliest offset again would
 # write every window a second time.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Summary: Create the topics that are missing, once the broker answers.
+# Summary: Create missing topics, once the broker answers.
 # Usage: services/topics.sh
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"

@@ -1,4 +1,4 @@
-"""What a foreachBatch can do with a batch that may run again after a crash: three ways, one of them naive."""
+"""Three ways to write in foreachBatch a batch that may run again after a crash; one of them is naive."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def append(output: Path, file_format: str) -> Callable[[DataFrame, int], None]:
 
 
 def overwrite(output: Path, file_format: str) -> Callable[[DataFrame, int], None]:
-    """Idempotent: a batch has the same offsets each time it runs, and replaces its own folder."""
+    """Idempotent: a batch has the same offsets each time it runs, and overwrites its own folder."""
 
     def write(batch: DataFrame, batch_id: int) -> None:
         batch.write.mode("overwrite").format(file_format).save(str(output / f"{BATCH_FOLDER}{batch_id}"))
@@ -35,8 +35,8 @@ def overwrite(output: Path, file_format: str) -> Callable[[DataFrame, int], None
 def delta_once(output: Path, checkpoint: Path) -> Callable[[DataFrame, int], None]:
     """Idempotent: Delta skips a write whose txnVersion is not above the last one of its txnAppId.
 
-    The id is the checkpoint's own: after a start with a new checkpoint, batch ids begin again at 0, and under
-    an old id Delta would skip them all.
+    Each checkpoint has its own txnAppId: with a new checkpoint, batch ids begin again at 0, and under the
+    old txnAppId Delta would skip them all.
     """
 
     def write(batch: DataFrame, batch_id: int) -> None:

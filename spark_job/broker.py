@@ -1,4 +1,4 @@
-"""Wait for broker and topic before Spark starts: its own attempts take minutes and end in a stack trace."""
+"""Wait for broker and topic before Spark starts: Spark's own attempts take minutes and end in a stack trace."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def wait_for_topic(bootstrap: str, topic: str, wait_seconds: float, stopped: Cal
         try:
             consumer = consumer or KafkaConsumer(
                 bootstrap_servers=bootstrap,
-                # Metadata only: no group, no offsets kept anywhere.
+                # Metadata only: no consumer group, no committed offsets.
                 group_id=None,
                 enable_auto_commit=False,
                 allow_auto_create_topics=False,

@@ -1,4 +1,4 @@
-"""A checkpoint location as Spark leaves it on a local disk, and whose it is.
+"""A checkpoint location on a local disk, and the run that owns it.
 
 `offsets/N` is written before batch N runs and `commits/N` after it: a batch that has the first and not the
 second was interrupted, and Spark runs it again, with the same offsets, before anything else.
@@ -42,7 +42,7 @@ class Checkpoint:
         return newest_batch(self.path / "offsets")
 
     def committed(self) -> int | None:
-        """Newest batch that is done."""
+        """Newest batch that is committed."""
         return newest_batch(self.path / "commits")
 
     def interrupted(self) -> int | None:
@@ -51,7 +51,7 @@ class Checkpoint:
         return planned if planned is not None and planned != committed else None
 
     def initial_offsets(self, topic: str) -> dict[str, int]:
-        """First offset of each partition in batch 0, as the Kafka source noted it; empty when it has not yet.
+        """First offset of each partition in batch 0, as the Kafka source recorded it; empty when it has not yet.
 
         The file's first line is the version, `v1`; then JSON (`KafkaSourceInitialOffsetWriter` of Spark).
         """
@@ -63,14 +63,14 @@ class Checkpoint:
 
 
 def claim(options: Options, home: Path, topic: str, wait_seconds: float = 15.0) -> IO[str]:
-    """Take the checkpoint and the output for this run; returns the open file of its settings, which carries the lock.
+    """Claim the checkpoint and the output for this run; returns the open file of its settings, which holds the lock.
 
     The lock is on the open file: the JVM inherits it, so a new run waits until the JVM of a killed one is gone.
     Raises UserError: not writable, in use, or belonging to another sink, output, topic or folder.
     """
     _make_writable(options.checkpoint, "checkpoint")
     _make_writable(options.output, "output")
-    # "a+": made when missing, and never truncated by the run that only finds it taken.
+    # "a+": create it when missing, and never truncate it when another run holds the lock.
     with ExitStack() as unless_claimed:
         owner = unless_claimed.enter_context((options.checkpoint / SPARK_RUN_FILE).open("a+", encoding="utf-8"))
         _lock(owner, options.checkpoint, wait_seconds)
@@ -80,7 +80,7 @@ def claim(options: Options, home: Path, topic: str, wait_seconds: float = 15.0) 
             output=relative_to_home(options.output, home),
             checkpoint=relative_to_home(options.checkpoint, home),
         )
-        # Spark writes `metadata` when a query starts: without it, nobody has used the checkpoint yet.
+        # Spark writes `metadata` when a query starts: without it, the checkpoint has not been used yet.
         if os.fstat(owner.fileno()).st_size and (options.checkpoint / "metadata").exists():
             _refuse_foreign(options.checkpoint, mine)
         else:
@@ -127,7 +127,7 @@ def _refuse_foreign(checkpoint: Path, mine: SparkRun) -> None:
 
 
 def _refuse_newer_output(options: Options) -> None:
-    """Refuse an output that knows batches this checkpoint never planned: they would be taken for already written.
+    """Refuse an output with batches that this checkpoint never planned: they would count as already written.
 
     The file sink skips a batch id that is in its log; the overwriting sink would replace another run's batch.
     """

@@ -1,4 +1,4 @@
-"""What a session needs to know for Delta Lake tables."""
+"""Session settings for Delta Lake tables."""
 
 from __future__ import annotations
 

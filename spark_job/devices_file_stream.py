@@ -1,8 +1,8 @@
 """Stream device events from JSON files: `scripts/devices_file_stream.sh --input DIR ...`.
 
 Each line of a file is one event, `{"eventId", "data": {"devices": [{"deviceId", "temperature"}]}}`; each device of
-an event becomes one row (eventId, deviceId, temperature). One file a batch, all files that are there, then the end.
-Exit codes: 0 done, 1 the query failed, 2 a mistake or something missing.
+an event becomes one row (eventId, deviceId, temperature). One file per batch; it reads all files that exist, then ends.
+Exit codes: 0 done, 1 the query failed, 2 a wrong flag or something missing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SCHEMA = "eventId STRING, data STRUCT<devices: ARRAY<STRUCT<deviceId: STRING, te
 
 @dataclass(frozen=True)
 class DeviceOptions:
-    """One run. `output` is None for the console; `max_file_age` is an interval of Spark, `7 days`, or None: its own."""
+    """One run. `output`: None for the console. `max_file_age`: a Spark interval, `7 days`, or None: the default."""
 
     input: Path
     checkpoint: Path
@@ -46,26 +46,26 @@ class DeviceOptions:
 
 def devices(spark: SparkSession, options: DeviceOptions) -> DataFrame:
     """Return the stream of rows (eventId, deviceId, temperature)."""
-    from pyspark.sql import functions as F  # noqa: PLC0415 - half a second, and a mistake should be told at once
+    from pyspark.sql import functions as F  # noqa: PLC0415 - half a second, and a wrong flag should be reported at once
 
     reader = (
-        # A given schema: inferring one would read the files, and change with them.
+        # A fixed schema: an inferred one would need to read the files, and change with them.
         spark.readStream.schema(SCHEMA)
-        # One file a batch: batch N is file N, easy to follow.
+        # One file per batch: batch N is file N, easy to follow.
         .option("maxFilesPerTrigger", options.max_files)
         .option("latestFirst", options.latest_first)
-        # A line that is no event ends the query; the default would make it a row of nulls, silently.
+        # A line that is not an event ends the query; by default it would silently become a row of nulls.
         .option("mode", "FAILFAST")
     )
     if options.max_file_age is not None:
         reader = reader.option("maxFileAge", options.max_file_age)
-    # An event without devices stays a row: explode alone would drop it.
+    # An event without devices stays a row: explode would drop it.
     device = F.explode_outer("data.devices").alias("device")
     return reader.json(str(options.input)).select("eventId", device).select("eventId", "device.*")
 
 
 def start(rows: DataFrame, options: DeviceOptions) -> StreamingQuery:
-    """Start the query: every file that is there now, then the end."""
+    """Start the query: it reads every file that exists now, then ends."""
     writer = rows.writeStream.outputMode("append").trigger(availableNow=True)
     writer = writer.option("checkpointLocation", str(options.checkpoint))
     if options.sink == CONSOLE:
@@ -80,23 +80,23 @@ def start(rows: DataFrame, options: DeviceOptions) -> StreamingQuery:
 
 
 def parse(arguments: list[str] | None) -> DeviceOptions:
-    """Read the flags. Ends the process with code 2 and one line when they make no sense."""
+    """Read the flags. Ends the process with code 2 and one line when they are invalid."""
     parser = Flags(NAME, prog="scripts/devices_file_stream.sh", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--input", type=Path, required=True, metavar="DIR", help="folder of JSON files")
     parser.add_argument("--checkpoint", type=Path, required=True, metavar="DIR")
     parser.add_argument("--output", type=Path, metavar="DIR", help="needed by every sink but the console")
     parser.add_argument("--sink", choices=SINKS, default=FILES, help="default: %(default)s")
-    parser.add_argument("--max-files", type=int, default=1, metavar="N", help="files a batch (default: %(default)s)")
+    parser.add_argument("--max-files", type=int, default=1, metavar="N", help="files per batch (default: %(default)s)")
     parser.add_argument("--max-file-age", metavar="INTERVAL", help="older files are ignored (Spark's default: 7d)")
     parser.add_argument("--latest-first", action="store_true", help="newest files first")
     chosen = DeviceOptions(**vars(parser.parse_args(arguments)))
     if chosen.sink != CONSOLE and chosen.output is None:
         parser.error(f"sink {chosen.sink} needs --output DIR")
     if chosen.max_files < 1:
-        parser.error(f"--max-files {chosen.max_files} is not a whole number from 1 on")
+        parser.error(f"--max-files {chosen.max_files} is not a whole number above 0")
     if not chosen.input.is_dir():
-        parser.error(f"--input {chosen.input} is no folder; make it and put files of events into it")
+        parser.error(f"--input {chosen.input} is not a folder; make it and put files of events into it")
     output = None if chosen.output is None else chosen.output.absolute()
     return replace(chosen, input=chosen.input.absolute(), checkpoint=chosen.checkpoint.absolute(), output=output)
 
@@ -113,7 +113,7 @@ def run(options: DeviceOptions, settings: Settings) -> int:
     with tempfile.TemporaryDirectory(prefix="devices_") as scratch:
         query_options = replace(synchronizer_options([], settings), query="devices", checkpoint=options.checkpoint)
         conf = configuration(query_options, settings, Path(scratch)) | {"spark.ui.enabled": "false"}
-        # Spark's own manager refuses a second writer; the synchronizer's does not, since it has a lock instead.
+        # Spark's default checkpoint file manager refuses a second writer; the synchronizer uses a lock instead.
         del conf["spark.sql.streaming.checkpointFileManagerClass"]
         spark = launch(conf | (DELTA_CONFIGURATION if options.sink == DELTA else {}), settings, {})
         try:

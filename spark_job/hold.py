@@ -1,7 +1,7 @@
-"""Stop inside a chosen batch, between `offsets/N` and `commits/N`: the moment that fault tolerance is about.
+"""Stop inside a chosen batch, between `offsets/N` and `commits/N`: the moment that matters for fault tolerance.
 
 Only with `--hold-batch`. With the foreach sinks the batch's lines are written already and its commit is
-missing; with the file sink its first record is on the way. A kill now is a kill inside the batch.
+missing; with the file sink its first record is being written. A kill now is a kill inside the batch.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BATCH_ID_PROPERTY = "streaming.sql.batchId"
 
 @dataclass(frozen=True)
 class Hold:
-    """`held` is written while batch `batch` waits, `release` ends the wait; both stand beside the checkpoint."""
+    """`held` is written while batch `batch` waits, `release` ends the wait; both files are beside the checkpoint."""
 
     batch: int
     held: Path
@@ -32,7 +32,7 @@ class Hold:
 
     @classmethod
     def of(cls, options: Options, next_batch: int) -> Hold | None:
-        """Return the hold that the flag asks for; marks of an earlier run are removed."""
+        """Return the hold that the flag requests; files of an earlier run are removed."""
         if options.hold_batch is None:
             return None
         batch = int(options.hold_batch) if options.hold_batch.isdecimal() else next_batch
@@ -43,7 +43,7 @@ class Hold:
         return hold
 
     def wait(self, batch: int) -> None:
-        """Wait for the release in the chosen batch; return at once in any other. Says so once for all tasks."""
+        """Wait for the release in the chosen batch; return at once in any other. Prints one message for all tasks."""
         if batch != self.batch or self.release.exists():
             return
         try:
@@ -52,7 +52,7 @@ class Hold:
             sys.stderr.write(f"synchronizer: batch {batch} held between offsets/{batch} and commits/{batch}\n")
             sys.stderr.flush()
         except FileExistsError:
-            # Another task of the batch was first.
+            # Another task of the batch has already written it.
             pass
         parent = os.getppid()
         while not self.release.exists() and os.getppid() == parent:
@@ -60,9 +60,9 @@ class Hold:
         self.held.unlink(missing_ok=True)
 
     def in_task(self) -> Callable[[bytes | None], bytes | None]:
-        """Return a function for a Python UDF: each value passes as it is, but only after the wait.
+        """Return a function for a Python UDF: each value passes unchanged, but only after the wait.
 
-        The wait is in a task, at the first record, since the file sink's batch has no other place for Python.
+        The wait is in a task, at the first record, since a batch of the file sink runs Python nowhere else.
         Every record then crosses to Python and back, which costs throughput: hence on request only.
         """
 
@@ -73,7 +73,7 @@ class Hold:
             batch = context.getLocalProperty(_BATCH_ID_PROPERTY) if context else None
             if batch is not None:
                 self.wait(int(batch))
-            # The worker brings values as bytearray.
+            # The worker passes values as bytearray.
             return None if value is None else bytes(value)
 
         return wait_then_pass

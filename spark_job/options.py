@@ -20,7 +20,7 @@ _MASTER = re.compile(r"^(local(\[(\d+|\*)(,\s*\d+)?\])?|spark://\S+|k8s://\S+|ya
 
 
 class UserError(Exception):
-    """A mistake or a missing thing; the message is one line: the thing, the cause, the next step."""
+    """A user's mistake or something missing; the message is one line: the thing, the cause, the next step."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Options:
 
 
 def parse(arguments: list[str] | None, settings: Settings) -> Options:
-    """Read the flags. Ends the process: with code 2 and one line when they make no sense, 0 when that was asked."""
+    """Read the flags. Ends the process: with code 2 and one line when they are invalid, 0 with --check-flags."""
     parser = Flags(
         "synchronizer",
         prog="python -m spark_job.visits_json_synchronizer",
@@ -51,14 +51,14 @@ def parse(arguments: list[str] | None, settings: Settings) -> Options:
         choices=SINKS,
         default=settings.text("SPARK_SINK"),
         help="files: exactly once; foreach-append: naive, repeats a batch after a crash; "
-        "foreach-overwrite: a folder a batch, a batch that is run again replaces its own (default: %(default)s)",
+        "foreach-overwrite: one folder per batch, replaced when the batch runs again (default: %(default)s)",
     )
     parser.add_argument(
         "--trigger",
         type=_trigger,
         default=settings.text("SPARK_TRIGGER"),
         metavar="INTERVAL",
-        help=f"'5 seconds', or {AVAILABLE_NOW}: all that is there, then end (default: %(default)s)",
+        help=f"'5 seconds', or {AVAILABLE_NOW}: read all existing records, then end (default: %(default)s)",
     )
     parser.add_argument(
         "--max-offsets-per-trigger",
@@ -88,7 +88,7 @@ def parse(arguments: list[str] | None, settings: Settings) -> Options:
         metavar="S",
         help="after SIGTERM, for the running batch (default: %(default)g)",
     )
-    parser.add_argument("--check-flags", action="store_true", help="say whether these flags make sense, and end")
+    parser.add_argument("--check-flags", action="store_true", help="check these flags, and exit")
     chosen = parser.parse_args(arguments)
     if chosen.check_flags:
         parser.exit()
@@ -109,7 +109,9 @@ def parse(arguments: list[str] | None, settings: Settings) -> Options:
 
 def _master(text: str) -> str:
     if not _MASTER.match(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no Spark master: local[N], spark://host:port, yarn or k8s://…")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a Spark master: local[N], spark://host:port, yarn or k8s://…"
+        )
     return text
 
 
@@ -123,7 +125,7 @@ def _trigger(text: str) -> str:
 
 def _positive(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
     return int(text)
 
 

@@ -24,17 +24,17 @@ def visits(spark: SparkSession, options: Options, bootstrap: str, topic: str) ->
         spark.readStream.format("kafka")
         .option("kafka.bootstrap.servers", bootstrap)
         .option("subscribe", topic)
-        # For the first start only, afterwards the checkpoint decides: nothing that was sent is left out.
+        # For the first start only; later starts use the checkpoint. Nothing that was sent is skipped.
         .option("startingOffsets", "earliest")
-        # Offsets that are gone (retention, a topic made anew) end the query: silence would be a loss.
+        # Missing offsets (retention, a recreated topic) fail the query: continuing would be a silent loss.
         .option("failOnDataLoss", "true")
-        # Records of transactions that were aborted are no visits.
+        # Records of aborted transactions are not visits.
         .option("kafka.isolation.level", "read_committed")
-        # A broker that restarts or is paused for a while is waited for, not a reason to end.
+        # Wait for a broker that restarts or is paused for a while.
         .option("fetchOffset.numRetries", "20")
         .option("fetchOffset.retryIntervalMs", "1000")
-        # After each poll Spark asks for the partition's range of offsets and seeks, which throws away what was
-        # fetched beyond it: few and large fetches, each polled as a whole.
+        # After each poll Spark queries the partition's range of offsets and seeks, which discards what was
+        # fetched beyond it: so use few and large fetches, each polled as a whole.
         .option("kafka.max.partition.fetch.bytes", str(4 << 20))
         .option("kafka.max.poll.records", "100000")
         .option("kafka.receive.buffer.bytes", str(1 << 20))
@@ -45,10 +45,10 @@ def visits(spark: SparkSession, options: Options, bootstrap: str, topic: str) ->
 
 
 def line(value: Column) -> Column:
-    """Turn a record's value into its output line, byte for byte as `contract.visit.output_line`.
+    """Turn a record's value into its output line, byte for byte like `contract.visit.output_line`.
 
     A cast from binary to string keeps the bytes, valid UTF-8 or not. Regular expressions do not, so the few
-    values with a CR or LF go through ISO-8859-1, in which every byte is a character and comes back as it was.
+    values with a CR or LF go through ISO-8859-1, in which every byte is a character and comes back unchanged.
     """
     text = value.cast("string")
     characters = F.decode(value, "ISO-8859-1")
@@ -58,7 +58,7 @@ def line(value: Column) -> Column:
 
 
 def start(stream: DataFrame, options: Options, hold: Hold | None, *, only_interrupted: bool = False) -> StreamingQuery:
-    """Start the query; with `only_interrupted`, for the one batch that the checkpoint has planned already."""
+    """Start the query; with `only_interrupted`, only for the batch that the checkpoint has already planned."""
     if hold is not None and options.sink == FILES:
         stream = stream.select(F.udf(hold.in_task(), BinaryType())("value").alias("value"))
     writer = stream.select(line(F.col("value"))).writeStream.queryName(options.query).outputMode("append")
@@ -70,7 +70,7 @@ def start(stream: DataFrame, options: Options, hold: Hold | None, *, only_interr
     else:
         writer = writer.trigger(processingTime=options.trigger)
     if options.sink == FILES:
-        # Text and not json: the lines are JSON already, and must stay the bytes that were sent.
+        # Text, not json: the lines are already JSON, and must stay the bytes that were sent.
         return writer.format("text").option("path", str(options.output)).start()
     write = (append if options.sink == FOREACH_APPEND else overwrite)(options.output, "text")
     return writer.foreachBatch(_held(write, hold)).start()

@@ -1,4 +1,4 @@
-"""One line on stderr for each batch that was committed."""
+"""Prints one line on stderr for each committed batch."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Report(StreamingQueryListener):
         self._rerun = rerun
         self._rerun_in_output = rerun_in_output
         self._last: int | None = None
-        # Set while no query runs: one that cannot start is not waited for.
+        # Set while no query runs, so that there is no wait for a query that could not start.
         self.terminated = threading.Event()
         self.terminated.set()
 
@@ -49,11 +49,11 @@ class Report(StreamingQueryListener):
         """No new records: no batch."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: ARG002
-        """Events arrive in order: with this one, all batches are printed."""
+        """Events arrive in order: after this one, all batches are printed."""
         self.terminated.set()
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
-        """Print the batch. A report of the same batch again, without work, is no new line."""
+        """Print the batch. A repeated report of the same batch without work prints no line."""
         progress = event.progress
         if progress.batchId == self._last or "addBatch" not in progress.durationMs:
             return
@@ -64,7 +64,7 @@ class Report(StreamingQueryListener):
         note = ""
         if progress.batchId == self._rerun:
             note = (
-                "re-run; its files are in the output's log already: nothing written"
+                "re-run; its files are already in the output's log: nothing written"
                 if self._rerun_in_output
                 else "re-run"
             )
@@ -76,5 +76,5 @@ class Report(StreamingQueryListener):
         sys.stderr.flush()
 
     def _offsets(self, text: str | None) -> dict[str, int]:
-        # Before the first batch there is no start; pyspark makes the text of a Java null of it.
+        # Before the first batch there is no start offset; pyspark returns a Java null as text.
         return dict(json.loads(text)[self._topic]) if text and text not in {"None", "null"} else {}

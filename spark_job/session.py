@@ -1,4 +1,4 @@
-"""The Spark session: every setting that matters, written out with its reason."""
+"""The Spark session: every setting that matters, with its reason."""
 
 from __future__ import annotations
 
@@ -34,29 +34,29 @@ def configuration(options: Options, settings: Settings, scratch: Path) -> dict[s
         "spark.driver.extraJavaOptions": " ".join(
             [
                 settings.text("JVM_FLAGS"),
-                # The whole heap from the beginning (touched only as needed): no full collection to make it grow.
+                # Reserve the whole heap at the start (memory is touched only when needed): no full GC to grow it.
                 f"-Xms{settings.text('SPARK_DRIVER_MEMORY')}",
                 "-XX:MetaspaceSize=192m",
                 f"-Djava.io.tmpdir={scratch}",
-                # Java looks a user's home up in /etc/passwd, where a container's arbitrary uid has none.
+                # Java looks up a user's home in /etc/passwd, which has no entry for a container's arbitrary uid.
                 f"-Duser.home={scratch}",
                 "-Duser.timezone=UTC",
             ]
         ),
-        # Event times are text here, yet no zone of the machine may ever get into an output.
+        # Event times are text here, but the machine's time zone must never reach an output.
         "spark.sql.session.timeZone": "UTC",
         "spark.ui.port": settings.text("SPARK_UI_PORT"),
         # Foreign web pages get 403 (web_guard/).
         "spark.ui.filters": GUARD,
         f"spark.{GUARD}.param.names": ",".join(settings.web_names),
-        # Its links end a batch without a token, and nobody needs them: scripts/stop.sh ends the query.
+        # The kill links need no token, and are not needed: scripts/stop.sh ends the query.
         "spark.ui.killEnabled": "false",
-        # A taken port is an error and not the next port: the links that people have must stay right.
+        # A taken port is an error; Spark must not try the next port, since links would be wrong.
         "spark.port.maxRetries": "0",
-        # Streaming has no use for it, and says so at each start.
+        # Streaming does not support it, and warns about it at each start.
         "spark.sql.adaptive.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        # What the UI remembers is on the heap; a query that runs for days must not fill it.
+        # The UI keeps its history on the heap; a query that runs for days must not fill it.
         "spark.ui.retainedJobs": "100",
         "spark.ui.retainedStages": "100",
         "spark.ui.retainedTasks": "1000",
@@ -68,16 +68,16 @@ def configuration(options: Options, settings: Settings, scratch: Path) -> dict[s
         # No Hive metastore, no warehouse folder in the working directory.
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
-        # The checkpoint keeps this many batches to look at.
+        # The checkpoint keeps this many batches for inspection.
         "spark.sql.streaming.minBatchesToRetain": "100",
-        # Logs are written to a temporary file and renamed. Spark's default for local disks does so through
-        # Hadoop's FileContext, which starts a `readlink` process for each path it renames: 24 a batch, most of
+        # Logs are written to a temporary file and renamed. Spark's default for local disks renames through
+        # Hadoop's FileContext, which starts a `readlink` process for each path it renames: 24 per batch, most of
         # a small batch's time. This manager renames as atomically; the check it lacks, that no other query
         # writes the same log, is what the lock on the checkpoint is for.
         "spark.sql.streaming.checkpointFileManagerClass": (
             "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager"
         ),
-        # query.stop() gives up on a batch that does not react, instead of waiting for ever.
+        # query.stop() times out on a batch that does not react, instead of waiting for ever.
         "spark.sql.streaming.stopTimeout": "60s",
     }
     # The UI starts before spark.jars are loaded.
@@ -85,7 +85,7 @@ def configuration(options: Options, settings: Settings, scratch: Path) -> dict[s
     if local:
         # Read in place: spark.jars would copy each jar first.
         conf["spark.driver.extraClassPath"] += f":{jars / '*'}"
-        # Driver and executor are one process: nothing but the UI is for anyone else.
+        # Driver and executor are one process: other processes need only the UI.
         conf["spark.driver.host"] = conf["spark.driver.bindAddress"] = "127.0.0.1"
     else:
         conf["spark.jars"] = ",".join(sorted(str(jar) for jar in jars.glob("*.jar")))
@@ -96,7 +96,7 @@ def configuration(options: Options, settings: Settings, scratch: Path) -> dict[s
 
 
 def scratch_folder(options: Options, settings: Settings) -> Path:
-    """Return an empty folder for Spark's temporary files: what a killed run left there is removed."""
+    """Return an empty folder for Spark's temporary files; files of a killed run are removed."""
     scratch = settings.state / "spark" / options.query
     try:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -123,14 +123,14 @@ def check_ui_port(settings: Settings) -> None:
 
 
 def check_guard() -> None:
-    """Raise UserError when the UI's guard is missing: Spark would not start, and say so in a hundred lines."""
+    """Raise UserError when the UI's guard is missing: Spark would fail with a hundred lines of stack trace."""
     jar = guard_jar("spark")
     if not jar.is_file():
         raise UserError(f"the web guard {jar} is missing; scripts/up.sh --backend local makes it")
 
 
 def check_java() -> None:
-    """Raise UserError when there is no Java to start."""
+    """Raise UserError when no Java is found."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if java is None or not os.access(java, os.X_OK):
@@ -157,7 +157,7 @@ def launch(conf: dict[str, str], settings: Settings, popen: dict[str, Any]) -> S
     # The UI binds to this address; without it, to all of them.
     os.environ["SPARK_LOCAL_IP"] = settings.bind_host("spark")
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    # Hadoop asks the system for the user's name, which a container's arbitrary uid does not have.
+    # Hadoop queries the system for the user's name; a container's arbitrary uid has none.
     os.environ.setdefault("HADOOP_USER_NAME", "spark")
     os.environ.setdefault("SPARK_USER", os.environ["HADOOP_USER_NAME"])
     try:
@@ -166,13 +166,13 @@ def launch(conf: dict[str, str], settings: Settings, popen: dict[str, Any]) -> S
     except PySparkException as error:
         raise UserError(f"Spark did not start: {first_line(error)}") from None
     except Exception as error:
-        # py4j wraps whatever the JVM throws: an unknown master, too little memory.
+        # py4j wraps every error of the JVM: an unknown master, too little memory.
         raise UserError(f"Spark did not start: {first_line(error)}") from None
     return SparkSession(context)
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error that says something; Java's cause where py4j brings one."""
+    """Return the first non-empty line of an error; of a py4j error, the Java cause."""
     cause = getattr(error, "java_exception", None)
     text = str(cause.toString()) if cause is not None else str(error)
     lines = [line.strip() for line in text.splitlines() if line.strip()]

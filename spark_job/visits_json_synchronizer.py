@@ -1,7 +1,7 @@
 """Synchronize the visits topic to JSON files: `python -m spark_job.visits_json_synchronizer`.
 
 Exit codes: 0 stopped (SIGTERM, SIGINT) or, with available-now, all done; 1 the query failed;
-2 a mistake or something missing, nothing was started.
+2 a wrong flag or something missing, nothing was started.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Stop:
         self.listen()
 
     def listen(self) -> None:
-        """Install the handlers; once more after the SparkContext, which takes SIGINT for itself."""
+        """Install the handlers; again after the SparkContext, which replaces the SIGINT handler."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
 
@@ -42,13 +42,13 @@ class Stop:
 
 
 def say(text: str) -> None:
-    """Print a line for people."""
+    """Print a message."""
     sys.stderr.write(f"synchronizer: {text}\n")
     sys.stderr.flush()
 
 
 def synchronize(options: Options, settings: Settings, stop: Stop) -> int:
-    """Run the query until it ends or `stop`; the process's exit code."""
+    """Run the query until it ends or `stop`; returns the exit code."""
     topic = settings.text("VISITS_TOPIC")
     with claim(options, settings.home, topic) as owner:
         checkpoint = Checkpoint(options.checkpoint)
@@ -56,7 +56,7 @@ def synchronize(options: Options, settings: Settings, stop: Stop) -> int:
         in_output = options.sink == FILES and interrupted == newest_batch(options.output / FILE_SINK_LOG)
         hold = Hold.of(options, 0 if planned is None else planned + 1)
         wait_for_topic(settings.bootstrap, topic, options.wait_seconds, lambda: stop.requested)
-        # Only now: these imports cost half a second, and a mistake should be told at once.
+        # Only here: these imports take half a second, and a wrong flag should be reported at once.
         from py4j.protocol import Py4JError  # noqa: PLC0415
         from pyspark.errors import PySparkException  # noqa: PLC0415
 
@@ -81,7 +81,7 @@ def synchronize(options: Options, settings: Settings, stop: Stop) -> int:
         except (PySparkException, Py4JError) as error:
             say(f"the query failed: {first_line(error)}{_next_step(error)}")
             code = 1
-        # Its last event follows all batches: with it, each of them is printed.
+        # Its last event follows all batches: after it, each of them is printed.
         report.terminated.wait(timeout=5)
         spark.stop()
         left = checkpoint.interrupted()
@@ -90,7 +90,7 @@ def synchronize(options: Options, settings: Settings, stop: Stop) -> int:
 
 
 def _run(stream: DataFrame, options: Options, hold: Hold | None, checkpoint: Checkpoint, stop: Stop) -> None:
-    """Run the query until it ends or `stop`, then up to the commit of what it has begun.
+    """Run the query until it ends or `stop`, then until the running batch is committed.
 
     Raises StreamingQueryException when the query fails.
     """
@@ -104,12 +104,12 @@ def _run(stream: DataFrame, options: Options, hold: Hold | None, checkpoint: Che
         return
     in_time = _stop_after_batch(query, checkpoint, options.stop_seconds)
     if in_time and checkpoint.interrupted() is not None:
-        # The next trigger was faster than the stop: the batch that it planned is finished as well.
+        # The next trigger was faster than the stop: finish the batch that it planned too.
         queries.start(stream, options, None, only_interrupted=True).awaitTermination(round(options.stop_seconds))
 
 
 def _stop_after_batch(query: StreamingQuery, checkpoint: Checkpoint, stop_seconds: float) -> bool:
-    """Stop the query once the batch that runs now is committed, or after `stop_seconds`; whether it was in time."""
+    """Stop the query once the running batch is committed, or after `stop_seconds`; returns whether it was in time."""
     running = checkpoint.interrupted()
     if running is not None:
         say(f"stopping after batch {running}")
@@ -127,10 +127,10 @@ def _last_words(committed: int | None, interrupted: int | None) -> str:
 
 
 def _next_step(error: Exception) -> str:
-    """Say what to do, where Spark's words are known: the check that `failOnDataLoss` makes."""
+    """Return the next step for a known error of Spark: the check of `failOnDataLoss`."""
     if "Some data may have been lost" not in str(error):
         return ""
-    return " The topic was made anew or its records deleted; start clean (scripts/down.sh --wipe)."
+    return " The topic was recreated or its records were deleted; start clean (scripts/down.sh --wipe)."
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -58,7 +58,7 @@ VERBS: dict[str, Verb] = {
 
 def run(script: str, verb: str, words: Sequence[str]) -> int:
     """Run a verb. Raises StackError and SettingsError."""
-    # Whatever follows is for another program: `exec jobmanager flink --help`.
+    # What follows is for another program: `exec jobmanager flink --help`.
     own = words[:1] if verb == "exec" else words
     if "--help" in own or "-h" in own:
         sys.stdout.write("\n".join(header(script)) + "\n")
@@ -84,7 +84,7 @@ def main(arguments: Sequence[str]) -> int:
             say(f"{script.rpartition('/')[2]}: {error}")
         return error.code if isinstance(error, StackError) else 2
     except BrokenPipeError:
-        # Whoever reads the output has seen enough; Python must not try to write the rest at its exit.
+        # The reader of the output has closed it; Python must not try to write the rest at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
     except OSError as error:

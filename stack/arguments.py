@@ -10,7 +10,7 @@ from stack.stack import Stack
 
 
 def split_flags(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """Take the flags that every verb has, wherever they stand: settings by name, and the words that are left.
+    """Take the common flags of every verb, at any position: settings by name, and the remaining words.
 
     Raises StackError when a flag lacks its value.
     """
@@ -38,7 +38,7 @@ def parse_none(verb: str, words: Sequence[str]) -> None:
 
 
 def flags_in(verb: str, words: Sequence[str], *known: str) -> bool:
-    """Say whether the one known flag is there. Raises StackError for anything else."""
+    """Return whether the one known flag is given. Raises StackError for anything else."""
     for word in words:
         if word not in known:
             raise StackError(f"unknown argument '{word}'; see scripts/{verb}.sh --help")
@@ -46,7 +46,7 @@ def flags_in(verb: str, words: Sequence[str], *known: str) -> bool:
 
 
 def words_of(stack: Stack, row: Service) -> list[str]:
-    """Further flags of a service that the settings hold as words: GENERATOR_ARGS, SPARK_ARGS."""
+    """Further flags of a service, from the settings GENERATOR_ARGS and SPARK_ARGS."""
     return stack.settings.values.get(f"{row.name.upper()}_ARGS", "").split()
 
 

@@ -1,4 +1,4 @@
-"""What the local backend runs: two virtual environments and the jars, fetched once for each lock file."""
+"""The files that the local backend runs: two virtual environments and the jars, fetched once per lock file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BUILD = "build"
 GUARDED = ("spark", "flink")
 """Engines whose web pages have a guard."""
 ADDITIONS = {"dev": "the test tools", "notebook": "Jupyter"}
-"""Locks that go on top of the tools environment, and what they are to people."""
+"""Locks that are installed into the tools environment, and their names in messages."""
 
 
 class Artifacts:
@@ -33,7 +33,7 @@ class Artifacts:
     def __init__(self, folder: Path, python: Callable[[], Path], environ: Mapping[str, str]) -> None:
         self.folder = folder
         self._python = python
-        # What configures pip is the user's: an index, a proxy, a certificate.
+        # pip's configuration is the user's: an index, a proxy, a certificate.
         self._environ = environ
 
     def environment(self, name: str) -> Path:
@@ -45,12 +45,12 @@ class Artifacts:
         return self.environment(name) / "bin" / "python"
 
     def complete(self) -> bool:
-        """Whether nothing of what the stack needs has to be fetched."""
+        """Whether everything that the stack needs is fetched."""
         environments = self._has_environment("tools") and self._has_environment("flink")
         return environments and not self._missing_jars(JAR_GROUPS) and all(map(self._has_guard, GUARDED))
 
     def make_all(self) -> None:
-        """Make all that the stack needs; Flink's environment and the rest do not wait for each other."""
+        """Make everything that the stack needs; Flink's environment and the rest are made in parallel."""
         if self.complete():
             return
         with self._locked():
@@ -87,7 +87,7 @@ class Artifacts:
                 self._make_guard("spark")
 
     def add_to_tools(self, name: str) -> None:
-        """Add what a lock of ADDITIONS names to the tools environment."""
+        """Install a lock of ADDITIONS into the tools environment."""
         files = _locks(BUILD, "tools", name)
         if self._is_made(name, files):
             return
@@ -115,12 +115,12 @@ class Artifacts:
         say(f"fetching the Python environment '{name}' ...")
         folder = self.environment(name)
         shutil.rmtree(folder, ignore_errors=True)
-        # It takes the additions with it.
+        # This removes the additions too.
         for addition in ADDITIONS if name == "tools" else ():
             self._stamp(addition).unlink(missing_ok=True)
         self._run([str(self._python()), "-m", "venv", str(folder)])
         self._pip(name, "--requirement", str(LOCKS / f"{BUILD}.lock"))
-        # Source distributions are built with the hashed tools just installed, not with ones fetched unchecked.
+        # Source distributions are built with the hashed tools just installed, not with unchecked ones.
         self._pip(name, "--no-build-isolation", "--requirement", str(LOCKS / f"{name}.lock"))
         self._made(f"venv-{name}", _locks(BUILD, name))
 
@@ -136,7 +136,7 @@ class Artifacts:
         return self._is_made(f"web-guard-{engine}", _guard_sources())
 
     def _make_guard(self, engine: str) -> None:
-        """Compile what refuses foreign web pages (web_guard/) against the classes of Spark or Flink."""
+        """Compile the web guard (web_guard/) against the classes of Spark or Flink."""
         if self._has_guard(engine):
             return
         folders = [*self.environment("tools").glob("lib/python*/site-packages/pyspark/jars")]
@@ -148,7 +148,7 @@ class Artifacts:
         self._made(f"web-guard-{engine}", _guard_sources())
 
     def _link_connector(self) -> None:
-        """Put the connector beside Flink's own jars, where Python programs that start Flink look for it."""
+        """Link the connector into Flink's jar folder, where Python programs that start Flink look for it."""
         for library in self.environment("flink").glob("lib/python*/site-packages/pyflink/lib"):
             for jar in sorted((self.folder / "jars" / "flink").glob("*.jar")):
                 link = library / jar.name
@@ -157,7 +157,7 @@ class Artifacts:
                 link.symlink_to(os.path.relpath(jar, library))
 
     def _pip(self, name: str, *arguments: str) -> None:
-        # By the module: the start line of bin/pip names a path that a moved clone does not have.
+        # As a module: the first line of bin/pip names a path that a moved clone does not have.
         command = [str(self.interpreter(name)), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         self._run([*command, "--require-hashes", *arguments])
 
@@ -180,7 +180,7 @@ class Artifacts:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        """Hold off a second program that makes the same artifacts."""
+        """Let only one program make the artifacts at a time."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with exclusive(self.folder / "lock", "another program fetches what is needed; waiting for it ..."):
             yield
@@ -188,9 +188,9 @@ class Artifacts:
 
 @contextlib.contextmanager
 def exclusive(file: Path, waiting: str | None) -> Iterator[None]:
-    """Hold a lock while the block runs; it ends with the process, however that ends.
+    """Hold a lock while the block runs; the lock is released when the process ends, however it ends.
 
-    When another process holds it: says `waiting` and waits, or, without it, raises BlockingIOError.
+    When another process holds it: prints `waiting` and waits, or raises BlockingIOError when `waiting` is None.
     """
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:

@@ -15,12 +15,12 @@ LOCAL, COMPOSE = "local", "compose"
 
 
 class Backend(Protocol):
-    """Where services run. Nothing outside of a backend knows which one it is."""
+    """The place where services run. Code outside a backend does not know which one it is."""
 
     name: str
 
     def prepare(self) -> None:
-        """Fetch or build all that the services need; quick when it is there."""
+        """Fetch or build all that the services need; quick when all of it exists."""
         ...
 
     def is_prepared(self) -> bool:
@@ -28,11 +28,11 @@ class Backend(Protocol):
         ...
 
     def up(self) -> None:
-        """Start every service that does not run, and the Flink job; on failure what was running still runs."""
+        """Start every service that does not run, and the Flink job; a failure leaves running services alone."""
         ...
 
     def down(self, *, wipe: bool) -> list[Path]:
-        """Stop every service; with `wipe` remove what the stack owns, and say what that was."""
+        """Stop every service; with `wipe` also remove what the stack owns, and print it."""
         ...
 
     def holds_stack(self) -> bool:
@@ -40,11 +40,11 @@ class Backend(Protocol):
         ...
 
     def start(self, service: Service, arguments: Sequence[str]) -> None:
-        """Start a service that does not run; returns when its process is there."""
+        """Start a service that does not run; returns when its process exists."""
         ...
 
     def stop(self, service: Service) -> None:
-        """SIGTERM, then wait for the end; SIGKILL past its grace."""
+        """SIGTERM, then wait for the end; SIGKILL after its grace period."""
         ...
 
     def kill(self, service: Service) -> None:
@@ -56,7 +56,7 @@ class Backend(Protocol):
         ...
 
     def resume(self, service: Service) -> None:
-        """Let a frozen service go on."""
+        """Resume a frozen service."""
         ...
 
     def state(self, service: Service) -> str:
@@ -64,7 +64,7 @@ class Backend(Protocol):
         ...
 
     def answers(self, service: Service) -> bool:
-        """Whether it takes requests; one that takes none, whether it runs."""
+        """Whether it takes requests; for a service without a port, whether it runs."""
         ...
 
     def log(self, service: Service, lines: int) -> str:
@@ -88,10 +88,10 @@ class Backend(Protocol):
         check: bool = True,
         quiet: bool = False,
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command where a service lives, with its tools on PATH.
+        """Run a command in the environment of a service, with its tools on PATH.
 
         `capture` returns its stdout, `quiet` drops its stderr. With `check` a failure
-        raises StackError without a message: the command has said why.
+        raises StackError without a message: the command has printed the reason.
         """
         ...
 
@@ -106,25 +106,25 @@ class Backend(Protocol):
     ) -> subprocess.CompletedProcess[str]:
         """Run a command of an environment (`tools`: verdict, inspector; or `flink`), whether a service runs or not.
 
-        It sees files and folders of the host beside the stack's own, when they are named here.
+        Besides the stack's own files it sees those files and folders of the host that are named here.
         """
         ...
 
     def path_inside(self, path: Path) -> str:
-        """Give the path under which services see a file of the host."""
+        """Return the path under which services see a file of the host."""
         ...
 
     def path_outside(self, path: str) -> str:
-        """Give the path on the host of a file as services see it."""
+        """Return the path on the host of a file that services see."""
         ...
 
     @property
     def broker_inside(self) -> str:
-        """`host:port` of the broker for a command beside it."""
+        """`host:port` of the broker for a command that runs beside it."""
         ...
 
     def explain(self) -> str:
-        """The last lines of each service that is not well, for a start that failed."""
+        """The last log lines of each unhealthy service, for a start that failed."""
         ...
 
 

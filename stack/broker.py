@@ -1,4 +1,4 @@
-"""A broker of one's own, for labs and tests: the shipped configuration on free ports, gone with the program."""
+"""A private broker for labs and tests: the shipped configuration on free ports, stopped when the program ends."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class OwnBroker:
 
 @contextlib.contextmanager
 def own_broker(folder: Path, environ: Mapping[str, str], address: str) -> Iterator[OwnBroker]:
-    """Start a broker that keeps everything in `folder`; it is stopped at the end, whatever the end is.
+    """Start a broker that keeps everything in `folder`; it is stopped at the end, also after an error.
 
     Raises StackError when it does not answer.
     """

@@ -1,4 +1,4 @@
-"""Commands run in the foreground for a person: a Ctrl-C is theirs to handle, and this program waits for them."""
+"""Commands run in the foreground for a person: they handle a Ctrl-C, and this program waits for them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def run_child(
 
 @contextlib.contextmanager
 def waiting_for(process: subprocess.Popen[str]) -> Iterator[None]:
-    """While the block runs: a Ctrl-C reaches the command by the terminal, a SIGTERM is handed on."""
+    """While the block runs: a Ctrl-C reaches the command through the terminal, a SIGTERM is passed on."""
 
     def hand_on(number: int, _frame: Any) -> None:
         if process.poll() is None:

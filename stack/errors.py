@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class StackError(Exception):
-    """Something cannot be done: the message names the thing, the cause and the next step. Exit code 2 by default."""
+    """An error for the user: the message names the thing, the cause and the next step. Exit code 2 by default."""
 
     def __init__(self, message: str, code: int = 2) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""What a stack owns on disk: marked folders, and nothing else is ever removed.
+"""The folders that a stack owns on disk. They are marked; nothing else is ever removed.
 
     HOME/.stack              run state and logs; the broker's data on the local backend
     HOME/checkpoints/spark   HOME/checkpoints/flink   HOME/output   HOME/ledger
@@ -20,11 +20,11 @@ from stack.errors import StackError
 
 MARKER = ".faultline.json"
 LAYOUT = 2
-"""Grows when an older version's files can no longer be used."""
+"""Increased when files of an older version can no longer be used."""
 
 _OWNED = (".stack", "checkpoints/spark", "checkpoints/flink", "output", "ledger")
 _NOT_OURS = {"output": ("notebooks",)}
-"""What people write there stays."""
+"""Files that users write there are kept."""
 _HARMLESS = {MARKER, "README.md", ".gitignore"}
 _UP_FILE = "up.json"
 
@@ -38,12 +38,12 @@ class Marker:
     project: str
     layout: int
     backend: str = ""
-    """Where the topics are that belong to the checkpoints: `local` or `compose`."""
+    """The backend that has the topics of these checkpoints: `local` or `compose`."""
 
 
 @dataclass(frozen=True)
 class Up:
-    """What is remembered while a stack is up: its backend, and the settings that were chosen for it."""
+    """The record of a stack that is up: its backend, and the settings that were chosen for it."""
 
     backend: str
     explicit: dict[str, str]
@@ -57,7 +57,7 @@ class Home:
         self.state = root / ".stack"
 
     def folders(self) -> list[Path]:
-        """Every folder that a stack owns, whether it is there or not."""
+        """Every folder that a stack owns, whether it exists or not."""
         return [self.root / name for name in _OWNED]
 
     def marker(self) -> Marker | None:
@@ -119,7 +119,7 @@ class Home:
             return None
 
     def _stranger(self, folder: Path) -> str | None:
-        """Name something in an unmarked folder that a stack would have to own."""
+        """Return the name of a file in an unmarked folder that a stack would have to own."""
         if not folder.is_dir():
             return None
         spared = {*_HARMLESS, *_NOT_OURS.get(folder.name, ())}
@@ -130,14 +130,14 @@ class Home:
         return [folder for folder in self.folders() if _read(folder / MARKER)]
 
     def wipe(self) -> list[Path]:
-        """Remove what is in marked folders, and the folders, sparing what people wrote; returns what was removed.
+        """Remove marked folders and their files, except files that users wrote; returns what was removed.
 
         Raises PermissionError when files belong to another user.
         """
         removed = self.marked()
         for folder in removed:
             spared = _NOT_OURS.get(folder.name, ())
-            # The marker last: a wipe that is interrupted can be run again.
+            # The marker goes last: an interrupted wipe can be run again.
             for entry in sorted(folder.iterdir(), key=lambda entry: entry.name == MARKER):
                 if entry.name not in spared:
                     _remove(entry)
@@ -146,15 +146,15 @@ class Home:
         return removed
 
     def remember(self, up: Up) -> None:
-        """Write down that the stack is up."""
+        """Record that the stack is up."""
         _write_text(self.state / _UP_FILE, json.dumps(asdict(up), indent=1))
 
     def forget(self) -> None:
-        """Remove that note; it need not be there."""
+        """Remove that record, if it exists."""
         (self.state / _UP_FILE).unlink(missing_ok=True)
 
     def up(self) -> Up | None:
-        """Read what was remembered; None when the stack is down, or when the note is damaged."""
+        """Read that record; None when the stack is down, or when the record is damaged."""
         try:
             document = json.loads((self.state / _UP_FILE).read_text(encoding="utf-8"))
             return Up(str(document["backend"]), {str(name): str(value) for name, value in document["explicit"].items()})
@@ -194,7 +194,7 @@ def _write(folder: Path, marker: Marker) -> None:
 
 
 def _write_text(path: Path, text: str) -> None:
-    """Replace a file as a whole: a disk that fills up leaves the old one."""
+    """Replace a file atomically: a full disk leaves the old file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(path.name + ".new")
     temporary.write_text(text + "\n", encoding="utf-8")

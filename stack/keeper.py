@@ -1,8 +1,8 @@
 """The parent of one program: python -m stack.keeper --log FILE [--record FILE] [--tied] COMMAND...
 
-Starts the command in a session of its own, copies its log away when it gets long, and writes its pid and exit code to
-the record. With --tied it ends the command when standard input closes: however its caller ends, even by SIGKILL.
-Without it a keeper that dies changes nothing: the program goes on, and is found by its mark.
+Starts the command in its own session, rotates its log when it gets long, and writes its pid and exit code to the
+record. With --tied it ends the command when standard input closes, that is when its caller ends, even by SIGKILL.
+Without --tied the death of a keeper changes nothing: the program continues, and is found by its mark.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ from pathlib import Path
 from stack.processes import KEEPER, MARK, SERVICE, STARTED, end, of_stack
 
 LOG_BYTES = 20_000_000
-"""Past this a log becomes FILE.1, and the program goes on with an empty one."""
+"""At this size a log becomes FILE.1, and the program continues with an empty log."""
 _LOOK_SECONDS = 5.0
 _TERM_SECONDS = 20.0
 
 
 def main() -> int:
-    """Run the command line; returns the exit code of the command, 128 and the signal's number after a signal."""
+    """Run the command line; returns the exit code of the command, 128 plus the signal's number after a signal."""
     parser = argparse.ArgumentParser(prog="stack.keeper")
     parser.add_argument("--log", type=Path, required=True)
     parser.add_argument("--record", type=Path)
     parser.add_argument("--tied", action="store_true")
     parser.add_argument("command", nargs=argparse.REMAINDER)
     arguments = parser.parse_args()
-    # Whoever started us decides when it ends.
+    # The caller decides when it ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     environ = dict(os.environ)
     environ[SERVICE] = environ.get(SERVICE, "").replace(KEEPER, "", 1)
     with arguments.log.open("ab") as log:
         process = subprocess.Popen(
             arguments.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environ, start_new_session=True,
-            # A signal that we ignore would stay ignored in it.
+            # A signal that we ignore would also be ignored by the command.
             preexec_fn=_default_interrupt,  # noqa: PLW1509  # no thread runs yet
         )  # fmt: skip
     signal.signal(signal.SIGTERM, lambda *_: process.send_signal(signal.SIGTERM))
     _record(arguments.record, {"pid": process.pid, "command": arguments.command})
     with os.fdopen(os.dup(sys.stdout.fileno()), "w") as caller:
         caller.write(STARTED)
-    # The caller reads to this line; for whatever comes later nobody listens.
+    # The caller reads up to this line; it does not read anything after it.
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     if not arguments.tied:
@@ -72,13 +72,13 @@ def _keep(process: subprocess.Popen[bytes], log: Path) -> int:
 
 
 def _rotate(log: Path) -> None:
-    """Empty a log that got long. The program writes at the end of the file (O_APPEND), wherever that is."""
+    """Empty a long log. The program appends (O_APPEND), so it continues at the new end of the file."""
     try:
         if log.stat().st_size > LOG_BYTES:
             shutil.copyfile(log, log.with_name(log.name + ".1"))
             os.truncate(log, 0)
     except OSError as error:
-        # A full disk, or a log that somebody removed: neither may end the service.
+        # A full disk or a removed log must not end the service.
         sys.stderr.write(f"keeper: {log}: {error}\n")
 
 
@@ -100,7 +100,7 @@ def _record(file: Path | None, content: dict[str, object]) -> None:
         temporary.write_text(json.dumps(content) + "\n", encoding="utf-8")
         temporary.replace(file)
     except OSError as error:
-        # On a full disk the mark still finds the service.
+        # On a full disk the service is still found by its mark.
         sys.stderr.write(f"keeper: {file}: {error}\n")
 
 

@@ -6,7 +6,7 @@ import sys
 
 
 def say(message: str) -> None:
-    """Print a message. A reader that has gone away is no reason to stop."""
+    """Print a message. A closed stderr does not stop the program."""
     try:
         sys.stderr.write(message + "\n")
         sys.stderr.flush()

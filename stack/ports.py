@@ -8,7 +8,7 @@ _ANSWER_SECONDS = 2.0
 
 
 def answers(address: str, port: int) -> bool:
-    """Say whether something accepts connections there."""
+    """Return whether something accepts connections there."""
     try:
         with socket.create_connection((address, port), timeout=_ANSWER_SECONDS):
             return True
@@ -17,9 +17,9 @@ def answers(address: str, port: int) -> bool:
 
 
 def can_bind(address: str, port: int) -> bool:
-    """Say whether a server could listen there now."""
+    """Return whether a server could listen there now."""
     with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
-        # As servers do it: connections of an earlier one that are still closing do not count.
+        # Like a server: connections of an earlier server that are still closing do not count.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((address, port))
@@ -29,7 +29,7 @@ def can_bind(address: str, port: int) -> bool:
 
 
 def free_ports(address: str, count: int) -> list[int]:
-    """Return ports that nothing listens on now; all are held open together, so no two are the same."""
+    """Return ports that nothing listens on now; all are kept open until the last is found, so no two are the same."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for each in sockets:

@@ -1,4 +1,4 @@
-"""What a machine must have, checked before anything starts: one line for what is missing."""
+"""Requirements of the machine, checked before anything starts: one line for each problem."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stack.ports import can_bind
 MEMORY_MIB = 3072
 """Resident memory of all services is below this; scripts/status.sh shows it."""
 ARTIFACTS_MIB, IMAGES_MIB, RUN_MIB = 5120, 10_240, 1024
-"""Disk for environments and jars while they are unpacked, for images with the layers of their build, and for a run."""
+"""Disk space for environments and jars while they are unpacked, for images with their build layers, and for a run."""
 
 _SAFE = re.compile(r"[\w./+@,=~-]*")
 _JAVA_VERSION = re.compile(r'version "(\d+)')
@@ -75,7 +75,7 @@ def _python_version(path: str) -> str:
 
 
 def check_paths(paths: Mapping[str, Path]) -> None:
-    """Refuse paths that the start scripts of Flink and Spark, or URIs of files, do not carry. Raises StackError."""
+    """Refuse paths that the start scripts of Flink and Spark, or file URIs, do not support. Raises StackError."""
     for name, path in paths.items():
         bad = sorted({character for character in str(path) if not _SAFE.fullmatch(character)})
         if bad:
@@ -87,7 +87,7 @@ def check_paths(paths: Mapping[str, Path]) -> None:
 
 
 def available_mebibytes() -> int | None:
-    """Memory that is available; None where the system does not say."""
+    """Available memory; None when the system does not report it."""
     try:
         text = Path("/proc/meminfo").read_text(encoding="ascii")
     except OSError:
@@ -97,7 +97,7 @@ def available_mebibytes() -> int | None:
 
 
 def check_memory(mebibytes: int) -> None:
-    """Raise StackError when less memory is available."""
+    """Raise StackError when too little memory is available."""
     available = available_mebibytes()
     if available is not None and available < mebibytes:
         raise StackError(
@@ -113,10 +113,10 @@ def free_mebibytes(path: Path) -> int:
 
 
 def check_disk(path: Path, mebibytes: int) -> None:
-    """Raise StackError when less disk space is free."""
+    """Raise StackError when too little disk space is free."""
     free = free_mebibytes(path)
     if free < mebibytes:
-        raise StackError(f"only {free} MiB of disk are free at {path}, {mebibytes} MiB are needed; make room first")
+        raise StackError(f"only {free} MiB of disk are free at {path}, {mebibytes} MiB are needed; free space first")
 
 
 def check_ports(address: str, names: Sequence[str], ports: Mapping[str, int]) -> None:
@@ -124,7 +124,7 @@ def check_ports(address: str, names: Sequence[str], ports: Mapping[str, int]) ->
     chosen: dict[int, str] = {}
     for name in names:
         port = ports[name]
-        # 0 is any free port.
+        # 0 means any free port.
         if port and port in chosen:
             raise StackError(f"{name} and {chosen[port]} are both {port}; give one of them another port")
         chosen[port] = name

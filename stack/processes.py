@@ -1,8 +1,8 @@
-"""Processes of a stack, found by a mark in their environment: what runs is asked of the system, not of a file.
+"""Processes of a stack, found in the system by a mark in their environment, not by a file.
 
-Every process of a service inherits two variables: whose stack it is, and which service. So children that leave the
-process group are found too (PySpark's workers do), a lost supervisor loses nothing, and a pid that was given to another
-program is never taken for ours.
+Every process of a service inherits two variables: the stack's id and the service's name. So children that leave the
+process group are found too (PySpark's workers do), the loss of a keeper has no effect, and a pid that was reused by
+another program is never taken for ours.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from stack.waiting import wait_until
 
 MARK, SERVICE = "FAULTLINE_MARK", "FAULTLINE_SERVICE"
 KEEPER = "keeper:"
-"""Before the name of a service: the process that keeps it."""
+"""Prefix of a service's name that marks the process of its keeper."""
 
 STARTED = "started\n"
-"""What a keeper says once its program runs."""
+"""The line that a keeper prints once its program runs."""
 
 _PROC = Path("/proc")
 _KILL_SECONDS = 10.0
@@ -62,7 +62,7 @@ def _from_proc(mark: str) -> Iterator[Process]:
             # Fields after the name, which is in brackets and may contain anything.
             fields = (folder / "stat").read_bytes().rpartition(b")")[2].split()
         except OSError:
-            # Another user's, or it has just ended.
+            # It belongs to another user, or has just ended.
             continue
         service = next((each[len(SERVICE) + 1 :] for each in variables if each.startswith(f"{SERVICE}=".encode())), b"")
         state, started, pages = fields[0], int(fields[19]), int(fields[21])
@@ -71,7 +71,7 @@ def _from_proc(mark: str) -> Iterator[Process]:
 
 
 def _from_ps(mark: str) -> Iterator[Process]:
-    """Ask ps, where there is no /proc (macOS): `-E` shows the environment of one's own processes."""
+    """Use ps, where there is no /proc (macOS): `-E` shows the environment of one's own processes."""
     done = subprocess.run(
         ["ps", "-axwwE", "-o", "pid=,stat=,rss=,command="], capture_output=True, text=True, check=False
     )
@@ -83,7 +83,7 @@ def _from_ps(mark: str) -> Iterator[Process]:
 
 
 def send(processes: Sequence[Process], number: signal.Signals) -> None:
-    """Send a signal to each; one that has ended meanwhile needs none."""
+    """Send a signal to each; processes that have ended meanwhile are skipped."""
     for process in processes:
         try:
             os.kill(process.pid, number)
@@ -92,7 +92,7 @@ def send(processes: Sequence[Process], number: signal.Signals) -> None:
 
 
 def end(find: Callable[[], Sequence[Process]], what: str) -> None:
-    """SIGKILL whatever `find` finds until it finds nothing: a process may have started another meanwhile."""
+    """SIGKILL the processes that `find` returns until it returns none: a process may start another meanwhile."""
 
     def gone() -> bool:
         left = find()
@@ -117,7 +117,7 @@ def keep(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE if "--tied" not in arguments else None,
         text=True,
-        # A Ctrl-C at the terminal is for whoever started the program, not for the program.
+        # A Ctrl-C at the terminal is for the caller of the program, not for the program.
         start_new_session=True,
     )
     assert keeper.stdout is not None
@@ -141,7 +141,7 @@ def _last_words(keeper: subprocess.Popen[str]) -> str:
 
 
 class Program:
-    """A program that ends with this one, with all of its children. What it says goes to the file `log`."""
+    """A program that ends with this one, with all of its children. Its output goes to the file `log`."""
 
     def __init__(self, command: Sequence[str], environ: Mapping[str, str], log: Path, folder: Path) -> None:
         self.log = log
@@ -150,11 +150,11 @@ class Program:
         self._process = keep(["--tied", "--log", str(log), *command], environ, self._mark, "program", folder)
 
     def words(self) -> str:
-        """Return what it said so far."""
+        """Return its output so far."""
         return self.log.read_text(encoding="utf-8", errors="replace")
 
     def last_line(self) -> str:
-        """Return its last line; empty when it said nothing."""
+        """Return its last line; empty when there is no output."""
         return "".join(self.words().strip().splitlines()[-1:])
 
     @property
@@ -163,7 +163,7 @@ class Program:
         return self._process.poll() is None
 
     def wait_for(self, condition: Callable[[], bool], what: str, *, seconds: float) -> None:
-        """Return once the condition holds. Raises StackError when it ends before, or takes too long."""
+        """Return once the condition holds. Raises StackError when the program ends first, or takes too long."""
 
         def met_or_ended() -> bool:
             return condition() or not self.running
@@ -187,7 +187,7 @@ class Program:
         return [process for process in of_stack(self._mark) if not process.service.startswith(KEEPER)]
 
     def terminate(self) -> None:
-        """SIGTERM to the program, which its keeper hands on."""
+        """SIGTERM to the program, passed on by its keeper."""
         if self.running:
             self._process.send_signal(signal.SIGTERM)
 
@@ -206,12 +206,12 @@ class Program:
         self.close()
 
     def close(self, *, seconds: float = 0.0) -> None:
-        """End it: SIGTERM and so long to end by itself, then SIGKILL."""
+        """End it: SIGTERM, then SIGKILL when it has not ended in time."""
         if self.running and seconds:
             self.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(timeout=seconds)
-        # Also children that outlived it.
+        # Children that are still running end too.
         end(self._processes, self.log.stem)
         self.wait(seconds=_KILL_SECONDS)
         if self._process.stdin is not None:

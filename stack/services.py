@@ -1,4 +1,4 @@
-"""The table of services: what runs, in the order in which it starts.
+"""The table of services, in the order in which they start.
 
 A new service is a row here, `services/<name>.sh`, and an entry in docker-compose.yaml.
 """
@@ -16,23 +16,23 @@ class Service:
 
     name: str
     environment: str
-    """Whose Python and commands it has: `tools` or `flink`."""
+    """The environment whose Python and commands it uses: `tools` or `flink`."""
     image: str
     """Target in docker/Dockerfile."""
     needs: tuple[str, ...] = ()
     """Services that must answer before this one starts."""
     port: str | None = None
-    """Setting of the port on which it answers; None: it answers while it runs."""
+    """Setting of the port on which it answers; None: it is ready while it runs."""
     page: str | None = None
     """Name of its web page."""
     flags: str | None = None
-    """Module that takes further flags of a start, and checks them by --check-flags."""
+    """Module that takes the further flags of a start, and checks them with --check-flags."""
     grace_seconds: float = 30
     """How long it may take to end after SIGTERM."""
     one_shot: bool = False
-    """It does its work and ends."""
+    """A one-shot service: it does its work and ends."""
     may_finish: bool = False
-    """It can end by itself when its work is done."""
+    """It may end by itself when its work is done."""
 
 
 TABLE = (
@@ -44,22 +44,22 @@ TABLE = (
     Service("generator", "tools", "generator", needs=("kafka",), flags="generator", may_finish=True),
     Service(
         "spark", "tools", "spark", needs=("kafka",), flags="spark_job.visits_json_synchronizer", page="Spark UI",
-        # It ends after the running batch, and the first batch of a long replay takes its time.
+        # It ends after the running batch, and the first batch of a long replay takes long.
         grace_seconds=120,
     ),
     Service("submit", "flink", "flink", needs=("kafka", "jobmanager"), one_shot=True),
 )  # fmt: skip
 
 SERVICES = tuple(row for row in TABLE if not row.one_shot)
-"""What keeps running."""
+"""Services that keep running."""
 PAGES = {"jobmanager": "FLINK_UI_PORT", "spark": "SPARK_UI_PORT"}
 """Setting of the port of each web page."""
 LOCAL_PORTS = (
     "KAFKA_PORT", "KAFKA_CONTAINER_PORT", "KAFKA_CONTROLLER_PORT", "FLINK_UI_PORT", "FLINK_RPC_PORT", "SPARK_UI_PORT",
 )  # fmt: skip
-"""What listens on the host when services are processes of it."""
+"""Ports that listen on the host with the local backend."""
 PUBLISHED_PORTS = ("KAFKA_PORT", "FLINK_UI_PORT", "SPARK_UI_PORT")
-"""What containers publish."""
+"""Ports that containers publish."""
 
 
 def service(name: str) -> Service:

@@ -1,7 +1,7 @@
-"""What a stack runs with: a flag wins over a STACK_ variable, that one over what the running stack got, then `.env`.
+"""Settings of a stack, by precedence: a flag, a STACK_ variable, the settings of the running stack, `.env`.
 
-A variable of the environment without the prefix is never taken, since KAFKA_PORT and the like may belong to another
-program; where one differs, a warning says so. PORT_OFFSET moves every port, so that two stacks run side by side.
+An environment variable without the prefix is never used, since KAFKA_PORT and others may belong to another
+program; when one differs, a warning says so. PORT_OFFSET moves every port, so that two stacks run side by side.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _LAST_PORT = 65_535
 
 @dataclass(frozen=True)
 class StackSettings:
-    """Resolved settings. `explicit`: those that somebody chose for this stack; `warnings`: what was not taken."""
+    """Resolved settings. `explicit`: those that were chosen for this stack; `warnings`: variables that are not used."""
 
     values: Mapping[str, str]
     explicit: Mapping[str, str]
@@ -45,7 +45,7 @@ class StackSettings:
 
     @property
     def typed(self) -> Settings:
-        """The same as the programs read them."""
+        """The settings in the form that the programs read."""
         return Settings(as_environment(self.values), ENV_FILE)
 
     def ports(self) -> dict[str, int]:
@@ -53,12 +53,12 @@ class StackSettings:
         return {name: int(value) for name, value in self.values.items() if name.endswith("_PORT")}
 
     def environment(self, host: Mapping[str, str] | None = None) -> dict[str, str]:
-        """Build the environment of a program: what every program of this host gets, and the settings."""
+        """Build the environment of a program: the variables that every program of this host gets, and the settings."""
         host = os.environ if host is None else host
         kept = {
             name: value for name, value in host.items() if name in _HOST_VARIABLES or name.startswith(_HOST_PREFIXES)
         }
-        # UTC everywhere: engines and tools format times in the zone of their process.
+        # UTC everywhere: engines and tools format times in the time zone of their process.
         return {**kept, "TZ": "UTC", "PYTHONPATH": str(ROOT), **as_environment(self.values)}
 
 
@@ -67,10 +67,10 @@ def load(
 ) -> StackSettings:
     """Resolve the settings. `flags`: given on the command line; `running`: chosen when the stack came up.
 
-    Raises StackError for a value that makes no sense, and for an address beyond this machine that nobody allowed.
+    Raises StackError for an invalid value, and for an address beyond this machine without permission.
     """
     defaults = read_env_file(env_file)
-    # What Docker's user and the choice of a backend need has names of its own, see stack/backends.
+    # The variables of Docker's user and of the backend have other names, see stack/backends.
     prefixed = {name: value for name, value in read_environment(environ).items() if name in {*defaults, *EXTRAS}}
     if environ.get(OFFSET) and OFFSET not in prefixed:
         prefixed[OFFSET] = environ[OFFSET]
@@ -85,7 +85,7 @@ def load(
 
 
 def unknown_variables(environ: Mapping[str, str], known: Mapping[str, str]) -> list[str]:
-    """Name the STACK_ variables that set nothing: misspelt ones, most of the time."""
+    """Return the STACK_ variables that set nothing: most of them are misspelt."""
     return sorted(PREFIX + name for name in read_environment(environ) if name not in {*known, *EXTRAS, OFFSET})
 
 
@@ -93,7 +93,7 @@ def _shift_ports(values: dict[str, str], explicit: Mapping[str, str]) -> None:
     offset = _number(OFFSET, values.get(OFFSET) or "0", -_LAST_PORT)
     for name in sorted(values):
         if name.endswith("_PORT"):
-            # A port that somebody chose is meant as it stands.
+            # A port that was chosen explicitly is not moved.
             port = _number(name, values[name], 0) + (0 if name in explicit else offset)
             if not 0 <= port <= _LAST_PORT:
                 raise StackError(f"{name} is {port} with {OFFSET}={offset}: a port is at most {_LAST_PORT}")
@@ -107,7 +107,7 @@ def _number(name: str, value: str, least: int) -> int:
     except ValueError:
         raise StackError(f"{name}={value} is not a whole number; correct it ({PREFIX}{name} or .env)") from None
     if not least <= number <= _LAST_PORT:
-        raise StackError(f"{name}={value} is no port; choose one from 1 to {_LAST_PORT}")
+        raise StackError(f"{name}={value} is not a port; choose one from 1 to {_LAST_PORT}")
     return number
 
 
@@ -120,7 +120,7 @@ def _require_this_machine(values: Mapping[str, str]) -> None:
             host = address if name == "BIND_ADDRESS" else address.rpartition(":")[0]
             if not _is_loopback(host):
                 raise StackError(
-                    f"{name}={value} is not on this machine; if that is meant, add --allow-remote "
+                    f"{name}={value} is not on this machine; if that is intended, add --allow-remote "
                     f"(or set {PREFIX}ALLOW_REMOTE=yes)"
                 )
 

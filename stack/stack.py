@@ -1,4 +1,4 @@
-"""One stack: its settings, its home, and the backend that holds it."""
+"""One stack: its settings, its home, and its backend."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BACKENDS: dict[str, Callable[[StackSettings, Home], Backend]] = {LOCAL: LocalBa
 
 @dataclass(frozen=True)
 class Stack:
-    """What a verb acts on. `reason`: why this backend."""
+    """The stack that a verb acts on. `reason`: why this backend was chosen."""
 
     settings: StackSettings
     home: Home
@@ -49,7 +49,7 @@ class Stack:
             if state != RUNNING:
                 raise StackError(
                     f"service {name} is {state}; start it with scripts/start.sh {name}, "
-                    "or bring the stack up with scripts/up.sh"
+                    "or start the stack with scripts/up.sh"
                 )
 
     def require_alive(self, row: Service) -> None:
@@ -60,27 +60,27 @@ class Stack:
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[None]:
-        """Hold off another command that changes this stack."""
+        """Let only one command change this stack at a time."""
         if not self.home.state.is_dir():
             yield
             return
-        with exclusive(self.home.state / "lock", "another command is at work on this stack; waiting for it ..."):
+        with exclusive(self.home.state / "lock", "another command is changing this stack; waiting for it ..."):
             yield
 
     def warn(self) -> None:
-        """Say which variables of the environment are not used."""
+        """Print which environment variables are not used."""
         for warning in self.settings.warnings:
             say(f"note: {warning}")
         for name in unknown_variables(os.environ, self.settings.values):
             say(f"note: {name} sets nothing; the settings are those of .env, with {PREFIX} before the name")
 
     def with_backend(self) -> Stack:
-        """Give this stack with its backend made again, after the home was claimed."""
+        """Return this stack with a new backend, after the home was claimed."""
         return Stack(self.settings, self.home, _BACKENDS[self.backend.name](self.settings, self.home), self.reason)
 
 
 def open_stack(flags: Mapping[str, str]) -> Stack:
-    """Find the stack that a command is meant for. `flags`: settings given on its command line."""
+    """Find the stack that a command acts on. `flags`: settings given on its command line."""
     home = Home(Path(os.environ.get(PREFIX + "HOME") or ROOT).resolve())
     up = home.up()
     settings = load(os.environ, flags, up.explicit if up else {})

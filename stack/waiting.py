@@ -1,4 +1,4 @@
-"""The one wait for a condition."""
+"""Wait for a condition; every wait of the project uses this."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def wait_until(
     seconds: float,
     explain: Callable[[], str] | None = None,
 ) -> None:
-    """Return as soon as the condition holds; says what it waits for when that takes longer than 3 s.
+    """Return as soon as the condition holds; print what it waits for when that takes longer than 3 s.
 
-    Raises StackError after so many seconds; `explain` says then what stands in the way.
+    Raises StackError after `seconds`; `explain` then returns the reason.
     """
     begin = time.monotonic()
     next_word = begin + _FIRST_WORD_SECONDS

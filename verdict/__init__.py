@@ -1,1 +1,1 @@
-"""The judge: expected from the topic, observed from the outputs, their multiset difference, one of three outcomes."""
+"""The judge: expected records from the topic, observed ones from the outputs, their difference, an outcome."""

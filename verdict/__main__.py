@@ -33,8 +33,8 @@ def _parser() -> argparse.ArgumentParser:
         "pipeline", choices=[*CHECKERS, "all"], help="which pipeline to judge; the source is judged with each"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
-    parser.add_argument("--verbose", action="store_true", help="show pending records and how long it took, too")
-    parser.add_argument("--dump", type=Path, metavar="DIR", help="write every finding there, as JSON lines")
+    parser.add_argument("--verbose", action="store_true", help="also show pending records and how long it took")
+    parser.add_argument("--dump", type=Path, metavar="DIR", help="write every finding to this folder, as JSON lines")
     parser.add_argument("--bootstrap", metavar="HOST:PORT", help="the broker (default: the stack's)")
     parser.add_argument("--sink", help="spark: which sink's output to judge (default: as the query ran)")
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="spark: the sink's output folder")
@@ -63,7 +63,7 @@ def _seconds(text: str) -> float:
 
 
 def _judge(name: str, settings: Settings, bootstrap: str, options: Options, folder: Path | None) -> Verdict:
-    """Judge one pipeline; whatever happens to it, the others are still judged. Raises NotJudged."""
+    """Judge one pipeline; an error in it does not stop the others. Raises NotJudged."""
     try:
         cluster = Cluster(bootstrap)
         checker = CHECKERS[name](settings, cluster, options)
@@ -80,7 +80,7 @@ def _judge(name: str, settings: Settings, bootstrap: str, options: Options, fold
         raise
     except Exception as error:
         traceback.print_exc()
-        return unknown(name, f"the verdict itself failed: {type(error).__name__}; please report the trace above")
+        return unknown(name, f"the verdict itself failed: {type(error).__name__}; please report the stack trace above")
 
 
 def _judge_all(
@@ -103,7 +103,7 @@ def _judge_all(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Judge, print, and give the exit code."""
+    """Judge, print, and return the exit code."""
     chosen = _parser().parse_args(arguments)
     try:
         settings = Settings()
@@ -123,9 +123,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _document(pipeline: str, outcome: Outcome, verdicts: Sequence[Verdict], notes: Sequence[str]) -> dict[str, object]:
-    """Build what `--json` prints: of one pipeline its verdict with the source's beside it, of `all` a list of them.
+    """Build the output of `--json`: for one pipeline its verdict and the source's, for `all` a list of verdicts.
 
-    The outcome at the top is the worst, as the exit code is.
+    The outcome at the top is the worst one, like the exit code.
     """
     source = next((verdict.as_json() for verdict in verdicts if verdict.pipeline == "source"), None)
     if pipeline == "all":
@@ -146,7 +146,7 @@ def _document(pipeline: str, outcome: Outcome, verdicts: Sequence[Verdict], note
 
 
 def _stop(number: int, _: FrameType | None) -> None:
-    """End by way of the `finally` clauses, which remove the temporary database."""
+    """Exit through the `finally` clauses, which remove the temporary database."""
     sys.exit(128 + number)
 
 
@@ -158,11 +158,11 @@ if __name__ == "__main__":
         print("verdict: interrupted", file=sys.stderr)
         code = 130
     except BrokenPipeError:
-        # The reader of the table left (`| head`): nothing more can be said to it.
+        # The reader has closed the pipe (`| head`): nothing more can be printed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = Outcome.UNKNOWN.exit_code
     except Exception:
-        # Python's own exit code for this is 1, which here says "violated".
+        # Python's own exit code for this is 1, which here means "violated".
         traceback.print_exc()
         code = Outcome.UNKNOWN.exit_code
     sys.exit(code)

@@ -1,4 +1,4 @@
-"""How far each pipeline is behind the source: one JSON object, a member a pipeline.
+"""How far each pipeline is behind the source: one JSON object, one member per pipeline.
 
 Usage: python -m verdict.behind
 
@@ -18,7 +18,7 @@ from verdict.model import Unknown
 
 
 def behind(name: str, settings: Settings, cluster: Cluster) -> dict[str, object] | None:
-    """Ask one pipeline's checker."""
+    """Return the answer of one pipeline's checker."""
     try:
         found = CHECKERS[name](settings, cluster, Options()).behind()
     except Unknown as reason:

@@ -1,4 +1,4 @@
-"""What judges one pipeline, and the rules that hold for each: wait until it has caught up, then judge."""
+"""The checker of one pipeline, and the rules for all of them: wait until it has caught up, then judge."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from verdict.records import Span, Spans
 from verdict.store import Store
 
 REST_SECONDS = 1.0
-"""The least time between two looks at the source: a slow generator, too, must show that it runs."""
+"""The minimum time between two looks at the source: long enough to notice a slow generator."""
 LOOK_SECONDS = 0.5
 """Pause between two looks at a pipeline that is behind."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line asks for; None: as the run's own settings say."""
+    """Options of the command line; None: use the run's own settings."""
 
     sink: str | None = None
     output: Path | None = None
@@ -37,7 +37,7 @@ class Options:
 class Behind:
     """A pipeline that has not committed everything.
 
-    `text`: one sentence; `position`: where it stands, to see it move; `offsets`: how many it has still to commit.
+    `text`: one sentence; `position`: its progress, to see it move; `offsets`: how many it still has to commit.
     """
 
     text: str
@@ -69,23 +69,23 @@ class Checker(Protocol):
     """Topic that the pipeline reads."""
 
     def behind(self) -> Behind | None:
-        """Say how far the pipeline is behind the source; None when it has committed everything."""
+        """Return how far the pipeline is behind the source; None when it has committed everything."""
         ...
 
     def judge(self, store: Store, *, caught_up: bool) -> Judgement:
         """Read everything and judge it.
 
-        With `caught_up`, what is not there is lost; otherwise only what the records themselves prove to be due.
+        With `caught_up`, every missing record is lost; otherwise only those that the records prove to be due.
         Raises Unknown when something cannot be read, and Moved when a pipeline wrote meanwhile.
         """
         ...
 
 
 class Build(Protocol):
-    """Makes a checker; raises Unknown when the settings contradict each other."""
+    """Creates a checker; raises Unknown when the settings contradict each other."""
 
     def __call__(self, settings: Settings, cluster: Cluster, options: Options) -> Checker:
-        """Make the checker of one pipeline."""
+        """Create the checker of one pipeline."""
         ...
 
 
@@ -94,7 +94,7 @@ class Moved(Unknown):
 
 
 def growing(topic: str) -> Unknown:
-    """Build the answer to a source that still grows."""
+    """Build the error for a source that still grows."""
     return Unknown(
         f"topic {topic} still grows; stop the generator (scripts/generator_stop.sh) and judge again, "
         "or judge the running pipeline with --as-is"
@@ -102,7 +102,7 @@ def growing(topic: str) -> Unknown:
 
 
 class Rest:
-    """Looks at the end of a topic when made, and again when asked whether it has changed since."""
+    """Stores the end of a topic when created, and later checks whether it has changed."""
 
     def __init__(self, cluster: Cluster, topic: str) -> None:
         self._cluster, self._topic = cluster, topic
@@ -113,16 +113,16 @@ class Rest:
         return self._cluster.spans(self._topic, committed=False)
 
     def require(self) -> None:
-        """Raise Unknown when the topic has grown; looks again not before REST_SECONDS since the first look."""
+        """Raise Unknown when the topic has grown; looks again at least REST_SECONDS after the first look."""
         time.sleep(max(0.0, self._seen_at + REST_SECONDS - time.monotonic()))
         if self._look() != self._first:
             raise growing(self._topic)
 
 
 def judge(checker: Checker, cluster: Cluster, store: Store, options: Options) -> Judgement:
-    """Wait until the pipeline has caught up, then judge it; raises Unknown when nothing can be said.
+    """Wait until the pipeline has caught up, then judge it; raises Unknown when it cannot be judged.
 
-    A pipeline that is behind when the wait is over is judged by what it wrote so far: it can be violated, not hold.
+    A pipeline that is behind when the wait is over is judged by its records so far: it can be violated, but not hold.
     """
     if options.as_is:
         return checker.judge(store, caught_up=False)
@@ -141,7 +141,7 @@ def judge(checker: Checker, cluster: Cluster, store: Store, options: Options) ->
 
 
 def await_caught_up(checker: Checker, rest: Rest | None, deadline: float) -> Behind | None:
-    """Wait until the pipeline has committed everything; give what it lacks when the deadline passes first.
+    """Wait until the pipeline has committed everything; return what is missing when the deadline passes first.
 
     Raises Unknown when the source grows meanwhile (unless `rest` is None).
     """
@@ -151,7 +151,7 @@ def await_caught_up(checker: Checker, rest: Rest | None, deadline: float) -> Beh
     while last is not None and time.monotonic() < deadline:
         if time.monotonic() >= next_word:
             next_word = time.monotonic() + 10.0
-            # What to do about it is for the end of the wait.
+            # The next step is printed only at the end of the wait.
             sys.stderr.write(f"verdict: waiting for {checker.name}: {last.text.partition(';')[0]}\n")
             sys.stderr.flush()
         time.sleep(LOOK_SECONDS)
@@ -166,22 +166,22 @@ def await_caught_up(checker: Checker, rest: Rest | None, deadline: float) -> Beh
     waited, still = time.monotonic() - begin, time.monotonic() - moved
     if waited < 1:
         return last
-    # It moved last when the wait began, or not since before that.
+    # It has not moved since the wait began.
     standing = f"it has not moved in {still:.0f} s of waiting" if moved == begin else f"it moved last {still:.0f} s ago"
     return replace(last, text=f"{last.text}; {standing}")
 
 
 def _not_holding(judgement: Judgement, behind: Behind) -> Judgement:
-    """Turn what a pipeline that is behind would hold into unknown."""
+    """Make the outcome unknown when a pipeline is behind and would hold."""
     if judgement.verdict.outcome is Outcome.VIOLATED:
         return judgement
     return replace(judgement, verdict=replace(judgement.verdict, outcome=Outcome.UNKNOWN, reason=behind.text))
 
 
 def lag(cluster: Cluster, topic: str, reached: Mapping[int, int]) -> tuple[int, int] | None:
-    """Compare offsets that a pipeline has committed with a topic: offsets read and offsets in all, or None at the end.
+    """Compare a pipeline's committed offsets with a topic: offsets read and offsets in total, or None at the end.
 
-    What lies between may be markers of transactions only: then the pipeline has read every record.
+    The offsets in between may be only transaction markers: then the pipeline has read every record.
     """
     ends = cluster.spans(topic, committed=True)
     missing = [
@@ -200,12 +200,12 @@ def lag(cluster: Cluster, topic: str, reached: Mapping[int, int]) -> tuple[int, 
 
 
 def require_whole(cluster: Cluster, topic: str, spans: Spans) -> None:
-    """Raise Unknown when records of a topic are gone, or may be: what was made of them cannot be judged any more."""
+    """Raise Unknown when records of a topic are gone, or may be: their outputs can no longer be judged."""
     for partition, span in spans.items():
         if span.begin > 0:
             raise Unknown(
                 f"{topic} partition {partition} begins at offset {span.begin}: its first records were deleted, "
-                "so what became of them cannot be judged; start clean (scripts/down.sh --wipe)"
+                "so their outputs cannot be judged; start clean (scripts/down.sh --wipe)"
             )
     if cluster.is_compacted(topic):
         raise Unknown(
@@ -215,7 +215,7 @@ def require_whole(cluster: Cluster, topic: str, spans: Spans) -> None:
 
 
 def source_spans(cluster: Cluster, topic: str, *, caught_up: bool) -> Spans:
-    """Take the spans of the source to judge.
+    """Return the spans of the source to judge.
 
     Raises Unknown when its records are gone, or, with `caught_up`, when an open transaction hides some of them.
     """
@@ -225,6 +225,6 @@ def source_spans(cluster: Cluster, topic: str, *, caught_up: bool) -> Spans:
     for partition, span in hidden.items():
         raise Unknown(
             f"topic {topic} partition {partition} has an open transaction from offset {span.begin}: "
-            f"{plural(span.end - span.begin, 'offset')} behind it cannot be read and judged; commit or abort it"
+            f"{plural(span.end - span.begin, 'offset')} after it cannot be read and judged; commit or abort it"
         )
     return spans

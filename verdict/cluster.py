@@ -32,24 +32,24 @@ _ANSWER_SECONDS = 10.0
 """How long the broker may take to answer one question."""
 
 _STALL_SECONDS = 30.0
-"""How long a read may bring nothing before it is given up."""
+"""How long a read may return nothing before it fails."""
 
 _CONSUME_RECORDS = 5_000
 _CONSUME_SECONDS = 0.05
-"""A call waits until it has that many records or so long: a small topic is not worth more."""
+"""A call waits for this many records or this long: enough for a small topic."""
 
 
 class Cluster:
-    """One broker address, with the questions that the judge has."""
+    """One broker address, with the queries of the judge."""
 
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
-        # librdkafka would write its own lines to stderr for each failed connection; one line of ours says it.
+        # librdkafka would write lines to stderr for each failed connection; our one line is enough.
         self._common: dict[str, Any] = {"bootstrap.servers": bootstrap, "log_level": 0}
         self._admin = AdminClient(self._common)
 
     def spans(self, topic: str, *, committed: bool) -> Spans:
-        """Take the spans of a topic now.
+        """Return the spans of a topic now.
 
         With `committed`, the end is the last stable offset: the first record of the oldest open transaction,
         if there is one; otherwise it is the high watermark. Raises Unknown when there is no such topic or no answer.
@@ -61,7 +61,7 @@ class Cluster:
         return {partition: Span(begins[partition], ends[partition]) for partition in sorted(begins)}
 
     def open_transactions(self, topic: str) -> dict[int, Span]:
-        """Give what lies behind an open transaction: from the last stable offset to the end, a span a partition."""
+        """Return the offsets after an open transaction: from the last stable offset to the end, per partition."""
         stable, written = self.spans(topic, committed=True), self.spans(topic, committed=False)
         return {
             partition: Span(span.end, written[partition].end)
@@ -70,7 +70,7 @@ class Cluster:
         }
 
     def group_offsets(self, group: str, topic: str) -> dict[int, int]:
-        """Give what a consumer group has committed for a topic; partitions without a commit are left out."""
+        """Return the committed offsets of a consumer group for a topic; partitions without a commit are omitted."""
         asked = [TopicPartition(topic, partition) for partition in self._partitions(topic)]
         try:
             future = self._admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group, asked)])[group]
@@ -83,7 +83,7 @@ class Cluster:
         return {item.partition: item.offset for item in answered if item.offset != OFFSET_INVALID}
 
     def topic_id(self, topic: str) -> str:
-        """Give the broker's id of a topic, as Kafka's tools print it; a topic that is created again has another."""
+        """Return the broker's id of a topic, as Kafka's tools print it; a recreated topic has another."""
         try:
             future = self._admin.describe_topics(TopicCollection([topic]), request_timeout=_ANSWER_SECONDS)[topic]
             # This client prints base64 with + and /; Kafka's tools print the form for URLs.
@@ -92,7 +92,7 @@ class Cluster:
             raise Unknown(f"topic {topic} cannot be described at {self.bootstrap}: {error}") from None
 
     def is_compacted(self, topic: str) -> bool:
-        """Say whether the broker may remove records from the middle of a topic."""
+        """Return whether the broker may remove records from the middle of a topic."""
         resource = ConfigResource(ResourceType.TOPIC, topic)
         try:
             entries = self._admin.describe_configs([resource])[resource].result(timeout=_ANSWER_SECONDS)
@@ -103,7 +103,7 @@ class Cluster:
     def read(self, topic: str, spans: Mapping[int, Span]) -> Iterator[Batch]:
         """Read the committed records of the spans, in batches; within a partition in the order of offsets.
 
-        Raises Unknown when the broker stops answering, or when it has no such records any more.
+        Raises Unknown when the broker stops answering, or when it no longer has these records.
         """
         waiting = {partition: span.end for partition, span in spans.items() if span.end > span.begin}
         if not waiting:
@@ -118,7 +118,7 @@ class Cluster:
                     last_news = time.monotonic()
                     yield _batch(messages)
                 elif waiting and time.monotonic() - last_news > _STALL_SECONDS:
-                    raise Unknown(f"topic {topic} at {self.bootstrap} brought nothing for {_STALL_SECONDS:.0f} s")
+                    raise Unknown(f"topic {topic} at {self.bootstrap} returned no records for {_STALL_SECONDS:.0f} s")
         finally:
             consumer.close()
 
@@ -130,7 +130,7 @@ class Cluster:
 
     def _partitions(self, topic: str) -> list[int]:
         try:
-            # All topics: a question for one by name may create it.
+            # All topics: a request for one by name may create it.
             topics = self._admin.list_topics(timeout=_ANSWER_SECONDS).topics
         except KafkaException:
             raise Unknown(
@@ -154,24 +154,24 @@ class Cluster:
         return Consumer(
             self._common
             | {
-                # The client demands a name; partitions are assigned by hand, nothing is committed: no group forms.
+                # The client requires a name; partitions are assigned explicitly, nothing is committed: no group forms.
                 "group.id": "verdict-without-a-group",
                 "enable.auto.commit": False,
                 "enable.auto.offset.store": False,
-                "isolation.level": "read_committed",  # what an aborted or open transaction wrote is no output
-                "auto.offset.reset": "error",  # a record that is gone must not be skipped in silence
-                "enable.partition.eof": True,  # transaction markers are not delivered: the end is a message of its own
+                "isolation.level": "read_committed",  # records of aborted or open transactions are not output
+                "auto.offset.reset": "error",  # a deleted record must not be skipped silently
+                "enable.partition.eof": True,  # transaction markers are not delivered: the end is its own message
                 "check.crcs": True,
                 "queued.max.messages.kbytes": 16_384,
                 "fetch.message.max.bytes": 4_194_304,
-                # A full queue is empty again within milliseconds; by default the client fetches no more for a second.
+                # A full queue is empty again within milliseconds; by default the client stops fetching for a second.
                 "fetch.queue.backoff.ms": 10,
             }
         )
 
 
 def _take(topic: str, messages: list[Message], waiting: dict[int, int]) -> list[Message]:
-    """Pick the records that lie before the end of their partition, and strike the partitions that are read."""
+    """Select the records before the end of their partition, and remove the partitions that are read."""
     batch = []
     for message in messages:
         partition, offset, error = message.partition(), message.offset(), message.error()
@@ -181,7 +181,7 @@ def _take(topic: str, messages: list[Message], waiting: dict[int, int]) -> list[
             continue
         if error is None and offset < waiting[partition]:
             batch.append(message)
-        # The end of a partition is a message at the offset past its last.
+        # The end of a partition is a message at the offset after its last.
         if offset + (error is None) >= waiting[partition]:
             del waiting[partition]
     return batch
@@ -199,6 +199,6 @@ def _batch(messages: list[Message]) -> Batch:
 
 
 def _created(message: Message) -> int:
-    """Give the time that the producer wrote; -1 for none, or one that the broker set."""
+    """Return the time that the producer wrote; -1 if there is none, or if the broker set it."""
     kind, milliseconds = message.timestamp()
     return milliseconds if kind == TIMESTAMP_CREATE_TIME else -1

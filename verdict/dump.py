@@ -1,4 +1,4 @@
-"""Every finding written out: a file of JSON lines for each pipeline and category."""
+"""Writes every finding: a file of JSON lines for each pipeline and category."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from verdict.model import CATEGORIES, Judgement, Unknown
 
 
 def dump(folder: Path, judgement: Judgement) -> None:
-    """Write `<pipeline>.<category>.jsonl` for each category; an empty file says that there is nothing.
+    """Write `<pipeline>.<category>.jsonl` for each category; an empty file means no findings.
 
     Raises Unknown when the folder cannot be written.
     """
@@ -19,7 +19,7 @@ def dump(folder: Path, judgement: Judgement) -> None:
         for category in CATEGORIES:
             with (folder / f"{pipeline}.{category}.jsonl").open("w", encoding="utf-8") as file:
                 for finding in judgement.findings(category):
-                    # ASCII: half a surrogate pair in a visit_id has no UTF-8.
+                    # ASCII: half a surrogate pair in a visit_id cannot be written in UTF-8.
                     file.write(json.dumps(finding.as_json()) + "\n")
     except OSError as error:
         raise Unknown(f"--dump {folder} cannot be written: {error.strerror}; choose another folder") from None

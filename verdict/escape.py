@@ -1,4 +1,4 @@
-"""Text of records made safe to print: nothing that a record holds can forge a line or move a cursor."""
+"""Makes text of records safe to print: no record can forge a line or move the cursor."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from __future__ import annotations
 def printable(text: str) -> str:
     r"""Replace each character that is not visible (controls, line ends, direction marks, surrogates) by its escape.
 
-    A backslash that is there already is doubled, so that an escape cannot be imitated.
+    A backslash in the text is doubled, so that an escape cannot be imitated.
     """
     if text.isprintable() and "\\" not in text:
         return text

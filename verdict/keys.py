@@ -1,4 +1,4 @@
-"""Which partition a key belongs to, as Kafka's own clients choose it."""
+"""The partition of a key, as Kafka's clients choose it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def key_hash(key: bytes) -> int:
 
 
 def partition_of(key: bytes, partitions: int) -> int:
-    """Partition of a key among so many: the choice of the default partitioner."""
+    """Partition of a key, given their number: the choice of the default partitioner."""
     return key_hash(key) % partitions
 
 
 def key_hashes(keys: Sequence[bytes | None]) -> pa.Array:
     """Hash many keys at once, as `key_hash` does one by one; null for a null key.
 
-    kafka-python hashes byte by byte, in 12 microseconds a key; here each step of murmur2 takes all keys of one length.
+    kafka-python hashes byte by byte, in 12 microseconds per key; here each step of murmur2 takes all keys of a length.
     """
     column = pa.array(keys, pa.binary())
     lengths = pc.binary_length(column)
@@ -42,7 +42,7 @@ def key_hashes(keys: Sequence[bytes | None]) -> pa.Array:
 
 
 def _hashes_of_length(keys: pa.Array, length: int) -> pa.Array:
-    """Compute murmur2 of keys that are all that long; unsigned 32-bit arithmetic wraps around, as in Java."""
+    """Compute murmur2 of keys of this length; unsigned 32-bit arithmetic wraps around, as in Java."""
     factor = pa.scalar(_FACTOR, _WORD)
     hashes = pa.repeat(pa.scalar(_SEED ^ length, _WORD), len(keys))
     whole = length - length % 4

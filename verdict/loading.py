@@ -1,4 +1,4 @@
-"""Topics and files turned into tables: chunk by chunk, in several processes when there is much to read."""
+"""Turns topics and files into tables: chunk by chunk, in several processes when there is much to read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from verdict.records import Batch, Span, Spans, size
 
 CHUNK_RECORDS = 250_000
 PARALLEL_RECORDS = 150_000
-"""Below this, one process is done before others would have started."""
+"""Below this, one process ends before others would have started."""
 PARALLEL_PROCESSES = min(4, os.cpu_count() or 1)
 
 Parse = Callable[[Batch], pa.RecordBatch]
@@ -30,7 +30,7 @@ Parse = Callable[[Batch], pa.RecordBatch]
 
 
 class TopicReader(Protocol):
-    """Whoever can read topics: a cluster, or records in memory."""
+    """A reader of topics: a cluster, or records in memory."""
 
     def read(self, topic: str, spans: Spans) -> Iterator[Batch]:
         """Read the committed records of the spans; within a partition in the order of offsets."""
@@ -63,7 +63,7 @@ def topic_rows(
 ) -> Iterator[tuple[int, pa.Table]]:
     """Read a topic partition by partition, in the order of offsets: the partition, and rows of one table.
 
-    `folder` takes what other processes have read until it is handed on.
+    `folder` stores what other processes have read until it is used.
     """
     total = size(spans)
     with Progress(f"topic {topic}", total) as progress:
@@ -85,11 +85,11 @@ def topic_rows(
 
 
 def in_processes(jobs: Sequence[Job], folder: Path) -> Iterator[pa.Table]:
-    """Run jobs in other processes and give their rows in the order of the jobs.
+    """Run jobs in other processes and yield their rows in the order of the jobs.
 
     Raises what a job raises, and Unknown when a process is killed.
     """
-    # Not forked: librdkafka and DuckDB have threads here, which a fork would leave behind half-way.
+    # Not forked: librdkafka and DuckDB have threads here, which do not survive a fork.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(PARALLEL_PROCESSES, mp_context=context) as pool:
         running: deque[tuple[Future[None], Path]] = deque()

@@ -1,4 +1,4 @@
-"""What a judgement says: outcome, counts, findings, and their JSON."""
+"""The result of a judgement: outcome, counts, findings, and their JSON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 CATEGORIES = ("lost", "duplicated", "unexpected", "disordered", "pending")
-"""What a finding can be, in the order in which findings are shown."""
+"""The categories of findings, in the order in which they are shown."""
 FAULTS = ("lost", "duplicated", "unexpected", "disordered")
 """The categories that violate."""
 
@@ -15,15 +15,15 @@ EXAMPLES_PER_CATEGORY = 3
 
 
 class Unknown(Exception):
-    """Nothing can be said: the reason is one line that names the thing, the cause and the next step."""
+    """It cannot be judged: the reason is one line that names the thing, the cause and the next step."""
 
 
 class NotJudged(Exception):
-    """There is nothing to compare with: one sentence, which is a note and has no part in the exit code."""
+    """There is nothing to compare with: one sentence, printed as a note, without effect on the exit code."""
 
 
 class Outcome(Enum):
-    """How a judgement ends; the value is the word in the JSON."""
+    """The outcome of a judgement; the value is the word in the JSON."""
 
     HOLDS = "holds"
     VIOLATED = "violated"
@@ -31,7 +31,7 @@ class Outcome(Enum):
 
     @property
     def exit_code(self) -> int:
-        """Give the process exit code: 0 holds, 1 violated, 2 unknown."""
+        """Return the process exit code: 0 holds, 1 violated, 2 unknown."""
         return {"holds": 0, "violated": 1, "unknown": 2}[self.value]
 
 
@@ -39,7 +39,7 @@ class Outcome(Enum):
 class Finding:
     """One thing that a category counts.
 
-    `text` is a sentence for people; `names` holds what it is about (visit_id, event_time, topic,
+    `text` is a sentence for people; `names` has what it is about (visit_id, event_time, topic,
     partition, offset, window_start, window_end, file, line: as many as apply), JSON values only.
     """
 
@@ -58,7 +58,7 @@ class Verdict:
 
     Counts are output records (lines, or records on the output topics) and add up:
     expected = observed - duplicated - unexpected + lost + pending. `disordered` records are counted as observed and
-    stand at a wrong place. `closing` counts the expected records of closing visits, which no other count contains.
+    are at a wrong place. `closing` counts the expected records of closing visits, which no other count contains.
     `records` counts records of the source and adds up too: source = the sum of the others. `reason` is the sentence
     behind the outcome. `seconds` says how long reading and judging took.
     """
@@ -82,7 +82,7 @@ class Verdict:
     seconds: dict[str, float] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, object]:
-        """Give the object that `--json` prints."""
+        """Return the object that `--json` prints."""
         counts = (
             "expected", "observed", "lost", "duplicated", "unexpected", "disordered", "pending", "late", "rejected",
             "closing",
@@ -105,7 +105,7 @@ Findings = Callable[[str], Iterator[Finding]]
 
 @dataclass(frozen=True)
 class Judgement:
-    """A verdict, and every finding behind its counts, to be read while the tables are open."""
+    """A verdict, and every finding behind its counts, which can be read while the tables are open."""
 
     verdict: Verdict
     findings: Findings
@@ -123,5 +123,5 @@ def unknown(pipeline: str, reason: str) -> Verdict:
 
 
 def plural(count: int, noun: str) -> str:
-    """Write a count and its noun: `1 window`, `2,000 windows`."""
+    """Format a count and its noun: `1 window`, `2,000 windows`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -1,4 +1,4 @@
-"""How far a long read is, on stderr: a line that rewrites itself on a terminal, a line every ten seconds elsewhere."""
+"""Progress of a long read, on stderr: a line that rewrites itself on a terminal, a line every ten seconds elsewhere."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Self
 
 
 class Progress:
-    """Counts towards a total and says so now and then; use it as a context manager."""
+    """Counts towards a total and prints it regularly; use it as a context manager."""
 
     def __init__(self, label: str, total: int, unit: str = "records") -> None:
         self._label, self._total, self._unit = label, total, unit
@@ -20,7 +20,7 @@ class Progress:
         self._shown = False
 
     def advance(self, count: int) -> None:
-        """Add to what is done."""
+        """Add to the count."""
         self._done += count
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + self._interval_seconds

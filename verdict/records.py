@@ -1,4 +1,4 @@
-"""Records of a topic as the judge reads them: columns of one batch, wherever they come from."""
+"""Records of a topic as the judge reads them: columns of one batch, from any reader."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Headers = Sequence[tuple[str, bytes | None]]
 
 @dataclass(frozen=True)
 class Span:
-    """Offsets of one partition: `begin` is the first, `end` is past the last."""
+    """Offsets of one partition: `begin` is the first, `end` is after the last."""
 
     begin: int
     end: int
@@ -52,7 +52,7 @@ class Batch:
         return len(self.partitions)
 
     def records(self) -> Iterator[Record]:
-        """Go through the records one by one."""
+        """Yield the records one by one."""
         return map(Record, self.partitions, self.offsets, self.keys, self.values, self.timestamps, self.headers)
 
 

@@ -1,4 +1,4 @@
-"""The table for people: every category, its counts, what it means, what is wrong, and one verdict line a pipeline."""
+"""The report: every category, its counts and meaning, the findings, and one verdict line per pipeline."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from verdict.model import FAULTS, Outcome, Verdict
 _PLAIN_COLUMNS = 110
 """Width of the table in a pipe."""
 _SLOW_SECONDS = 3.0
-"""From here on people want to know what took the time."""
+"""From this duration on the report shows what took the time."""
 
 _MEANINGS = {
     "expected": "output records that follow from the source topic, recomputed",
@@ -36,7 +36,7 @@ _STYLES = {Outcome.HOLDS: "bold green", Outcome.VIOLATED: "bold red", Outcome.UN
 def print_report(verdicts: Sequence[Verdict], notes: Sequence[str] = (), *, verbose: bool = False) -> None:
     """Write the report of one or more judgements to stdout: coloured on a terminal, plain in a pipe."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # A terminal or a pipe that takes ASCII only gets escapes, not an error.
+        # An ASCII-only terminal or pipe gets escapes, not an error.
         sys.stdout.reconfigure(errors="backslashreplace")
     console = Console(file=sys.stdout, highlight=False, soft_wrap=False)
     if not console.is_terminal:
@@ -85,5 +85,5 @@ def _print_details(console: Console, verdict: Verdict, *, verbose: bool) -> None
 
 
 def _one_line(text: str) -> str:
-    """Keep a finding on its line; its parts are escaped where they come from records."""
+    """Keep a finding on one line; parts that come from records are escaped."""
     return text if text.isprintable() else printable(text)

@@ -1,4 +1,4 @@
-"""Wait until both pipelines have committed everything that the source holds; say how long it took.
+"""Wait until both pipelines have committed everything in the source; print how long it took.
 
 Exit code 0: they have, 2: they have not within the wait, or it cannot be known.
 """
@@ -18,7 +18,7 @@ from verdict.model import Unknown
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Wait, print one line, and give the exit code."""
+    """Wait, print one line, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m verdict.settled", description=__doc__, allow_abbrev=False)
     parser.add_argument("--wait", type=float, default=120.0, metavar="SECONDS", help="how long (default: %(default)g)")
     chosen = parser.parse_args(arguments)

@@ -1,4 +1,4 @@
-"""The tables of one judgement, in DuckDB: past its memory limit it spills to disk, so any topic can be judged."""
+"""The tables of one judgement, in DuckDB: above its memory limit it spills to disk, so any topic can be judged."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import duckdb
 import pyarrow as pa
 
 MEMORY_LIMIT = "320MB"
-"""DuckDB's share of the process; readers, Arrow and Python take about as much again."""
+"""DuckDB's share of the process; readers, Arrow and Python use about the same amount."""
 
 
 class Store:
-    """A database of its own and the temporary folder that holds it."""
+    """A database and its temporary folder."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, folder: Path) -> None:
         self.connection = connection
@@ -38,15 +38,15 @@ class Store:
         self.connection.execute(query, parameters or None)
 
     def rows(self, query: str, **parameters: object) -> list[tuple[object, ...]]:
-        """Run a query and give all its rows; for small results only."""
+        """Run a query and return all its rows; for small results only."""
         return self.connection.execute(query, parameters or None).fetchall()
 
     def arrow(self, query: str, **parameters: object) -> pa.Table:
-        """Run a query and give its rows as an Arrow table."""
+        """Run a query and return its rows as an Arrow table."""
         return self.connection.sql(query, params=parameters or None).to_arrow_table()
 
     def stream(self, query: str, **parameters: object) -> Iterator[tuple[object, ...]]:
-        """Run a query and give its rows one by one; other queries may run meanwhile."""
+        """Run a query and yield its rows one by one; other queries may run meanwhile."""
         cursor = self.connection.cursor()
         try:
             cursor.execute(query, parameters or None)
@@ -68,11 +68,11 @@ def open_store(*, in_memory: bool = False) -> Iterator[Store]:
         config: dict[str, str | bool | int | float | list[str]] = {
             "memory_limit": MEMORY_LIMIT,
             "temp_directory": str(Path(folder) / "spill"),
-            "preserve_insertion_order": "false",  # rows name their place themselves; keeping order costs memory
+            "preserve_insertion_order": "false",  # rows contain their place; preserving order costs memory
         }
         database = ":memory:" if in_memory else str(Path(folder) / "verdict.duckdb")
         with duckdb.connect(database, config=config) as connection:
-            # It would be drawn on stdout, which belongs to the verdict.
+            # It would be drawn on stdout, which is for the verdict.
             connection.execute("SET enable_progress_bar = false")
             if in_memory:
                 # Tables this small are not worth a second thread.

@@ -1,1 +1,1 @@
-"""The guard before the web pages of Flink and Spark: its Java sources, and how they become a jar."""
+"""The guard of the web pages of Flink and Spark: its Java sources, and their build."""

@@ -4,8 +4,8 @@ The compiler is Janino, which pyspark ships: a Java runtime is enough, no JDK.
 
 Usage: python -m web_guard.build spark|flink JAR FOLDER...
 
-FOLDER... hold the jars that it needs: pyspark's, and for flink also Flink's. Exit codes: 0 the jar is written, 1 a jar
-is missing or the sources do not compile, 2 wrong usage.
+FOLDER...: folders with the jars that it needs: pyspark's, and for flink also Flink's. Exit codes: 0 the jar is written,
+1 a jar is missing or the sources do not compile, 2 wrong usage.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ COMPILER = ("janino-*.jar", "commons-compiler-*.jar")
 
 @dataclass(frozen=True)
 class Guard:
-    """One engine's: its classes, the jars whose classes it uses, and what names it to an engine that looks for it."""
+    """The guard of one engine: its classes, the jars that it uses, and its service file."""
 
     classes: tuple[str, ...]
     apis: tuple[str, ...]
     services: Mapping[str, str] = field(default_factory=dict)
 
 
-# A jar for each, since Spark's must be made without Flink at hand: the labs need no Flink.
+# One jar per engine, since Spark's must be made without Flink: the labs do not need Flink.
 GUARDS = {
     "spark": Guard(
         ("faultline.web.OriginRule", "faultline.web.SparkGuard"),
-        # Jetty is in spark-core, and names slf4j.
+        # Jetty is in spark-core, and refers to slf4j.
         ("spark-core_*.jar", "jakarta.servlet-api-*.jar", "slf4j-api-*.jar"),
     ),
     "flink": Guard(
@@ -50,7 +50,7 @@ GUARDS = {
         },
     ),
 }
-# The oldest time that a zip file can hold: the jar says nothing about when it was made.
+# The oldest time that a zip file can have: the jar does not depend on its build time.
 EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -76,11 +76,11 @@ def source(name: str) -> Path:
 
 
 def compile_sources(guard: Guard, target: Path, folders: list[Path]) -> None:
-    """Write the class files into the folder `target`. Raises BuildError with the compiler's words."""
+    """Write the class files into the folder `target`. Raises BuildError with the compiler's messages."""
     home = os.environ.get("JAVA_HOME")
     command = [str(Path(home) / "bin" / "java") if home else "java", "-XX:TieredStopAtLevel=1"]
     command += ["-cp", os.pathsep.join(map(str, find_jars(folders, COMPILER)))]
-    # Janino's command line has the place of a sample, but is all that javac is here.
+    # Janino's command line is in a package of samples, but works like javac.
     command += ["org.codehaus.commons.compiler.samples.CompilerDemo", "-d", str(target), "-encoding", "UTF-8"]
     command += ["-g:source,lines", "-classpath", os.pathsep.join(map(str, find_jars(folders, guard.apis)))]
     command += [str(source(name)) for name in guard.classes]
@@ -93,7 +93,7 @@ def compile_sources(guard: Guard, target: Path, folders: list[Path]) -> None:
 
 
 def pack(jar: Path, classes: Path, services: Mapping[str, str]) -> None:
-    """Write the jar: the class files and the services. A jar that is there is replaced at once."""
+    """Write the jar: the class files and the services. An existing jar is replaced atomically."""
     entries = {path.relative_to(classes).as_posix(): path.read_bytes() for path in classes.rglob("*.class")}
     entries.update((name, text.encode()) for name, text in services.items())
     jar.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Lab 06: changes, moves and reprocessing, each on a topic, a checkpoint and an output of its own."""
+"""Lab 06: changes, moves and reprocessing, each with its own topic, checkpoint and output."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PARTITIONS = 2
 
 def experiment(lab: Lab) -> None:
     """Show each practice; all share one broker and one Spark."""
-    # Refusals are shown as one line each; their stack traces are no help.
+    # Refusals are shown as one line each; their stack traces do not help.
     quiet = {"spark.log.level": "OFF"}
     with (
         running_broker(lab.folder / "kafka", lab.settings) as broker,

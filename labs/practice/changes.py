@@ -1,4 +1,4 @@
-"""Changed logic on an old checkpoint: what Spark takes, what it refuses, and what it takes and should not."""
+"""Changed logic on an old checkpoint: what Spark accepts, what it refuses, and what it wrongly accepts."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     MakeFeed = Callable[[str], KafkaFeed]
 
 FIRST, LATER = 40, 10
-"""Rows that the old query reads, and rows that the changed one finds."""
+"""Rows that the old query reads, and rows that the changed one reads."""
 _PINNED = "spark.sql.shuffle.partitions"
 
 
 def added_column(story: Story, spark: SparkSession, home: Path, make_feed: MakeFeed) -> None:
     """Add a column to a query without state."""
-    story.step("A column more, in a query without state")
+    story.step("One more column, in a query without state")
     feed = make_feed("added-column")
     pipeline = Pipeline(spark, feed, home, FILE_SINK, format="json")
     feed.send(FIRST)
@@ -45,7 +45,7 @@ def added_column(story: Story, spark: SparkSession, home: Path, make_feed: MakeF
     story.say(f"started again with the column `bytes`: {', '.join(map(str, outcome.batches))}")
     difference = compare(feed.sent, pipeline.rows())
     story.prove(
-        "A query without state takes a new column from the next batch on; older rows do not have it.",
+        "A query without state accepts a new column from the next batch on; older rows do not have it.",
         Fact(str(difference), difference.clean),
         same("why it stopped", outcome.failure, None),
         same("rows with the column", table.where("bytes IS NOT NULL").count(), LATER),
@@ -72,16 +72,16 @@ def aggregations(story: Story, spark: SparkSession, home: Path, make_feed: MakeF
         _aggregate(spark, feed, own, parity, [total])
         feed.send(LATER)
         seen[name] = _aggregate(spark, feed, own, key, columns)
-        story.say(f"{name}: {seen[name] or 'taken without a word'}")
+        story.say(f"{name}: {seen[name] or 'silently accepted'}")
         results = [row.result for row in spark.read.json(str(own / "output")).orderBy("key").collect()]
     rows = range(FIRST + LATER)
     story.prove(
-        "A change that alters the rows of the state is refused, by name.",
+        "A change that alters the rows of the state is refused with a named error.",
         same("one aggregation more", _class(seen["one aggregation more"]), "STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE"),
         same("a key of another type", _class(seen["a key of another type"]), "STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE"),
     )
     story.prove(
-        "A change that leaves the types as they are is taken, and its result is that of neither query.",
+        "A change that keeps the types is accepted, and its result matches neither query.",
         same("max instead of sum, why it stopped", seen["max instead of sum"], None),
         same("result for even and odd", results, [max(sum(rows[:FIRST][odd::2]), rows[odd::2][-1]) for odd in (0, 1)]),
         Fact(
@@ -97,7 +97,7 @@ def _class(failure: Failure | None) -> str | None:
 
 
 def _aggregate(spark: SparkSession, feed: KafkaFeed, home: Path, key: Column, columns: list[Column]) -> Failure | None:
-    """Aggregate all there is, the whole result replaced in each batch; returns why it stopped."""
+    """Aggregate everything, the whole result replaced in each batch; returns why it stopped."""
 
     def replace(rows: DataFrame, _batch_id: int) -> None:
         rows.write.mode("overwrite").json(str(home / "output"))
@@ -136,7 +136,7 @@ def shuffle_partitions(story: Story, spark: SparkSession, home: Path, make_feed:
     story.say(f"configured {before}, then {asked}; offsets/{newest.name} says {pinned}")
     difference = compare(feed.sent, pipeline.rows())
     story.prove(
-        "The number of shuffle partitions is pinned by the first batch; only a new checkpoint takes another.",
+        "The number of shuffle partitions is pinned by the first batch; only a new checkpoint uses another.",
         same(f"old checkpoint, {_PINNED} in offsets/{newest.name}", pinned, before),
         same("old checkpoint, partitions of state", _state_partitions(pipeline), before),
         same("new checkpoint, partitions of state", _state_partitions(fresh), asked),
@@ -160,7 +160,7 @@ def changed_topic(story: Story, spark: SparkSession, home: Path, make_feed: Make
         pipeline = Pipeline(spark, first, home / str(fail).lower(), FILE_SINK)
         first.send(FIRST)
         pipeline.run()
-        # Not read when the query changes over; rows of the second are told from those of the first by their number.
+        # Not read when the query switches topics; the numbers of rows tell which topic they came from.
         first.send(LATER)
         second.sent.update(first.sent)
         second.send(LATER)
@@ -173,10 +173,10 @@ def changed_topic(story: Story, spark: SparkSession, home: Path, make_feed: Make
             (difference.lost.total(), difference.duplicated.total()),
             (2 * LATER, 0) if fail else (LATER, 0),
         )
-        story.say(f"failOnDataLoss={str(fail).lower()}: {outcome.failure or 'taken'}; {difference}")
+        story.say(f"failOnDataLoss={str(fail).lower()}: {outcome.failure or 'accepted'}; {difference}")
     story.prove(
-        "Another topic stops the query; made to go on, it reads the new topic from its beginning "
-        "and leaves what it had not read of the old one.",
+        "Another topic stops the query; with failOnDataLoss=false it reads the new topic from its beginning "
+        "and skips what it had not read of the old one.",
         same("failOnDataLoss=true", _class(stopped[True]), "KAFKA_DATA_LOSS.PARTITIONS_DELETED"),
         same("failOnDataLoss=false, why it stopped", stopped[False], None),
         *clean.values(),
@@ -184,4 +184,4 @@ def changed_topic(story: Story, spark: SparkSession, home: Path, make_feed: Make
 
 
 CHANGES = [added_column, aggregations, shuffle_partitions, changed_topic]
-"""In the order in which the lab shows them; each gets a folder named after it."""
+"""In the order of the lab; each has a folder named after it."""

@@ -1,4 +1,4 @@
-"""A new checkpoint on purpose: to go on without loss or repetition, or to read all again."""
+"""A new checkpoint on purpose: to continue without loss or repetition, or to read everything again."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def starting_offsets(checkpoint: Path) -> str:
-    """Return what `startingOffsets` must be to go on where a checkpoint is, as JSON.
+    """Return the `startingOffsets` that continue from a checkpoint, as JSON.
 
-    Raises LabError when its newest batch is not committed: then it is not known what the output has of it.
+    Raises LabError when its newest batch is not committed: then it is not known which of its rows are in the output.
     """
     restart = read_report(checkpoint, None, None).restart
     if restart is None or restart.action != "continue":
@@ -31,13 +31,13 @@ def starting_offsets(checkpoint: Path) -> str:
     offsets: dict[str, dict[str, int]] = {}
     for partition in restart.partitions:
         if partition.start is None:
-            raise LabError(f"{checkpoint} does not say where {partition.topic}-{partition.partition} is")
+            raise LabError(f"{checkpoint} has no offset of {partition.topic}-{partition.partition}")
         offsets.setdefault(partition.topic, {})[str(partition.partition)] = partition.start
     return json.dumps(offsets)
 
 
 def new_checkpoint(story: Story, spark: SparkSession, home: Path, make_feed: MakeFeed) -> None:
-    """Go on with a new checkpoint into the same output, by three choices of startingOffsets."""
+    """Continue with a new checkpoint into the same output, with three choices of startingOffsets."""
     story.step("A new checkpoint, the same output")
     facts = []
     for name, lost, duplicated in (("earliest", 0, FIRST), ("latest", LATER, 0), ("from the old one", 0, 0)):
@@ -64,8 +64,8 @@ def new_checkpoint(story: Story, spark: SparkSession, home: Path, make_feed: Mak
 
 
 def reprocessing(story: Story, spark: SparkSession, home: Path, make_feed: MakeFeed) -> None:
-    """Read the whole source again under another name: own checkpoint, own output, the old ones untouched."""
-    story.step("Everything again, under another name")
+    """Read the whole source again under another name, with its own checkpoint and output; the old ones stay."""
+    story.step("Read everything again, under another name")
     feed = make_feed("reprocessing")
     old = Pipeline(spark, feed, home / "visits_v1", APPEND)
     feed.send(FIRST)
@@ -79,7 +79,7 @@ def reprocessing(story: Story, spark: SparkSession, home: Path, make_feed: MakeF
         difference = compare(feed.sent, pipeline.rows())
         facts.append(Fact(f"{pipeline.home.name}: {difference}", difference.clean))
     story.prove(
-        "A new name, with a checkpoint and an output of its own, reads everything again and leaves the old query be.",
+        "A new name, with its own checkpoint and output, reads everything again and does not affect the old query.",
         *facts,
     )
 

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# How a walkthrough on the stack speaks and asks: numbered steps, the command behind each, and a pause for a class.
+# Functions of a walkthrough on the stack: numbered steps, the command behind each, and a pause for a class.
 # Sourced; leaves the shell in the project's folder, with the settings of services/environment.sh.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
@@ -20,7 +20,7 @@ die() {
   exit "${2:-2}"
 }
 
-# parse_walkthrough FLAG...: what every walkthrough takes.
+# parse_walkthrough FLAG...: the flags of every walkthrough.
 parse_walkthrough() {
   while (($#)); do
     case "$1" in
@@ -31,7 +31,7 @@ parse_walkthrough() {
       --pause) PAUSE=true ;;
       --backend)
         [[ $# -ge 2 ]] || die "--backend needs a value: compose or local"
-        # The verbs that the walkthrough calls act on the same backend.
+        # The scripts that the walkthrough calls use the same backend.
         export STACK_BACKEND="$2"
         shift
         ;;
@@ -55,13 +55,13 @@ step() {
   printf '\n== %d. %s\n' "${STEP}" "$1" >&2
 }
 
-# run COMMAND...: shows the command as a person would type it, then runs it.
+# run COMMAND...: shows the command as a user would type it, then runs it.
 run() {
   printf '   $ %s\n' "$*" >&2
   "$@"
 }
 
-# indent: sets what a command prints apart from the words around it.
+# indent: indents the output of a command.
 indent() {
   sed 's/^/   /' >&2
 }
@@ -95,7 +95,7 @@ broker_inside() {
   scripts/exec.sh kafka python3 -c 'from contract.settings import Settings; print(Settings().bootstrap)'
 }
 
-# end_offsets TOPIC: partition and offset of the next record of each partition, a line each.
+# end_offsets TOPIC: partition and offset of the next record, one line per partition.
 end_offsets() {
   scripts/exec.sh kafka kafka-get-offsets.sh --bootstrap-server "$(broker_inside)" --topic "$1" |
     awk -F : '{ print $2, $3 }' | sort -n

@@ -2,8 +2,8 @@
 # Summary: Delete one part of a checkpoint after another, start Spark each time, and count what was lost or repeated.
 # Usage: scripts/walkthroughs/05_delete_x_then_start.sh [--pause] [--clean] [--write]
 #
-# Proves that docs/spark_checkpoint_surgery.md is what a run measures. --write writes that page anew.
+# Proves that docs/spark_checkpoint_surgery.md is what a run measures. --write rewrites that page.
 # --pause waits for Enter before each step; --clean first removes what an earlier run left.
-# Needs no running stack: it starts a broker and Spark of its own. Exit codes: 0 proven, 1 not, 2 it could not run.
+# Needs no running stack: it starts its own broker and Spark. Exit codes: 0 proven, 1 not, 2 it could not run.
 set -euo pipefail
 exec "$(dirname "${BASH_SOURCE[0]}")/../lib/verb.sh" scripts/walkthroughs/05_delete_x_then_start.sh lab surgery "$@"

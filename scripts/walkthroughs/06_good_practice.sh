@@ -3,6 +3,6 @@
 # Usage: scripts/walkthroughs/06_good_practice.sh [--pause] [--clean]
 #
 # --pause waits for Enter before each step; --clean first removes what an earlier run left.
-# Needs no running stack: it starts a broker and Spark of its own. Exit codes: 0 proven, 1 not, 2 it could not run.
+# Needs no running stack: it starts its own broker and Spark. Exit codes: 0 proven, 1 not, 2 it could not run.
 set -euo pipefail
 exec "$(dirname "${BASH_SOURCE[0]}")/../lib/verb.sh" scripts/walkthroughs/06_good_practice.sh lab practice "$@"

@@ -28,9 +28,9 @@ _SEEN = ("checkpoints", "output", "ledger")
 _UP_SECONDS, _KILL_SECONDS = 300.0, 10.0
 _NOT_ROOT = 1000
 _PERMISSIONS = "permissions"
-"""The one shot that only containers need: it makes the mounted folders writable."""
+"""The one-shot service that only containers need: it makes the mounted folders writable."""
 _TOOLS = {"tools": "tools", "flink": "submit"}
-"""Whose image has an environment."""
+"""Service whose image has the environment."""
 _EXPLAIN_LINES = 12
 
 
@@ -52,10 +52,10 @@ class ComposeBackend:
         return f"{self._settings.values['IMAGE_TAG']}-{clone}"
 
     def _variables(self) -> dict[str, str]:
-        """Build what docker-compose.yaml reads: nothing of the caller's own variables decides what runs."""
+        """Build the variables that docker-compose.yaml reads: the caller's own variables have no effect."""
         values = dict(self._settings.values)
         user, group = os.getuid(), os.getgid()
-        # What containers write belongs to the caller. None runs as root: root's run as the image's own user.
+        # Files that containers write belong to the caller. For root they run as the image's user: none runs as root.
         identity = (user, group) if user else (_NOT_ROOT, _NOT_ROOT)
         host = {name: value for name, value in self._settings.environment().items() if not name.startswith(PREFIX)}
         return {
@@ -70,30 +70,30 @@ class ComposeBackend:
 
     @property
     def broker_inside(self) -> str:
-        """`host:port` of the broker for a command beside it."""
+        """`host:port` of the broker for a command that runs beside it."""
         return f"kafka:{self._settings.values['KAFKA_CONTAINER_PORT']}"
 
     def prepare(self) -> None:
-        """Build the images; what did not change comes from the engine's cache."""
+        """Build the images; unchanged layers come from the engine's cache."""
         if ":" in str(self._home.root):
             raise StackError(f"the path {self._home.root} contains ':', which Docker does not mount; use another")
         if not self.is_prepared():
             preflight.check_disk(ROOT, preflight.IMAGES_MIB)
             say("building the images; the first time fetches all that they need ...")
         subprocess.run([str(ROOT / "docker" / "collect_certs.sh")], check=False)
-        # Without the buildx plugin only the classic builder works, and Compose must be asked for it.
+        # Without the buildx plugin only the classic builder works, and Compose has to be set to use it.
         classic = (
             {} if self.docker.ask("buildx", "version") else {"DOCKER_BUILDKIT": "0", "COMPOSE_DOCKER_CLI_BUILD": "0"}
         )
         built: dict[str, str] = {}
         for row in SERVICES:
-            # One service for each image: the others of the same image find it built.
+            # One service per image: the others with the same image use it.
             built.setdefault(row.image, row.name)
         if not self.docker.quietly("build", *built.values(), more=classic):
             raise StackError("the images could not be built; the end of the build's log is above")
 
     def is_prepared(self) -> bool:
-        """Whether every image is there; they may be older than the code."""
+        """Whether every image exists; images may be older than the code."""
         return all(self.docker.ask("image", "inspect", f"faultline/{row.image}:{self._tag}") for row in SERVICES)
 
     # The stack as a whole
@@ -140,7 +140,7 @@ class ComposeBackend:
                 wait_until(answers, f"{need.name} to answer", seconds=_UP_SECONDS, explain=self.explain)
 
     def _unready(self, *, ended: bool = False) -> list[Service]:
-        """Services that do not do their work; with `ended`, those of them that ended instead."""
+        """Services that are not ready; with `ended`, those of them that ended."""
         containers = self.docker.containers()
         return [
             row
@@ -166,7 +166,7 @@ class ComposeBackend:
         try:
             return self._home.wipe()
         except PermissionError:
-            # A bare `docker-compose up` writes as the user of .env, who may be another.
+            # `docker-compose up` without the scripts writes as the user in .env, who may be another.
             marked = self._home.marked()
             folders = [f"{INSIDE}/{folder.relative_to(self._home.root)}" for folder in marked]
             self.docker.one_off(_PERMISSIONS, ["docker/empty.sh", *folders], capture=False)
@@ -176,14 +176,14 @@ class ComposeBackend:
     # One service
 
     def start(self, service: Service, arguments: Sequence[str]) -> None:
-        """Start a service. Settings and arguments are part of the container: with others it is a new one."""
+        """Start a service. Settings and arguments are part of the container: other settings make a new container."""
         words = " ".join("'" + argument.replace("'", "'\\''").replace("$", "$$") + "'" for argument in arguments)
         more = {f"{service.name.upper()}_ARGUMENTS": words}
         if not self.docker.quietly("up", "--detach", "--no-deps", "--no-build", service.name, more=more):
             raise StackError(f"service {service.name} did not start; see scripts/logs.sh {service.name}")
 
     def stop(self, service: Service) -> None:
-        """Let Compose stop it: SIGTERM, and SIGKILL past the grace of docker-compose.yaml."""
+        """Let Compose stop it: SIGTERM, and SIGKILL after the grace period in docker-compose.yaml."""
         state = self.state(service)
         if state == PAUSED:
             self.resume(service)
@@ -200,11 +200,11 @@ class ComposeBackend:
         self.docker.act("pause", self._container(service).name)
 
     def resume(self, service: Service) -> None:
-        """Let the container go on."""
+        """Resume the container."""
         self.docker.act("unpause", self._container(service).name)
 
     def state(self, service: Service) -> str:
-        """Ask the engine."""
+        """Query the engine."""
         container = self.docker.containers().get(service.name)
         if container is None:
             return ABSENT
@@ -231,16 +231,16 @@ class ComposeBackend:
         container = self.docker.containers().get(service.name)
         if container is None or container.ended:
             return 0
-        told = self.docker.ask("top", container.name, "-eo", "pid,rss").splitlines()[1:]
-        return sum(int(line.split()[1]) for line in told) * 1024
+        listed = self.docker.ask("top", container.name, "-eo", "pid,rss").splitlines()[1:]
+        return sum(int(line.split()[1]) for line in listed) * 1024
 
     def settings_of(self, service: Service) -> Mapping[str, str]:
         """The settings in the environment of its container."""
         container = self.docker.containers().get(service.name)
         if container is None:
             return {}
-        told = self.docker.field(container.name, '{{range .Config.Env}}{{printf "%s\\n" .}}{{end}}')
-        return read_environment(dict(line.split("=", 1) for line in told.splitlines() if "=" in line))
+        listed = self.docker.field(container.name, '{{range .Config.Env}}{{printf "%s\\n" .}}{{end}}')
+        return read_environment(dict(line.split("=", 1) for line in listed.splitlines() if "=" in line))
 
     def execute(
         self,
@@ -251,7 +251,7 @@ class ComposeBackend:
         check: bool = True,
         quiet: bool = False,
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command in the container of a service; in one of its own when that does not run."""
+        """Run a command in the container of a service, or in a new container when the service does not run."""
         container = self.docker.containers().get(service.name)
         if container is not None and container.state == "running":
             done = self.docker.execute(container.name, command, capture=capture, quiet=quiet)
@@ -270,7 +270,7 @@ class ComposeBackend:
         readable: Sequence[Path] = (),
         capture: bool = False,
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command in a container of its own, which sees the given files and folders of the host too."""
+        """Run a command in a new container, which also sees the given files and folders of the host."""
         if not self.is_prepared():
             self.prepare()
         mounts = [f"{self._share(folder)}:{folder.resolve()}:z" for folder in writable]
@@ -278,7 +278,7 @@ class ComposeBackend:
         return self.docker.one_off(_TOOLS[environment], command, mounts=mounts, capture=capture)
 
     def _mounted(self, path: Path) -> str:
-        """Give a path that has to be mounted to be seen; empty for one that containers see anyway."""
+        """Return a path that has to be mounted; empty for one that containers see anyway."""
         inside = self.path_inside(path)
         return "" if inside.startswith(f"{INSIDE}/") else inside
 
@@ -293,7 +293,7 @@ class ComposeBackend:
         return str(folder.resolve())
 
     def path_inside(self, path: Path) -> str:
-        """Give the path of a file of the home in a container; others are seen under the same path, once shared."""
+        """Return the path in a container of a file of the home; a shared file outside it has the same path in both."""
         absolute = Path(os.path.normpath(Path.cwd() / path))
         for name in _SEEN:
             folder = self._home.root / name
@@ -302,14 +302,14 @@ class ComposeBackend:
         return str(absolute)
 
     def path_outside(self, path: str) -> str:
-        """Give the path on the host of a file as containers see it."""
+        """Return the path on the host of a file that containers see."""
         return str(self._home.root) + path[len(INSIDE) :] if path.startswith(f"{INSIDE}/") else path
 
     def explain(self) -> str:
         """The last lines of each service that is not ready."""
         parts = []
         for row in self._unready():
-            # Of a stack trace the causes say enough.
+            # Show only the causes of a stack trace.
             words = [line for line in self.log(row, 60).splitlines() if not line.lstrip().startswith(("at ", "... "))]
             if words:
                 parts.append("\n".join([f"-- {row.name} ({self.state(row)}):", *words[-_EXPLAIN_LINES:]]))

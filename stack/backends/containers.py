@@ -1,6 +1,6 @@
-"""What is asked of Docker and Compose: containers by their labels, commands in them.
+"""Calls to Docker and Compose: find containers by their labels, run commands in them.
 
-Containers are found by the labels that Compose gives them: a look at one takes no Compose, which is slow.
+Containers are found by the labels that Compose gives them: looking at one needs no Compose, which is slow.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def engine_answers() -> bool:
 
 
 def on_terminal() -> bool:
-    """Whether a person sits at all three ends; else stdout carries results, which a terminal would mix with stderr."""
+    """Whether all three streams are a terminal; otherwise stdout carries results, which a tty would mix with stderr."""
     return all(os.isatty(descriptor) for descriptor in (0, 1, 2))
 
 
@@ -65,7 +65,7 @@ class Container:
 
     @property
     def ended(self) -> bool:
-        """Whether it ended, however that was."""
+        """Whether it ended, for any reason."""
         return self.state in ("exited", "dead")
 
 
@@ -92,7 +92,7 @@ class Docker:
         return [*self._program, "--project-directory", str(ROOT), "--file", str(ROOT / "docker-compose.yaml")]
 
     def quietly(self, *arguments: str, seconds: float | None = None, more: Mapping[str, str] | None = None) -> bool:
-        """Run Compose and show what it says only when it fails; tells its progress. Returns whether it succeeded."""
+        """Run Compose, show its progress, and its output only when it fails. Returns whether it succeeded."""
         with tempfile.NamedTemporaryFile("w+", suffix=".log") as log, _progress(Path(log.name)):
             try:
                 done = subprocess.run(
@@ -104,8 +104,8 @@ class Docker:
                 succeeded = False
             if not succeeded:
                 log.seek(0)
-                told = [line for line in log.read().splitlines() if not _NOISE.match(line)]
-                say("\n".join(told[-_SHOWN_LINES:]))
+                printed = [line for line in log.read().splitlines() if not _NOISE.match(line)]
+                say("\n".join(printed[-_SHOWN_LINES:]))
         return succeeded
 
     def ask(self, *arguments: str) -> str:
@@ -121,14 +121,14 @@ class Docker:
 
     def containers(self) -> dict[str, Container]:
         """The containers of this project, by service."""
-        told = self.ask(
+        printed = self.ask(
             "ps", "--all", "--no-trunc",
             "--filter", f"label=com.docker.compose.project={self.project}",
             "--filter", "label=com.docker.compose.oneoff=False",
             "--format", '{{.ID}}\t{{.Label "com.docker.compose.service"}}\t{{.State}}\t{{.Image}}\t{{.Status}}',
         )  # fmt: skip
-        found = [Container(*line.split("\t")) for line in told.splitlines()]
-        # Newest first: a container that is being replaced is not the one that counts.
+        found = [Container(*line.split("\t")) for line in printed.splitlines()]
+        # Newest first: a container that is being replaced does not count.
         return {container.service: container for container in reversed(found)}
 
     def field(self, container: str, template: str) -> str:
@@ -138,7 +138,7 @@ class Docker:
     def one_off(
         self, service: str, command: Sequence[str], *, mounts: Sequence[str] = (), capture: bool, quiet: bool = False
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command in a container of its own, removed at its end."""
+        """Run a command in a new container, removed when the command ends."""
         volumes = [word for mount in mounts for word in ("--volume", mount)]
         start = [*self.compose(), "run", "--rm", "--no-deps", *volumes]
         if on_terminal() and not capture:
@@ -161,8 +161,8 @@ class Docker:
     ) -> subprocess.CompletedProcess[str]:
         """Run a command in a running container; it ends with this program.
 
-        Without a terminal it gets a stdin on which nothing comes, and ends with it: `docker exec` alone would leave it
-        running after a Ctrl-C.
+        Without a terminal its stdin is a pipe that stays empty, and it ends when the pipe closes: `docker exec` alone
+        would leave it running after a Ctrl-C.
         """
         if on_terminal() and not capture:
             words = ["docker", "exec", "--interactive", "--tty", container, "docker/run.sh", *command]
@@ -173,7 +173,7 @@ class Docker:
 
 
 def _copy_without_noise(stream: IO[str] | None, quiet: bool) -> None:
-    """Hand on what a command says on stderr, without what Compose adds; nothing of it when `quiet`."""
+    """Pass on a command's stderr, without the lines that Compose adds; none of it when `quiet`."""
     held: str | None = None
     for line in stream or ():
         if quiet:
@@ -188,7 +188,7 @@ def _copy_without_noise(stream: IO[str] | None, quiet: bool) -> None:
 
 @contextlib.contextmanager
 def _progress(log: Path) -> Iterator[None]:
-    """While the block runs, say every 10 s which step was begun last: of a build, or of Compose."""
+    """While the block runs, print every 10 s the newest step of a build or of Compose."""
     done = threading.Event()
 
     def tell() -> None:

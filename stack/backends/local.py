@@ -1,7 +1,7 @@
 """Backend `local`: the pinned artifacts as processes of this machine, each service under a keeper.
 
-Nothing restarts by itself: a kill stays a kill. SIGTERM goes to the main process alone, since a JVM that gets it beside
-its Python parent would end in the middle of a micro-batch; the other signals go to all processes of a service.
+Nothing restarts by itself: a killed service stays down. SIGTERM goes to the main process only, since a JVM that gets it
+together with its Python parent would end in the middle of a micro-batch; other signals go to all its processes.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class LocalBackend:
 
     @property
     def broker_inside(self) -> str:
-        """`host:port` of the broker for a command beside it."""
+        """`host:port` of the broker for a command that runs beside it."""
         return self._settings.values["KAFKA_BOOTSTRAP"]
 
     def prepare(self) -> None:
-        """Fetch what is missing, once the machine has what it needs."""
+        """Check the machine, then fetch what is missing."""
         self.check_machine()
         if not self.artifacts.complete():
             preflight.check_disk(self.artifacts.folder, preflight.ARTIFACTS_MIB)
@@ -89,7 +89,7 @@ class LocalBackend:
         environ["PATH"] = os.pathsep.join(
             [str(self.artifacts.environment(kind) / "bin"), environ.get("PATH", os.defpath)]
         )
-        # Java reads names of files by it; the default of an empty environment takes ASCII only.
+        # Java decodes file names by it; in an empty environment the default is ASCII only.
         environ.setdefault("LC_ALL", "C.UTF-8")
         return environ
 
@@ -105,7 +105,7 @@ class LocalBackend:
         return bool(self._processes())
 
     def up(self) -> None:
-        """Start every service that does not run, and the Flink job; what an interrupted start began is stopped."""
+        """Start every service that does not run, and the Flink job; an interrupted start stops what it started."""
         self._check_room()
         started: list[Service] = []
         try:
@@ -119,7 +119,7 @@ class LocalBackend:
                     self.start(row, ())
             self._require_well(started)
         except BaseException:
-            # A second Ctrl-C must not leave half of it behind.
+            # A second Ctrl-C must not leave some services running.
             before = signal.signal(signal.SIGINT, signal.SIG_IGN)
             say("the stack did not come up; stopping what was started")
             for row in reversed(started):
@@ -153,7 +153,7 @@ class LocalBackend:
             raise StackError(f"{row.name} ended during the start; its last lines:\n{self.explain()}")
 
     def down(self, *, wipe: bool) -> list[Path]:
-        """Stop every service, then whatever else of this stack still runs."""
+        """Stop every service, then every other process of this stack."""
         for row in reversed(SERVICES):
             self.stop(row)
         end(self._processes, "the stack's processes")
@@ -172,7 +172,7 @@ class LocalBackend:
         keep([*flags, *command], self.environment(service.environment), self._mark(), service.name, ROOT)
 
     def stop(self, service: Service) -> None:
-        """SIGTERM to the main process; SIGKILL to all past its grace."""
+        """SIGTERM to the main process; SIGKILL to all processes after its grace period."""
         if self.state(service) == PAUSED:
             self.resume(service)
         main = self._main(service)
@@ -197,7 +197,7 @@ class LocalBackend:
         send(self._of(service), signal.SIGCONT)
 
     def state(self, service: Service) -> str:
-        """Ask the system; the record of the keeper says only whether it ever ran."""
+        """Query the system; the keeper's record only says whether it ever ran."""
         main = self._main(service)
         if main is None:
             return EXITED if self._record(service).exists() else ABSENT
@@ -308,7 +308,7 @@ class LocalBackend:
             pid = json.loads(self._record(service).read_text(encoding="utf-8"))["pid"]
         except (OSError, ValueError, KeyError):
             return alive[0] if alive else None
-        # A pid without our mark is another program's.
+        # A pid without our mark belongs to another program.
         return next((process for process in alive if process.pid == pid), None)
 
     def _record(self, service: Service) -> Path:

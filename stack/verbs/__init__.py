@@ -1,1 +1,1 @@
-"""What the scripts do: one function for each, `run(stack, words)`, which returns the exit code."""
+"""The verbs behind the scripts: one function for each, `run(stack, words)`, which returns the exit code."""

@@ -1,4 +1,4 @@
-"""The Flink job: submit, cancel, restore, status, checkpoints. What asks Flink is in flink_job and inspector."""
+"""The Flink job: submit, cancel, restore, status, checkpoints. Requests to Flink are in flink_job and inspector."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def restore(stack: Stack, words: Sequence[str]) -> int:
     offsets = _ask(stack, "offsets", checkpoint)
     say(f"restoring from {stack.backend.path_outside(checkpoint)}")
     topic = stack.settings.values["VISITS_TOPIC"]
-    say(f"the job goes on from these offsets of {topic}, partition to offset: {offsets}")
+    say(f"the job continues from these offsets of {topic}, partition to offset: {offsets}")
     if checkpoint != newest:
         name, other = PurePosixPath(checkpoint).name, PurePosixPath(newest).name
         say(f"note: {other} is newer; windows committed since {name} will be written a second time")

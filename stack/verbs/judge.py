@@ -46,7 +46,7 @@ def settle(stack: Stack, words: Sequence[str]) -> int:
             "stop it with scripts/generator_stop.sh"
         )
     stack.require_running("kafka")
-    # What it says is on stderr; the one line on stdout is for the end.
+    # Its messages go to stderr; the one line on stdout comes at the end.
     stack.backend.execute(service("generator"), ["python", "-m", "generator.close"], capture=True)
     return stack.backend.tool(["python", "-m", "verdict.settled", "--wait", str(seconds)]).returncode
 

@@ -13,12 +13,12 @@ from stack.services import service
 from stack.stack import Stack
 
 _END_OF_TOPIC = ("--timeout-ms", "3000")
-"""The consumer ends when nothing has come for this long: the topic has been read to its end."""
+"""The consumer ends when no record has come for this long: it has read the topic to its end."""
 _POSITIONS = ("--formatter-property", "print.partition=true", "--formatter-property", "print.offset=true")
 
 
 def consume(stack: Stack, words: Sequence[str]) -> int:
-    """Read a topic: committed records only, unless --uncommitted asks for all."""
+    """Read a topic: committed records only, or all of them with --uncommitted."""
     topics = [stack.settings.values[name] for name in _topic_settings(stack)]
     if not words:
         raise StackError(f"which topic? one of: {' '.join(topics)}")
@@ -61,7 +61,7 @@ def _whole(stack: Stack, topic: str, isolation: str, flags: Sequence[str]) -> li
 
 
 def _with_fates(stack: Stack, topic: str, flags: Sequence[str]) -> int:
-    """Read a topic to its end; say of each record whether a transaction has committed it."""
+    """Read a topic to its end; mark each record as committed by a transaction or not."""
     known = {tuple(line.split("\t")[:2]) for line in _whole(stack, topic, "read_committed", flags)}
     for line in _whole(stack, topic, "read_uncommitted", flags):
         fate = "committed" if tuple(line.split("\t")[:2]) in known else "uncommitted"

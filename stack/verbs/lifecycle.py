@@ -18,7 +18,7 @@ _DIFFERENT = ("BACKEND", "HOME", "ARTIFACTS", "PORT_OFFSET", "ALLOW_REMOTE")
 
 
 def up(stack: Stack, words: Sequence[str]) -> int:
-    """Bring the whole stack up."""
+    """Start the whole stack."""
     parse_none("up", words)
     stack.warn()
     running = stack.is_up() and all(stack.backend.state(row) in (RUNNING, PAUSED) for row in SERVICES)
@@ -30,7 +30,7 @@ def up(stack: Stack, words: Sequence[str]) -> int:
     stack.home.claim(stack.backend.name)
     stack = stack.with_backend()
     with stack.changing():
-        # What runs goes on; the job is submitted where there is none.
+        # Running services are left alone; the job is submitted when there is none.
         explicit = {name: value for name, value in stack.settings.explicit.items() if name != "HOME"}
         stack.backend.up()
         stack.home.remember(Up(stack.backend.name, explicit))
@@ -50,7 +50,7 @@ def _with_page() -> list[Service]:
 
 
 def _say_what_differs(stack: Stack) -> None:
-    """Say which running services were started with other settings than the next start would give them."""
+    """Print which running services have other settings than their next start would give them."""
     for row in SERVICES:
         theirs = stack.backend.settings_of(row)
         changed = [
@@ -81,7 +81,7 @@ def down(stack: Stack, words: Sequence[str]) -> int:
 
 
 def _name_what_goes(stack: Stack) -> None:
-    """Name what --wipe removes. Raises StackError when the stack is held by the other backend."""
+    """Print what --wipe removes. Raises StackError when the stack is on the other backend."""
     marker, note = stack.home.marker(), stack.home.up()
     for holder in {note.backend if note else "", marker.backend if marker else ""} - {"", stack.backend.name}:
         raise StackError(
@@ -110,5 +110,5 @@ def fetch(stack: Stack, words: Sequence[str]) -> int:
     if stack.backend.name == LOCAL:
         # Labs, notebook and tests run on a host in any case.
         stack.backend.add_to_tools()  # type: ignore[attr-defined]
-    say(f"all is there for backend {stack.backend.name}")
+    say(f"everything is ready for backend {stack.backend.name}")
     return 0

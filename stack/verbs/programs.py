@@ -36,7 +36,7 @@ _TIERS = ("unit", "judge", "stack", "compose", "all", "full")
 
 
 def lab(stack: Stack, words: Sequence[str]) -> int:
-    """Run a lab from the project's folder: its paths are shown from there."""
+    """Run a lab in the project's folder: it prints paths relative to it."""
     name = words[0]
     _become(_with_tools(stack, *LABS[name]), ["python", "-m", f"labs.{name}", *words[1:]], folder=ROOT)
 
@@ -56,13 +56,13 @@ def notebook(stack: Stack, words: Sequence[str]) -> int:
     copy = folder / _NOTEBOOK
     folder.mkdir(parents=True, exist_ok=True)
     if copy.exists() and not fresh:
-        say(f"going on with your copy, {copy}; --fresh starts again from the repository's")
+        say(f"continuing with your copy, {copy}; --fresh starts again from the repository's")
     else:
         shutil.copyfile(ROOT / "notebooks" / _NOTEBOOK, copy)
-    # All that Jupyter writes besides stays with the stack's own state, away from the user's home.
+    # Other files of Jupyter go to the stack's state folder, not to the user's home.
     jupyter = stack.home.state / "jupyter"
     places = {f"JUPYTER_{name}_DIR": str(jupyter / name.lower()) for name in ("CONFIG", "DATA", "RUNTIME")}
-    # By the environment and not by a flag, which every user of the machine could read.
+    # In the environment, not as a flag, which every user of the machine could read.
     token = secrets.token_hex(16)
     environ = {**places, "IPYTHONDIR": str(jupyter / "ipython"), "JUPYTER_TOKEN": token}
     port = stack.settings.values["NOTEBOOK_PORT"]
@@ -72,7 +72,7 @@ def notebook(stack: Stack, words: Sequence[str]) -> int:
         f"--ServerApp.ip={stack.address}", f"--ServerApp.port={port}", "--ServerApp.port_retries=0",
         f"--ServerApp.root_dir={folder}", "--ServerApp.open_browser=False", "--Application.log_level=ERROR",
     ]  # fmt: skip
-    # In containers the only user is root; the server is on loopback and asks for the token all the same.
+    # In containers the only user is root; the server is still on loopback and still asks for the token.
     flags += ["--allow-root"] if os.geteuid() == 0 else []
     _become(local, ["python", "-m", "notebook", *flags], folder=Path.cwd(), more=environ)
 
@@ -85,7 +85,7 @@ def benchmark(stack: Stack, words: Sequence[str]) -> int:
 
 
 def sbom(stack: Stack, words: Sequence[str]) -> int:
-    """Print a bill of materials of what is installed."""
+    """Print a bill of materials of the installed packages."""
     parse_none("sbom", words)
     local = _local(stack)
     local.prepare()
@@ -143,9 +143,9 @@ def test(stack: Stack, words: Sequence[str]) -> int:
             raise StackError(
                 "no container engine answers, and this runs the Compose tier; start one (.ci/engine.sh start)"
             )
-        say("no container engine answers: the Compose tier is left out")
+        say("no container engine answers: the Compose tier is skipped")
         markers.append("not compose")
-    # A process for each core; a stack has the machine to itself.
+    # One process per core; tests of a stack do not run in parallel.
     runs = [
         [*parallel.get(tier, ["tests/unit", "tests/judge"]), "--numprocesses", "auto", "--dist", "worksteal"],
         serial.get(tier, ["tests/stack"]),
@@ -175,7 +175,7 @@ def _with_tools(stack: Stack, *jars: str) -> LocalBackend:
 
 
 def _become(local: LocalBackend, command: list[str], *, folder: Path, more: dict[str, str] | None = None) -> NoReturn:
-    """Replace this program by another, so that every signal is that one's."""
+    """Replace this program by another (exec), so that the other receives every signal."""
     environ = {**local.environment("tools"), **(more or {})}
     os.chdir(folder)
     os.execvpe(command[0], command, environ)

@@ -1,4 +1,4 @@
-"""One service: start, stop, kill, pause, resume, its log, and commands beside it."""
+"""One service: start, stop, kill, pause, resume, its log, and commands in its environment."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def start(stack: Stack, words: Sequence[str]) -> int:
         stack.require_running("kafka")
     state = stack.backend.state(row)
     if state == PAUSED:
-        raise StackError(f"{row.name} is frozen; let it go on with scripts/resume.sh {row.name}")
+        raise StackError(f"{row.name} is frozen; resume it with scripts/resume.sh {row.name}")
     if state == RUNNING:
         say(f"{row.name} is running already")
         return 0
@@ -41,12 +41,12 @@ def start(stack: Stack, words: Sequence[str]) -> int:
         raise StackError(f"{row.name} ended during its start; its last lines:\n{stack.backend.log(row, 8)}")
     say(f"{row.name} was started")
     if row.name == "jobmanager":
-        say("a job that ran on the JobManager before is gone with it: scripts/flink_restore.sh latest brings it back")
+        say("a job that ran on the previous JobManager is gone; restore it with scripts/flink_restore.sh latest")
     return 0
 
 
 def check_flags(stack: Stack, row: Service, flags: Sequence[str]) -> None:
-    """Refuse flags that the service would refuse after its start, where nobody looks. Raises StackError."""
+    """Refuse flags that the service would refuse only after its start, in its log. Raises StackError."""
     if not flags:
         return
     if row.flags is None:
@@ -79,18 +79,18 @@ def pause(stack: Stack, words: Sequence[str]) -> int:
     row = _only("pause", words)
     stack.require_running(row.name)
     stack.backend.pause(row)
-    say(f"{row.name} is frozen; scripts/resume.sh {row.name} lets it go on")
+    say(f"{row.name} is frozen; scripts/resume.sh {row.name} resumes it")
     return 0
 
 
 def resume(stack: Stack, words: Sequence[str]) -> int:
-    """Let a frozen service go on."""
+    """Resume a frozen service."""
     row = _only("resume", words)
     state = stack.backend.state(row)
     if state != PAUSED:
         raise StackError(f"service {row.name} is {state}, not paused")
     stack.backend.resume(row)
-    say(f"{row.name} goes on")
+    say(f"{row.name} was resumed")
     return 0
 
 
@@ -107,7 +107,7 @@ def logs(stack: Stack, words: Sequence[str]) -> int:
 
 
 def execute(stack: Stack, words: Sequence[str]) -> int:
-    """Run a command where a service lives, with its tools on PATH."""
+    """Run a command in the environment of a service, with its tools on PATH."""
     row = _named("exec", words)
     if len(words) == 1:
         raise StackError("which command? e.g. scripts/exec.sh jobmanager flink list")

@@ -34,7 +34,7 @@ def status(stack: Stack, words: Sequence[str]) -> int:
 
 
 def collect(stack: Stack) -> dict[str, Any]:
-    """Ask everything. Keys: services, flink_job, synchronizer, behind, disk_free_mib, problems, well."""
+    """Collect the state. Keys: services, flink_job, synchronizer, behind, disk_free_mib, problems, well."""
     services = [
         {"service": row.name, "state": stack.backend.state(row), "memory_mib": stack.backend.memory(row) // _MIB}
         for row in SERVICES
@@ -47,8 +47,10 @@ def collect(stack: Stack) -> dict[str, Any]:
     ]
     job = _job(stack) if states["jobmanager"] == RUNNING else None
     if states["jobmanager"] == RUNNING and (job is None or job["state"] != "RUNNING"):
-        way = "it is on its way" if job and job["state"] in _ON_ITS_WAY else "restore it with scripts/flink_restore.sh"
-        problems.append(f"the Flink job is {job['state'] if job else 'not there'}; {way}")
+        way = (
+            "wait until it runs" if job and job["state"] in _ON_ITS_WAY else "restore it with scripts/flink_restore.sh"
+        )
+        problems.append(f"the Flink job is {job['state'] if job else 'missing'}; {way}")
     free = preflight.free_mebibytes(stack.home.root)
     if free < preflight.RUN_MIB:
         problems.append(f"only {free} MiB of disk are free at {stack.home.root}; checkpoints will fail when it is full")
@@ -64,9 +66,7 @@ def collect(stack: Stack) -> dict[str, Any]:
 
 
 def _next_step(name: str, state: str) -> str:
-    return (
-        f"let it go on with scripts/resume.sh {name}" if state == PAUSED else f"start it with scripts/start.sh {name}"
-    )
+    return f"resume it with scripts/resume.sh {name}" if state == PAUSED else f"start it with scripts/start.sh {name}"
 
 
 def _job(stack: Stack) -> dict[str, Any] | None:
@@ -74,7 +74,7 @@ def _job(stack: Stack) -> dict[str, Any] | None:
     try:
         job: dict[str, Any] = json.loads(done.stdout)
     except ValueError:
-        # It said on stderr why there is none.
+        # The reason is already on stderr.
         return None
     job["latest_age_seconds"] = (
         None if job.get("latest_at") is None else round(time.time() - job["latest_at"] / 1000, 1)
@@ -99,10 +99,10 @@ def _synchronizer(stack: Stack) -> dict[str, Any] | None:
 
 def _behind(stack: Stack) -> dict[str, Any] | None:
     try:
-        told: dict[str, Any] = json.loads(stack.backend.tool(["python", "-m", "verdict.behind"], capture=True).stdout)
+        answer: dict[str, Any] = json.loads(stack.backend.tool(["python", "-m", "verdict.behind"], capture=True).stdout)
     except (ValueError, StackError):
         return None
-    return told
+    return answer
 
 
 def _show(report: dict[str, Any]) -> None:

@@ -1,10 +1,10 @@
-"""Programs whose flags a script hands on: their own help follows the head of the script."""
+"""Programs whose flags a script passes on: their help follows the head of the script."""
 
 from __future__ import annotations
 
 from stack.stack import Stack
 
-MODULES = {
+MODULES: dict[str, tuple[str, ...]] = {
     "generator_start": ("tools", "generator"),
     "spark_start": ("tools", "spark_job.visits_json_synchronizer"),
     "verdict": ("tools", "verdict"),
@@ -13,16 +13,18 @@ MODULES = {
     "flink_cancel": ("flink", "flink_job.cancel"),
     "flink_restore": ("flink", "flink_job.submit"),
     "flink_status": ("flink", "flink_job.status"),
-    "flink_checkpoints": ("flink", "inspector.flink"),
+    "flink_checkpoints": ("flink", "inspector.flink", "list"),
     "devices_file_stream": ("tools", "spark_job.devices_file_stream"),
 }
-"""Verb -> environment and module."""
+"""Verb -> environment, module, and subcommand if it has one."""
 
 
 def flags_of(stack: Stack, verb: str) -> str:
-    """Ask the program behind a verb for its help; it must have been fetched."""
-    environment, module = MODULES[verb]
+    """Return the help of the program behind a verb; its environment must have been fetched."""
+    environment, *module = MODULES[verb]
     if not stack.backend.is_prepared():
-        return f"Its flags are those of `python -m {module}`: scripts/fetch.sh, then --help again, shows them."
-    done = stack.backend.tool(["python", "-m", module, "--help"], environment=environment, capture=True)
-    return f"Flags that are handed on:\n\n{done.stdout.rstrip()}"
+        return (
+            f"Its flags are those of `python -m {' '.join(module)}`: scripts/fetch.sh, then --help again, shows them."
+        )
+    done = stack.backend.tool(["python", "-m", *module, "--help"], environment=environment, capture=True)
+    return f"Flags that are passed on:\n\n{done.stdout.rstrip()}"

@@ -33,7 +33,7 @@ class MemoryTopic:
         self.ends = dict.fromkeys(PARTITIONS, 0)
 
     def append(self, partition: int, key: bytes | None, value: bytes | None, timestamp: int) -> int:
-        """Write a record at the end of a partition and give its offset."""
+        """Write a record at the end of a partition and return its offset."""
         offset = self.ends[partition]
         self.records[partition][offset] = Record(partition, offset, key, value, timestamp)
         self.ends[partition] += 1
@@ -59,7 +59,7 @@ class MemoryTopic:
 
 @dataclass
 class Run:
-    """The lines of one run of a generator; `torn` is what stands behind the last whole line."""
+    """The lines of one run of a generator; `torn` is the text after the last whole line."""
 
     topic_id: str = TOPIC_ID
     lines: list[str] = field(default_factory=list)

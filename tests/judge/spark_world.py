@@ -46,7 +46,7 @@ class Topic:
                 self.append(partition, value)
 
     def append(self, partition: int, value: bytes | None) -> int:
-        """Write a record at the end of a partition and give its offset."""
+        """Write a record at the end of a partition and return its offset."""
         offset = self.ends[partition]
         self.records[partition][offset] = Record(partition, offset, None, value, START + offset)
         self.ends[partition] += 1
@@ -97,12 +97,12 @@ class Query:
 
 
 def visit(visit_id: str, milliseconds: int, page: str = "home") -> bytes:
-    """Write a visit as the generator does, so many milliseconds after START."""
+    """Write a visit like the generator, at this number of milliseconds after START."""
     return json.dumps({"visit_id": visit_id, "event_time": iso_time(START + milliseconds), "page": page}).encode()
 
 
 def even_batches(topic: Topic, count: int) -> list[Batch]:
-    """Divide a topic evenly into so many batches, each with every partition."""
+    """Divide a topic evenly into this number of batches, each with every partition."""
     cuts = {p: [end * number // count for number in range(count + 1)] for p, end in topic.ends.items()}
     return [Batch({p: (at[number], at[number + 1]) for p, at in cuts.items()}) for number in range(count)]
 
@@ -192,7 +192,7 @@ def _write_run(home: Path, run: SparkRun) -> None:
 
 
 def part_name(batch: int, partition: int, attempt: int = 0) -> str:
-    """Name a file as Spark does; each attempt of a batch has an id of its own."""
+    """Name a file like Spark; each attempt of a batch has its own id."""
     return f"part-{partition:05d}-{uuid.UUID(int=batch * 1000 + attempt)}-c000.txt"
 
 
@@ -241,7 +241,7 @@ def judge_fully(
     findings = {category: list(judgement.findings(category)) for category in CATEGORIES}
     verdict = judgement.verdict
     for category, found in findings.items():
-        # A file that is gone does not count as a record, and a record that is there too often is one finding.
+        # A missing file does not count as a record, and a record that is there too often is one finding.
         counted = [finding for finding in found if "batch" not in finding.names]
         wanted = getattr(verdict, category)
         assert len(counted) == wanted or (category == "duplicated" and 0 < len(counted) < wanted), (category, found)
@@ -292,5 +292,5 @@ def replace_lines(file: Path, lines: Sequence[bytes]) -> None:
 
 
 def make_pipe(path: Path) -> None:
-    """Make a named pipe: whoever opens it to read waits for ever."""
+    """Make a named pipe: a reader that opens it waits for ever."""
     os.mkfifo(path)

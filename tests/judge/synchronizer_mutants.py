@@ -44,7 +44,7 @@ class Written:
     batches: Sequence[Batch]
 
     def files(self, least: int = 1) -> list[Path]:
-        """Give the files of the output that have so many lines."""
+        """Return the files of the output that have this number of lines."""
         return [file for file in self.query.files.values() if file.exists() and len(lines_of(file)) >= least]
 
     def logs(self) -> list[Path]:
@@ -303,16 +303,16 @@ MUTANTS = (
     Mutant("batch-twice", "a batch is read twice", batch_again),
     Mutant("batch-twice-append", "a batch is appended twice", batch_again, sink=FOREACH_APPEND),
     Mutant("batch-twice-overwrite", "a batch has two folders", batch_again, sink=FOREACH_OVERWRITE),
-    Mutant("batch-skipped", "a batch is skipped, and the next begins behind it", batch_skipped),
+    Mutant("batch-skipped", "a batch is skipped, and the next begins after it", batch_skipped),
     Mutant("batch-empty", "a batch is committed without a line", batch_empty),
     Mutant("batch-begins-early", "a batch begins one record before the end of the one before", _moved(-1, 0)),
     Mutant("batch-begins-late", "a batch skips its first record", _moved(1, 0)),
     Mutant("batch-ends-early", "a batch lacks its last record", _moved(0, -1)),
     Mutant("batches-exchanged", "two batches are in the wrong order", batches_exchanged, sink=FOREACH_OVERWRITE),
     Mutant("partition-missing", "the last partition is not read", partition_missing),
-    Mutant("null-skipped", "a record without a value is no line", lines=without(lambda value: value is None)),
-    Mutant("empty-skipped", "an empty record is no line", lines=without(lambda value: not value)),
-    Mutant("unparsable-skipped", "a record that is no visit is no line", lines=without(lambda v: not parse_visit(v))),
+    Mutant("null-skipped", "a record without a value is not a line", lines=without(lambda value: value is None)),
+    Mutant("empty-skipped", "an empty record is not a line", lines=without(lambda value: not value)),
+    Mutant("unparsable-skipped", "an unparsable record is not a line", lines=without(lambda v: not parse_visit(v))),
     Mutant("line-breaks-kept", "line breaks inside a record stay", lines=lambda value: (value or b"").split(b"\n")),
     Mutant("line-breaks-dropped", "line breaks inside a record vanish",
            lines=lambda value: [(value or b"").translate(None, b"\r\n")]),

@@ -1,4 +1,4 @@
-"""The search for an order of reading is exact: held against every order there is."""
+"""The search for an order of reading is exact: compared with every possible order."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def all_decisions(source: Source) -> set[Decided]:
 
 
 def orders(left: dict[int, int]) -> Iterator[tuple[int, ...]]:
-    """Go through all orders of so many records of each partition."""
+    """Yield all orders of this number of records of each partition."""
     return iter(set(itertools.permutations([p for p, count in left.items() for _ in range(count)])))
 
 
@@ -66,7 +66,7 @@ def search(source: Source, late: Decided) -> tuple[Explanation, set[tuple[int, i
         rows = pa.Table.from_batches([visit_rows(batch_of(records), WINDOW_MS)])
         found = clock.follow(rows, RULES, None)
         passed |= set(zip(found["kafka_partition"].to_pylist(), found["kafka_offset"].to_pylist(), strict=True))
-        # Without pauses: of these nobody knows how long they were.
+        # Without pauses: their length is not known.
         clock.pauses.clear()
         clocks.append(clock)
     if not late <= passed:
@@ -123,7 +123,7 @@ def test_proven_late_is_late_in_every_order_that_makes_the_other_decisions_right
 
 
 def test_three_partitions_that_wait_for_each_other_have_no_order() -> None:
-    # Each second visit is on time though its own partition is past its window: somebody else must be behind.
+    # Each second visit is on time though its own partition is past its window: another partition must be behind.
     source: Source = {0: [], 1: [], 2: []}
     for partition, times in {0: (35_000, 12_000), 1: (45_000, 7_000), 2: (31_000, 12_000)}.items():
         for time in times:

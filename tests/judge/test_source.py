@@ -263,7 +263,7 @@ def test_a_topic_without_a_ledger_is_not_judged(tmp_path: Path) -> None:
     chosen, others = ledgers_of(world.write(tmp_path), TOPIC_ID)
     assert (chosen, others) == ([], 1)
     assert str(not_judged("visits", 0)) == (
-        "no ledger: topic visits was written by others, so what was sent is not known"
+        "no ledger: topic visits was written by other programs, so what was sent is not known"
     )
     assert str(not_judged("visits", 1)).endswith(" (1 ledger of a deleted topic of this name left out)")
 
@@ -352,7 +352,7 @@ def test_an_answer_that_was_cut_off_leaves_the_visit_unacknowledged(cut: int, tm
     verdict = judge_source(world, tmp_path).verdict
     assert verdict.outcome is Outcome.HOLDS
     assert verdict.records["unacknowledged"] == 1
-    assert verdict.notes == ("1 visit sent without an acknowledgement, 1 of them in the topic: either is allowed",)
+    assert verdict.notes == ("1 visit sent without an acknowledgement, 1 of them in the topic: both are allowed",)
 
 
 def test_a_ledger_is_read_in_chunks_and_joined_in_buckets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

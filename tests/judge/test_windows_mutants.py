@@ -29,7 +29,7 @@ def test_a_wrong_job_is_violated(mutant: Mutant) -> None:
             if verdict.outcome is Outcome.VIOLATED:
                 counted += 1
             else:
-                # A wrong clock may decide as the right one does in another order of reading: nobody can tell then.
+                # A wrong clock may decide like the right one in another order of reading: then they do not differ.
                 assert could_be_faultless(source, outputs), f"{mutant.name}: seed {seed}: {verdict.reason}"
         seed += 1
         assert seed < 50 * SEEDS, f"{mutant.name} seldom writes anything wrong"

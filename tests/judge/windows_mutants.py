@@ -124,7 +124,7 @@ class TimestampClock(Job):
 
 
 class HastyIdleness(Job):
-    """Takes a partition for idle when the last twenty records came from the others."""
+    """Treats a partition as idle when the last twenty records came from the others."""
 
     def __init__(self, partitions: Sequence[int]) -> None:
         super().__init__(partitions)
@@ -534,7 +534,7 @@ ROUTES = (
     Mutant("on-time-set-aside", "a few visits on time are set aside as late", OnTimeSetAside),
     Mutant("on-time-set-aside-too", "a few visits on time are counted, and set aside as late too", OnTimeSetAsideToo),
     Mutant("unparsable-as-late", "unparsable records are set aside as late visits", UnparsableAsLate),
-    Mutant("parser-lenient", "a document with something behind it is taken for a visit", LenientParser),
+    Mutant("parser-lenient", "a document with something after it is treated as a visit", LenientParser),
     Mutant("parser-strict", "visits that write UTC as +00:00 are rejected", StrictParser),
 )
 RESTORES = (
@@ -547,7 +547,7 @@ RESTORES = (
         "restore-too-early", "two records of a partition are read again though the state has them", run=ReadTooEarly
     ),
     Mutant(
-        "restore-positions-kept", "a restore goes on where the job was killed, with the old state", run=PositionsKept
+        "restore-positions-kept", "a restore continues where the job was killed, with the old state", run=PositionsKept
     ),
     Mutant("restore-state-kept", "a restore reads again, but the state is that of the kill", run=StateKept),
     Mutant(

@@ -25,7 +25,7 @@ IDLE_SECONDS = 5
 DELAY_MS = 400
 """How long a record is on its way at most, here."""
 RULES = Rules(WINDOW_MS, BOUND_MS, IDLE_SECONDS * 1000 - 1_500)
-"""A pause as the checker counts it: the job counts whole seconds, and a visit is on its way for a moment."""
+"""A pause as the checker counts it: the job counts whole seconds, and a visit takes a moment to arrive."""
 IDS = ("a", "b", "A", "é", "🙂 ")
 
 
@@ -52,7 +52,7 @@ class Step(NamedTuple):
 class World:
     """What is sent, and how it is read.
 
-    `live`: the job reads a record when it arrives, and counts idle partitions; else all is there before it reads, and
+    `live`: the job reads a record when it arrives, and counts idle partitions; else all are there before it reads, and
     it reads in any order. `closing`: how many closing visits each partition has at its end. `skews`: how far event
     time is ahead in each partition. `grid`: event times are multiples of it or a millisecond less, so that they meet
     the edges of windows and the bound.
@@ -107,7 +107,7 @@ class World:
 
 
 class LiveJob(Job):
-    """The job with idle partitions: one without a visit in five seconds of reading does not hold the clock."""
+    """The job with idle partitions: one without a visit in five seconds of reading does not hold back the clock."""
 
     def __init__(self, partitions: Iterable[int]) -> None:
         super().__init__(partitions)
@@ -121,7 +121,7 @@ class LiveJob(Job):
         self.seconds += self.second is not None and second > self.second
         self.second = second
         self.read_in[record.partition] = self.seconds
-        # A partition may be idle from this very visit on.
+        # A partition may be idle from this visit on.
         self.advance()
         super().decide(record, visit, end)
 

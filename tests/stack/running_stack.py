@@ -1,4 +1,4 @@
-"""A stack of its own for tests: another home and other ports, so that a stack in use is left alone."""
+"""A separate stack for tests: another home and other ports, so that a stack in use is left alone."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RunningStack:
     def script(
         self, name: str, *arguments: str, check: bool = True, settings: dict[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Run scripts/NAME; with `check`, fail with everything that it said."""
+        """Run scripts/NAME; with `check`, fail with all of its output."""
         done = subprocess.run(
             [str(ROOT / "scripts" / name), *arguments],
             capture_output=True,
@@ -59,7 +59,7 @@ class RunningStack:
         return done.returncode, json.loads(done.stdout)
 
     def job(self, *arguments: str) -> dict[str, Any]:
-        """What scripts/flink_status.sh says, after the wait that `arguments` ask for."""
+        """The output of scripts/flink_status.sh, after the wait in `arguments`."""
         return dict(json.loads(self.script("flink_status.sh", *arguments).stdout))
 
     def wait_for_checkpoints(self, count: int) -> dict[str, Any]:
@@ -68,7 +68,7 @@ class RunningStack:
         return self.job("--wait-checkpoints", str(wanted), "--wait-seconds", "120")
 
     def wait_for_records(self, topic: str, count: int) -> None:
-        """Wait until so many more records have arrived."""
+        """Wait until this number of further records has arrived."""
         wanted = self.record_count(topic) + count
         wait_until(
             lambda: self.record_count(topic) >= wanted, f"{wanted} records of {topic}", seconds=COMMAND_LIMIT_SECONDS

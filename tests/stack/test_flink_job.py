@@ -1,4 +1,4 @@
-"""The windowing job on a cluster of its own: what it counts, returns and keeps, through kills and restores."""
+"""The windowing job on a separate cluster: its counts, outputs and state, through kills and restores."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Cluster:
         } | settings  # fmt: skip
         self.log = home / "services.log"
         self.services: dict[str, subprocess.Popen[bytes]] = {}
-        # Windows of a far future are written with their own time, which a broker refuses unless it is told.
+        # Windows of a far future are written with their own time, which a broker refuses by default.
         config = {"message.timestamp.after.max.ms": str(2**63 - 1), "retention.ms": "-1"}
         topics = [NewTopic(topic, 2, 1, config=config) for topic in asdict(self.topics).values()]
         admin = AdminClient({"bootstrap.servers": broker.bootstrap})
@@ -67,7 +67,7 @@ class Cluster:
             future.result(timeout=LIMIT_SECONDS)
 
     def start(self, service: str) -> None:
-        """Start a service in a process group of its own."""
+        """Start a service in its own process group."""
         with self.log.open("ab") as log:
             self.services[service] = subprocess.Popen(
                 [str(ROOT / "services" / f"{service}.sh")],
@@ -106,7 +106,7 @@ class Cluster:
         pytest.fail(f"not within {LIMIT_SECONDS} s: {what}\n{log[-3000:]}")
 
     def drain(self, job: str) -> None:
-        """Wait until a checkpoint holds every visit and one more has been completed, so its output is committed."""
+        """Wait until a checkpoint contains every visit and one more has been completed, so its output is committed."""
         consumer = Consumer(
             {"bootstrap.servers": self.broker.bootstrap, "group.id": self.environment["STACK_FLINK_GROUP_ID"]}
         )

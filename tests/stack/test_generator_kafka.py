@@ -1,4 +1,4 @@
-"""The generator on real Kafka: the topic holds the stream, record for record."""
+"""The generator on real Kafka: the topic has the stream, record for record."""
 
 from __future__ import annotations
 

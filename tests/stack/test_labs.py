@@ -24,12 +24,12 @@ PROVES = {
     "01_micro_batch_restart": [
         "After SIGKILL between offsets/N and commits/N the restart re-runs batch N with the very same range.",
         "offsets/2 as before the kill, byte for byte",
-        "After SIGTERM the restart goes on with batch N+1, from where batch N ended.",
+        "After SIGTERM the restart continues with batch N+1, from where batch N ended.",
         "output: 9000 rows of 9000, 0 lost, 0 duplicated",
     ],
     "02_devices_from_files": [
         "The same file dropped again is ignored",
-        "New content under an old name is ignored too",
+        "New content under an old name is silently ignored too",
         "A renamed file is a new file",
         "With the checkpoint deleted every file is read again",
         "output: 72 rows of 72, 0 lost, 0 duplicated",
@@ -88,7 +88,7 @@ def test_a_walkthrough_proves_its_sentences(name: str, tmp_path: Path) -> None:
     assert heads
     assert all(line.startswith("PROVEN  ") for line in heads)
     assert "Traceback" not in done.stderr
-    # Everything that it wrote is in its own folder, and nothing of it runs on.
+    # All of its files are in its own folder, and all of its processes have ended.
     assert [path.name for path in tmp_path.iterdir()] == ["output"]
     assert {path.name for path in (tmp_path / "output" / "labs").iterdir()} == {name, f"{name}.lock"}
     assert processes_in(tmp_path) == []
@@ -96,7 +96,7 @@ def test_a_walkthrough_proves_its_sentences(name: str, tmp_path: Path) -> None:
     again = walk(name, tmp_path)
     assert again.returncode == 2
     assert again.stdout == ""
-    assert re.fullmatch(rf"{name}: .* holds files of an earlier run; start clean: .*{name}\.sh --clean\n", again.stderr)
+    assert re.fullmatch(rf"{name}: .* has files of an earlier run; start clean: .*{name}\.sh --clean\n", again.stderr)
 
 
 def incomplete(tmp_path: Path, group: str, jar: str) -> Path:
@@ -146,7 +146,7 @@ def test_bad_input_is_one_line(tmp_path: Path, flag: str, line: str) -> None:
 
 
 def begin(name: str, home: Path, output: int) -> subprocess.Popen[str]:
-    """Start a lab in a process group of its own; `output`: where its words go."""
+    """Start a lab in its own process group; `output`: the file for its messages."""
     return subprocess.Popen(
         [str(WALKTHROUGHS / f"{name}.sh")],
         env=os.environ | {"STACK_HOME": str(home)},
@@ -198,7 +198,7 @@ def test_devices_file_stream_is_a_program_of_its_own(tmp_path: Path) -> None:
 
     missing = call(*flags)
     assert missing.returncode == 2
-    assert re.fullmatch(r"devices: --input .* is no folder; .*\n", missing.stderr)
+    assert re.fullmatch(r"devices: --input .* is not a folder; .*\n", missing.stderr)
     no_output = call(*flags[:4], "--sink", "delta")
     assert no_output.returncode == 2
     assert "needs --output" in no_output.stderr

@@ -1,4 +1,4 @@
-"""The generator's ledger on real Kafka: what it says is in the topic is there, and the topic holds nothing else."""
+"""The generator's ledger on real Kafka: its visits are in the topic, and the topic has nothing else."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def is_gone(admin: AdminClient, topic: str) -> bool:
 
 
 def start(broker: Broker, home: Path, topic: str, *flags: str, limit: str = "unlimited") -> subprocess.Popen[str]:
-    """Start a generator; `limit` in KiB for the size of a file stands for a full disk."""
+    """Start a generator; `limit` in KiB for the size of a file simulates a full disk."""
     environ = os.environ | {
         "STACK_KAFKA_BOOTSTRAP": broker.bootstrap,
         "STACK_VISITS_TOPIC": topic,

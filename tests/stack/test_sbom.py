@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
 
 @pytest.fixture(scope="module")
 def bill() -> dict[str, Any]:
-    """What scripts/sbom.sh prints; it has held it against CycloneDX's schema."""
+    """The output of scripts/sbom.sh, which has validated it against CycloneDX's schema."""
     done = subprocess.run([str(ROOT / "scripts" / "sbom.sh")], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return dict(json.loads(done.stdout))

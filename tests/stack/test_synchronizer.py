@@ -1,4 +1,4 @@
-"""The synchronizer on real Kafka: a SIGKILL inside a batch, a SIGTERM, and what each sink makes of it."""
+"""The synchronizer on real Kafka: a SIGKILL inside a batch, a SIGTERM, and the output of each sink."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.stack.broker import Broker
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
 
-# What a topic may hold: line breaks of each kind, bytes that are no UTF-8, nothing at all.
+# What a topic may hold: line breaks of each kind, bytes that are not UTF-8, an empty value.
 STRANGE = [
     b'{"visit_id":"a",\r\n\r\n "event_time":"2026-01-01T00:00:00Z"}',
     b"\xff\xfe\x00 no UTF-8 \xc3(",
@@ -36,7 +36,7 @@ STRANGE = [
 
 
 class Run:
-    """A synchronizer in its own process group, as the local backend starts it; its words go to a file."""
+    """A synchronizer in its own process group, as the local backend starts it; its messages go to a file."""
 
     def __init__(self, home: Path, broker: Broker, topic: str, *flags: str) -> None:
         self.log = home / "log"

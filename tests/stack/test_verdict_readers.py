@@ -194,10 +194,10 @@ def test_flink_holds_and_each_tampering_is_violated(stack: Stack) -> None:
     code, verdict = stack.verdict("flink")
     assert (code, verdict["outcome"], verdict["pending"], verdict["closing"]) == (0, "holds", 0, 2)
     assert (verdict["late"], verdict["rejected"]) == (len(outputs.late), len(outputs.rejected))
-    assert "no run left its settings" in json.dumps(verdict["notes"])
+    assert "no settings of a run" in json.dumps(verdict["notes"])
     assert "no ledger" in json.dumps(verdict["notes"])
 
-    # An aborted transaction is no output.
+    # An aborted transaction is not output.
     aborted = stack.transaction()
     stack.send(stack.windows, outputs.windows[:1], aborted)
     aborted.abort_transaction(30)
@@ -312,7 +312,7 @@ def test_records_behind_an_open_transaction_of_the_source_are_unknown(stack: Sta
     stack.send(stack.visits, source[0][-1:], opened)
     code, verdict = stack.verdict(pipeline, "--wait", "1")
     assert (code, verdict["outcome"]) == (2, "unknown")
-    assert "1 offset behind it cannot be read" in str(verdict["reason"])
+    assert "1 offset after it cannot be read" in str(verdict["reason"])
     opened.abort_transaction(30)
     assert stack.verdict(pipeline)[0] == 0
 
@@ -379,7 +379,7 @@ def test_a_compacted_topic_is_unknown(stack: Stack) -> None:
 def test_settings_come_from_the_run_and_contradictions_are_refused(stack: Stack) -> None:
     caught_up(stack)
     leave_run(stack, "first")
-    # The shell of whoever asks has other settings.
+    # The caller's shell has other settings.
     assert stack.verdict("flink", FLINK_WINDOW_SECONDS="20", FLINK_OUT_OF_ORDERNESS_SECONDS="60")[0] == 0
     leave_run(stack, "second", FLINK_WINDOW_SECONDS="20")
     code, verdict = stack.verdict("flink")
@@ -415,7 +415,7 @@ def test_both_pipelines_share_a_table_that_ends_in_their_verdicts(stack: Stack) 
     assert spark.startswith("spark: HOLDS")
     assert flink.startswith("flink: VIOLATED")
     assert "duplicated: window " in stdout
-    assert f"source: no ledger: topic {stack.visits} was written by others" in stdout
+    assert f"source: no ledger: topic {stack.visits} was written by other programs" in stdout
 
 
 def test_a_failure_in_one_pipeline_does_not_cost_the_others_verdict(stack: Stack) -> None:

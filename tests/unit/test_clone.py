@@ -14,7 +14,7 @@ def git(*arguments: str, folder: Path = ROOT) -> str:
 
 
 def blobs(*arguments: str) -> dict[str, tuple[str, str]]:
-    """Mode and blob id of each file that git names, in the words of ls-files --stage or ls-tree."""
+    """Mode and blob id of each file that git names, in the format of ls-files --stage or ls-tree."""
     found = {}
     for line in git(*arguments, "-z").split("\0")[:-1]:
         description, _, name = line.partition("\t")

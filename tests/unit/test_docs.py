@@ -95,12 +95,12 @@ def test_help_lists_every_script_once() -> None:
 
 
 @pytest.mark.parametrize("verb", sorted(MODULES))
-def test_help_shows_the_flags_that_are_handed_on(verb: str) -> None:
+def test_help_shows_the_flags_that_are_passed_on(verb: str) -> None:
     environ = os.environ | {"STACK_BACKEND": "local"}
     command = [str(ROOT / "scripts" / f"{verb}.sh"), "--help"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, env=environ)
-    head, handed_on, flags = done.stdout.partition("Flags that are handed on")
-    if not handed_on:
+    head, passed_on, flags = done.stdout.partition("Flags that are passed on")
+    if not passed_on:
         assert "scripts/fetch.sh" in head
         return
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", head.partition("\n\n")[0])) - {"--backend"}

@@ -119,7 +119,7 @@ def test_lateness_follows_the_window_of_the_stack() -> None:
     ("content", "message"),
     [
         ("rte: 5\n", "unknown key rte"),
-        ("- 5\n", "has to be a list of `key: value` lines"),
+        ("- 5\n", "must be a list of `key: value` lines"),
         ("rate: [\n", "is not YAML"),
         ("rate: 5\n", "missing seed"),
     ],

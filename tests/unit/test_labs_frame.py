@@ -70,16 +70,16 @@ def test_refuses_a_folder_that_leads_elsewhere(folder: LabFolder, tmp_path: Path
     (precious / "file").touch()
     folder.root.rmdir()
     folder.root.symlink_to(precious)
-    with pytest.raises(LabError, match="leads to"), folder.claimed(clean=True, again=AGAIN):
+    with pytest.raises(LabError, match="is a link to"), folder.claimed(clean=True, again=AGAIN):
         pytest.fail("claimed")
-    with pytest.raises(LabError, match="leads to"):
+    with pytest.raises(LabError, match="is a link to"):
         folder.delete(folder / "file")
     assert (precious / "file").exists()
 
 
 def test_says_that_files_were_left_and_how_to_start_clean(folder: LabFolder) -> None:
     (folder / "checkpoint").mkdir()
-    said = pytest.raises(LabError, match=f"holds files of an earlier run; start clean: {AGAIN} --clean")
+    said = pytest.raises(LabError, match=f"has files of an earlier run; start clean: {AGAIN} --clean")
     with said, folder.claimed(clean=False, again=AGAIN):
         pytest.fail("claimed")
     assert (folder / "checkpoint").is_dir()

@@ -65,7 +65,7 @@ def test_a_ledger_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
 
 
 def test_after_a_line_that_was_cut_off_nothing_is_written(tmp_path: Path) -> None:
-    # A limit on the size of files stands for a full disk; in a process of its own, whose limit it is.
+    # A limit on the size of files simulates a full disk; in a separate process, whose limit it is.
     script = """
 import resource, sys
 from pathlib import Path

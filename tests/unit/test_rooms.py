@@ -1,4 +1,4 @@
-"""Imports go one way; nouns stand once; nothing of one machine or one registry is in the tree."""
+"""Imports go one way; settings are defined once; nothing of one machine or one registry is in the tree."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def test_settings_that_cannot_be_read_are_one_line(options: Make, tmp_path: Path
         claim(chosen, tmp_path, "visits")
     assert "\n" not in str(caught.value)
     assert (chosen.checkpoint / SPARK_RUN_FILE).read_bytes() == text
-    # Nobody has used the checkpoint before Spark wrote its `metadata`.
+    # The checkpoint is unused until Spark writes its `metadata`.
     (chosen.checkpoint / "metadata").unlink()
     claim(chosen, tmp_path, "visits").close()
 

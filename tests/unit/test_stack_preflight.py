@@ -13,7 +13,7 @@ from stack.errors import StackError
 
 
 def answering_java(folder: Path, version: str) -> Path:
-    """Make a program that only answers `-version`, which is all that is looked at."""
+    """Make a program that only answers `-version`, which is all that is checked."""
     java = folder / "bin" / "java"
     java.parent.mkdir(parents=True)
     java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}.0.2\" 2026-01-01' >&2\n")
@@ -46,7 +46,7 @@ def test_no_python_of_the_version(tmp_path: Path) -> None:
 def test_too_little_memory_and_disk(tmp_path: Path) -> None:
     with pytest.raises(StackError, match=r"99999999 MiB; close other programs"):
         preflight.check_memory(99_999_999)
-    with pytest.raises(StackError, match=r"999999999 MiB are needed; make room"):
+    with pytest.raises(StackError, match=r"999999999 MiB are needed; free space"):
         preflight.check_disk(tmp_path / "not" / "there", 999_999_999)
     preflight.check_memory(1)
     preflight.check_disk(tmp_path, 1)

@@ -307,7 +307,7 @@ def test_a_proper_visit_that_is_rejected_is_unexpected_and_its_window_still_need
     wrong = routed_record(proper, NO_EVENT_TIME)
     verdict = verdict_of(source, replace(outputs, rejected=appended(outputs.rejected, wrong)))
     assert (verdict.outcome, verdict.lost, verdict.unexpected) == (Outcome.VIOLATED, 0, 1)
-    assert "stands for a proper visit" in verdict.examples[0].text
+    assert "names a valid visit" in verdict.examples[0].text
 
 
 def late_copy(source: Source, partition: int, offset: int) -> Outputs:
@@ -350,7 +350,7 @@ def test_each_decision_may_be_right_alone_and_not_all_together() -> None:
 
 
 def test_a_partition_that_pauses_does_not_hold_the_clock() -> None:
-    # By its timestamps partition 1 says nothing for 60 s: it may count as idle, and its next visit may be late.
+    # By its timestamps partition 1 has no visits for 60 s: it may count as idle, and its next visit may be late.
     source = source_of([("a", 0), ("a", 30_000), ("a", 61_000)], [("b", 0)])
     late = Record(1, 1, b"b", b'{"visit_id":"b","event_time":"2026-01-01T00:00:01.000Z"}', START + 60_000)
     source[1].append(late)

@@ -116,7 +116,7 @@ def test_many_files_of_another_size_are_three_notes_and_a_count(folder: Path) ->
     for number in range(9):
         write_part(folder, part(number), "")
     write_log(folder, "0", [part(number) for number in range(9)])
-    assert list_output(folder, FILES, 0).notes[3:] == ["6 more files have another size than the log says"]
+    assert list_output(folder, FILES, 0).notes[3:] == ["6 more files have another size than in the log"]
 
 
 def test_a_file_named_twice_is_one_file(folder: Path) -> None:
@@ -253,10 +253,10 @@ def test_what_is_not_a_file_is_named_and_not_read(folder: Path) -> None:
         "sub/pipe": "a named pipe",
         "device": "a device",
         "socket": "a socket",
-        "nowhere": "a link that leads nowhere",
-        "itself": "a link that leads nowhere",
-        "aaa": "a link to a folder that is read already",
-        "sub/up": "a link to a folder that is read already",
+        "nowhere": "a broken link",
+        "itself": "a broken link",
+        "aaa": "a link to a folder that is already read",
+        "sub/up": "a link to a folder that is already read",
     }
 
 

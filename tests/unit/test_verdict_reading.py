@@ -1,4 +1,4 @@
-"""What counts as a window record, which record a routed one stands for, and what the verdict prints."""
+"""What counts as a window record, the source record of a routed record, and the output of the verdict."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def test_a_window_is_read() -> None:
 @pytest.mark.parametrize(
     ("change", "fault"),
     [
-        ({"count": "2"}, "has no proper visit_id or count"),
-        ({"count": 2.0}, "has no proper visit_id or count"),
-        ({"count": True}, "has no proper visit_id or count"),
-        ({"count": 2**70}, "has no proper visit_id or count"),
-        ({"visit_id": None}, "has no proper visit_id or count"),
-        ({"count": -1}, "has no proper visit_id or count"),
+        ({"count": "2"}, "has no valid visit_id or count"),
+        ({"count": 2.0}, "has no valid visit_id or count"),
+        ({"count": True}, "has no valid visit_id or count"),
+        ({"count": 2**70}, "has no valid visit_id or count"),
+        ({"visit_id": None}, "has no valid visit_id or count"),
+        ({"count": -1}, "has no valid visit_id or count"),
         ({"first_event_time": "yesterday"}, "has a time that is not written as"),
         ({"last_event_time": 5}, "has a time that is not written as"),
         ({"last_event_time": "2026-01-01T00:00:00Z"}, "has a time that is not written as"),

@@ -173,7 +173,7 @@ def test_as_it_is_what_no_batch_has_committed_is_pending_or_there(tmp_path: Path
     assert verdict.reason.startswith("judged as it is: ")
     assert verdict.reason.endswith("; 2 pending")
     assert "is beyond batch 1, the last committed" in judged.findings["pending"][0].text
-    # The same records are due once the query is said to have caught up.
+    # The same records are due once the query counts as caught up.
     assert counts(judge_fully(query, topic).verdict) == (2, 0, 0, 0)
     # And a committed one is due now.
     query.files[1, 1].write_bytes(b"")
@@ -354,7 +354,7 @@ def test_two_partitions_in_one_file_have_no_order_between_them(tmp_path: Path) -
     [
         ("files", 10, 4),
         (FOREACH_OVERWRITE, 10, 4),
-        # Nothing says which file of this sink was written first.
+        # It is not known which file of this sink was written first.
         (FOREACH_APPEND, 10, 0),
         # Batches 0 to 2 are in one compacted log, which does not say which file is whose.
         ("files", 3, 0),
@@ -407,7 +407,7 @@ def test_a_named_pipe_is_unexpected_and_not_opened(query: Query, topic: Topic, n
     judged = judge_fully(query, topic)
     assert (judged.verdict.outcome, counts(judged.verdict)) == (Outcome.VIOLATED, (0, 0, 1, 0))
     (finding,) = judged.findings["unexpected"]
-    assert (finding.names, finding.text) == ({"file": name}, f"{name} is a named pipe and no file of lines")
+    assert (finding.names, finding.text) == ({"file": name}, f"{name} is a named pipe, not a file of lines")
 
 
 @pytest.mark.timeout(20)
@@ -436,7 +436,7 @@ def test_a_broker_that_dies_leaves_what_is_proven(query: Query) -> None:
     query.files[0, 0].write_bytes(b"")
     judged = judge_fully(query, topic)
     assert (judged.verdict.outcome, judged.verdict.lost) == (Outcome.VIOLATED, 5)
-    # One read a partition for the judgement; one that fails for the examples, and no more.
+    # One read per partition for the judgement; one failing read for the examples, and no more.
     assert topic.reads == 3
     assert judged.findings["lost"][1].names == {"topic": TOPIC, "partition": 0, "offset": 2}
     assert judged.findings["lost"][1].text.startswith("a record (visits partition 0 offset 2) is on no line")
@@ -513,7 +513,7 @@ def test_the_checkpoint_of_another_query_hides_no_loss(tmp_path: Path, topic: To
 def test_a_checkpoint_that_was_copied_is_refused(query: Query, topic: Topic) -> None:
     copied = query.checkpoint.with_name("copy")
     query.checkpoint.rename(copied)
-    with pytest.raises(Unknown, match=r"is of checkpoint checkpoints/spark/visits_json and lies in \S+/copy"):
+    with pytest.raises(Unknown, match=r"is of checkpoint checkpoints/spark/visits_json and is in \S+/copy"):
         judge_output(query, topic, options=Options(checkpoint=copied))
 
 

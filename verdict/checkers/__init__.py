@@ -1,4 +1,4 @@
-"""One checker a pipeline: to add a pipeline, add a file here and a line below."""
+"""One checker per pipeline: to add a pipeline, add a file here and a line below."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from verdict.checkers.source import source
 from verdict.checkers.spark import spark
 
 CHECKERS: dict[str, Build] = {"source": source, "spark": spark, "flink": flink}
-"""Every checker by the name that the command line takes, in the order in which data flows."""
+"""Every checker by its name on the command line, in data-flow order."""
 PIPELINES = ("spark", "flink")
-"""Those that read the source; the source itself is judged with each of them."""
+"""The pipelines, which read the source; the source itself is judged with each of them."""

@@ -1,4 +1,4 @@
-"""The checker of the windowing job: its settings, how far it is, and what its topics hold."""
+"""The checker of the windowing job: its settings, its progress, and its topics."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from verdict.source.ledger import load_ledgers
 from verdict.store import Store
 
 _ROUNDING_MS = 2_500
-"""The job counts a pause in whole seconds in which it reads, one more after a restore, and visits take a moment."""
+"""The job counts a pause in whole seconds of reading, one more after a restore, and visits arrive with a delay."""
 
 
 @dataclass(frozen=True)
 class _Runs:
-    """The settings that judge the job, and where they come from."""
+    """The settings by which the job is judged, and where they come from."""
 
     run: FlinkRun
     recorded: bool
@@ -36,7 +36,7 @@ class _Runs:
 
 
 def _settings_of_the_run(settings: Settings) -> _Runs:
-    """Read what the job ran with, which each submission leaves beside its checkpoints.
+    """Read the settings of the run, which each submission writes beside its checkpoints.
 
     Raises Unknown when two runs that wrote to the same topic contradict each other.
     """
@@ -51,7 +51,7 @@ def _settings_of_the_run(settings: Settings) -> _Runs:
     for file, run in found:
         for field in fields(FlinkRun):
             mine, theirs = getattr(newest, field.name), getattr(run, field.name)
-            # A restore may change the mode, and a topic may have grown; the rest decides what is right.
+            # A restore may change the mode, and a topic may have grown; the other settings decide what is right.
             if field.name not in ("job_id", "mode", "partitions") and mine != theirs:
                 raise Unknown(
                     f"two runs wrote to {run.windows} with different settings: {field.name} {theirs} ({file}) and "
@@ -76,11 +76,11 @@ class FlinkChecker:
         self._rules = Rules(runs.run.window_seconds * 1000, runs.run.out_of_orderness_seconds * 1000, pause_ms)
 
     def behind(self) -> Behind | None:
-        """Say how far the job is behind the source, or that it has output to commit.
+        """Return how far the job is behind the source, or that it has output to commit.
 
-        On a completed checkpoint the source commits its offsets and the sinks commit their transactions, but not as
-        one. Offsets at the end of the source say that the windows up to there are written, and that no transaction is
-        open after that says that they are committed: so the questions are asked in this order.
+        On a completed checkpoint the source commits its offsets and the sinks commit their transactions, but not
+        atomically. Offsets at the end of the source mean that the windows up to there are written. No open transaction
+        after that means that they are committed. So the checks run in this order.
         """
         ends = self._cluster.spans(self.source, committed=False)
         if not any(span.end for span in ends.values()):
@@ -111,12 +111,12 @@ class FlinkChecker:
         return None
 
     def judge(self, store: Store, *, caught_up: bool) -> Judgement:
-        """Read the topics and judge them; the outputs first, so that the source has all that they come from."""
+        """Read the topics and judge them; the outputs first, so that the source has all records that they come from."""
         clock = Clock()
         with clock.measure("reading"):
             committed = self._cluster.group_offsets(self._run.group_id, self.source)
-            # Windows last, and the ends after the last stable offsets: when they are equal, all that is written
-            # before is committed, so a window that is not there was not written by then.
+            # Windows last, and the ends after the last stable offsets: when they are equal, all earlier writes
+            # are committed, so a missing window was not written by then.
             outputs = {topic: self._cluster.spans(topic, committed=True) for topic in self._outputs}
             at_rest = not self._written_since(outputs)
             for topic, spans in outputs.items():
@@ -148,7 +148,7 @@ class FlinkChecker:
         return replace(judgement, verdict=replace(judgement.verdict, seconds=clock.seconds))
 
     def _arrivals(self, store: Store) -> Arrivals | None:
-        """Give when visits arrived, by the ledger of this topic where there is one."""
+        """Return when visits arrived, by the ledger of this topic if there is one."""
         files = ledger_files(self._settings.ledger, self.source)
         if not files:
             return None
@@ -171,19 +171,19 @@ class FlinkChecker:
         return fewest, len(spans)
 
     def _written_since(self, outputs: dict[str, Spans]) -> str | None:
-        """Name an output that has grown since its spans were taken, or that has an open transaction."""
+        """Return an output that has grown since its spans were taken, or that has an open transaction."""
         return next(
             (topic for topic, spans in outputs.items() if self._cluster.spans(topic, committed=False) != spans), None
         )
 
     def _newest_checkpoint(self) -> str:
-        """Say which checkpoint is the newest complete one, and since when."""
+        """Return a text that names the newest complete checkpoint and its time."""
         done: list[tuple[float, Path]] = []
         for file in self._settings.flink_checkpoints.glob("*/chk-*/_metadata"):
             try:
                 done.append((file.stat().st_mtime, file.parent))
             except OSError:
-                # The job removes old checkpoints while we look.
+                # The job may remove old checkpoints meanwhile.
                 continue
         if not done:
             return ", no checkpoint is complete"
@@ -193,12 +193,12 @@ class FlinkChecker:
     def _notes(self) -> tuple[str, ...]:
         if not self._runs.recorded:
             folder = self._settings.flink_checkpoints
-            return (f"no run left its settings in {folder}: judged by those of .env and the shell",)
+            return (f"no settings of a run in {folder}: judged by those of .env and the shell",)
         if self._run.mode != "exactly-once":
-            return (f"the job ran in mode {self._run.mode}, which permits windows that are there more than once",)
+            return (f"the job ran in mode {self._run.mode}, which allows windows that are there more than once",)
         return ()
 
 
 def flink(settings: Settings, cluster: Cluster, options: Options) -> Checker:
-    """Make the checker of the windowing job."""
+    """Create the checker of the windowing job."""
     return FlinkChecker(settings, cluster, options)

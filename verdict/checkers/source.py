@@ -1,4 +1,4 @@
-"""The checker of the source: topic `visits` beside the ledgers that the generator keeps of what it sends."""
+"""The checker of the source: topic `visits` against the generator's ledgers of what it sent."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SourceChecker:
         self._folder, self._cluster = settings.ledger, cluster
 
     def behind(self) -> Behind | None:
-        """Nobody waits for the source: an acknowledged visit is there."""
+        """The source is never behind: an acknowledged visit is there."""
         return None
 
     def judge(self, store: Store, *, caught_up: bool) -> Judgement:
@@ -37,11 +37,11 @@ class SourceChecker:
                 raise not_judged(self.source, others)
             spans = source_spans(self._cluster, self.source, caught_up=caught_up)
             load_topic(store, self._cluster, self.source, spans)
-            # The ledgers after the topic, and listed again: each record that was read has its line then.
+            # Ledgers are listed again and read after the topic: then each record that was read has its line.
             ledgers = load_ledgers(store, ledger_files(self._folder, self.source), topic_id)
         return judgement(store, self._cluster, SourceFacts(self.source, spans, ledgers, caught_up), clock)
 
 
-def source(settings: Settings, cluster: Cluster, options: Options) -> Checker:  # noqa: ARG001  # none concern it
-    """Make the checker of the source."""
+def source(settings: Settings, cluster: Cluster, options: Options) -> Checker:  # noqa: ARG001  # it needs no options
+    """Create the checker of the source."""
     return SourceChecker(settings, cluster)

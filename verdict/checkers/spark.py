@@ -1,4 +1,4 @@
-"""The checker of the Spark synchronizer: topic `visits` beside the lines of its output and its checkpoint."""
+"""The checker of the Spark synchronizer: topic `visits` against the lines of its output and its checkpoint."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from verdict.spark.reader import load_lines, load_sent
 from verdict.store import Store
 
 Source = Callable[[], tuple[Spans, tuple[str, ...]]]
-"""Takes the spans of the source when it is called, with notes about what they leave out."""
+"""Returns the spans of the source, with notes about what they leave out."""
 
 
 def judge_output(store: Store, reader: TopicReader, where: Places, source: Source, *, caught_up: bool) -> Judgement:
     """Read checkpoint, output and topic, and judge them.
 
-    In this order: what the checkpoint calls committed is in the output that is read after it, and whatever is found
-    there was sent before the source is read. Raises Unknown when something cannot be read.
+    The order matters: batches that are committed in the checkpoint are in the output that is read after it, and all
+    lines found there were sent before the source is read. Raises Unknown when something cannot be read.
     """
     clock = Clock()
     with clock.measure("reading"):
@@ -50,7 +50,7 @@ class SparkChecker:
         self._cluster, self._places = cluster, where
 
     def behind(self) -> Behind | None:
-        """Say how far the query is behind the source: offsets that its newest committed batch does not cover."""
+        """Return how far the query is behind the source: offsets that its newest committed batch does not cover."""
         topic, checkpoint = self.source, self._places.checkpoint
         commit = newest_commit(checkpoint, topic)
         missing = lag(self._cluster, topic, commit.ends if commit else {})
@@ -78,12 +78,12 @@ class SparkChecker:
         hidden = {} if caught_up else self._cluster.open_transactions(self.source)
         notes = tuple(
             f"topic {self.source} partition {partition} has an open transaction from offset {span.begin}: "
-            f"{plural(span.end - span.begin, 'offset')} behind it cannot be read and were not judged"
+            f"{plural(span.end - span.begin, 'offset')} after it cannot be read and were not judged"
             for partition, span in hidden.items()
         )
         return spans, notes
 
 
 def spark(settings: Settings, cluster: Cluster, options: Options) -> Checker:
-    """Make the checker of a query; raises Unknown when its settings contradict each other."""
+    """Create the checker of a query; raises Unknown when its settings contradict each other."""
     return SparkChecker(cluster, places(settings, options))

@@ -1,7 +1,7 @@
-"""The event-time clock that the source prescribes: one for each partition, followed record by record.
+"""The event-time clock that follows from the source: one for each partition, updated record by record.
 
-A visit moves the clock of its partition to the largest event time so far. The job's clock is the least of them, less
-the out-of-orderness bound; a partition that pauses does not hold it. Nothing here depends on how the job computes it.
+A visit moves the clock of its partition to the largest event time so far. The job's clock is their minimum, minus
+the out-of-orderness bound; a paused partition does not hold it back. It does not depend on how the job computes it.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 NEVER = 2**62
-"""A position past every offset: the partition never gets there."""
+"""A position after every offset: the partition never reaches it."""
 _BEFORE_ALL = -(2**62)
 
 PASSED = pa.schema([("kafka_partition", pa.int32()), ("kafka_offset", pa.int64()), ("window_end", pa.int64())])
-"""Rows of `passed`: visits that come when the clock of their own partition is past their window already."""
+"""Rows of `passed`: visits that come when the clock of their own partition has already passed their window."""
 
 Arrivals = Callable[[int, int, int], pa.Table]
-"""Partition, first and last offset -> columns `kafka_offset` and `clock` (milliseconds), where somebody knows them."""
+"""Partition, first and last offset -> columns `kafka_offset` and `clock` (milliseconds), where known."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """Length of a window, out-of-orderness bound, and the pause after which a partition may count as idle, in ms."""
+    """Length of a window, out-of-orderness bound, and the pause after which a partition may be idle, in ms."""
 
     window_ms: int
     bound_ms: int
@@ -39,12 +39,12 @@ class PartitionClock:
 
     partition: int
     end: int = 0
-    """Position behind the last record."""
+    """Position after the last record."""
     ends: list[int] = field(default_factory=list)
     positions: list[int] = field(default_factory=list)
-    """Window ends that the clock passes, rising, and the position from which each is passed."""
+    """Window ends that the clock passes, ascending, and the position from which each is passed."""
     pauses: list[int] = field(default_factory=list)
-    """Positions where no visit arrived for so long that the partition may have counted as idle."""
+    """Positions where no visit arrived for so long that the partition may have been idle."""
     first_visit: int | None = None
     """Offset of the first visit."""
     first_arrival: int = _BEFORE_ALL
@@ -52,20 +52,20 @@ class PartitionClock:
     _top: int = _BEFORE_ALL
     _arrived: int = _BEFORE_ALL
     _behind: list[int] = field(default_factory=list)
-    """Offsets of the visits since the newest, all behind it."""
+    """Offsets of the visits since the newest, all with earlier event times."""
 
     def position_of(self, window_end: int) -> int:
-        """Give the first position at which this clock is past a window; NEVER when it never is."""
+        """Return the first position at which this clock is past a window; NEVER when it never is."""
         index = bisect_left(self.ends, window_end)
         return self.positions[index] if index < len(self.ends) else NEVER
 
     def passed_at(self, position: int) -> int | None:
-        """Give the last window end that the clock has passed at a position; None: none."""
+        """Return the last window end that the clock has passed at a position, or None."""
         index = bisect_right(self.positions, position)
         return self.ends[index - 1] if index else None
 
     def follow(self, rows: pa.Table, rules: Rules, arrivals: Arrivals | None) -> pa.Table:
-        """Read the next rows of this partition (table `visits`); give those that come after their window (PASSED)."""
+        """Read the next rows of this partition (table `visits`); return those that come after their window (PASSED)."""
         if rows.num_rows:
             self.end = rows["kafka_offset"][-1].as_py() + 1
         visits = rows.filter(pc.is_valid(rows["event_time"])).combine_chunks()
@@ -82,7 +82,7 @@ class PartitionClock:
         return visits.select(PASSED.names).filter(passed)
 
     def _step(self, offsets: pa.Array, tops: pa.Array, rules: Rules) -> None:
-        """Note where the clock passes the end of a window."""
+        """Record where the clock passes the end of a window."""
         reached = pc.max_element_wise(pc.subtract(tops, rules.bound_ms), 0)
         closed = pc.multiply(pc.divide(reached, rules.window_ms), rules.window_ms)
         moved = pc.greater(closed, _shifted(closed, self.ends[-1] if self.ends else 0))
@@ -90,9 +90,9 @@ class PartitionClock:
         self.positions += pc.add(offsets.filter(moved), 1).to_pylist()
 
     def _pause(self, offsets: pa.Array, arrived: pa.Array, rules: Rules) -> None:
-        """Note where visits stay away for long.
+        """Record where no visits arrive for long.
 
-        A visit that is behind the newest tells nothing of when it came: a pause may have been before or after it.
+        The event time of a visit behind the newest does not show when it came: a pause may be before or after it.
         """
         if self.first_visit is None:
             self.first_visit, self.first_arrival = offsets[0].as_py(), arrived[0].as_py()
@@ -107,7 +107,7 @@ class PartitionClock:
         self._arrived = newest[-1].as_py()
 
     def _run_behind(self, offsets: pa.Array, is_behind: pa.Array, end: int) -> list[int]:
-        """Give the offsets of the visits behind the newest that come directly before an index, in order."""
+        """Return the offsets of the visits behind the newest that come directly before an index, in order."""
         begin = end
         while begin and is_behind[begin - 1].as_py():
             begin -= 1
@@ -115,12 +115,12 @@ class PartitionClock:
         return [*self._behind, *run] if begin == 0 else run
 
     def end_pauses(self) -> None:
-        """Note the pauses at the end, once everything is read: behind the newest visit anywhere."""
+        """Record the pauses at the end, once everything is read: behind the newest visit of all partitions."""
         self.pauses += [*self._behind, self.end]
 
 
 def finish(clocks: list[PartitionClock], rules: Rules) -> None:
-    """Note the pauses at both ends, once every partition is read: before the first visit, and after the last."""
+    """Record the pauses at both ends, once every partition is read: before the first visit, and after the last."""
     arrivals = [clock.first_arrival for clock in clocks if clock.first_visit is not None]
     for clock in clocks:
         if clock.first_visit is not None and clock.first_arrival - min(arrivals) >= rules.pause_ms:
@@ -133,12 +133,12 @@ def _array(rows: pa.Table, column: str) -> pa.Array:
 
 
 def _shifted(values: pa.Array, first: int) -> pa.Array:
-    """Move values one place on; `first` comes before them."""
+    """Shift values by one place; `first` comes before them."""
     return pa.concat_arrays([pa.array([first], values.type), values[:-1]])
 
 
 def _arrived(partition: int, visits: pa.Table, offsets: pa.Array, arrivals: Arrivals | None) -> pa.Array:
-    """Give when each visit arrived: by the ledger where it knows, else by its timestamp."""
+    """Return when each visit arrived: by the ledger if it has the visit, else by its timestamp."""
     timestamps = _array(visits, "timestamp")
     if arrivals is None:
         return timestamps

@@ -1,4 +1,4 @@
-"""What the job decided, late or on time, taken from the tables and held against every order of reading."""
+"""The job's decisions, late or on time, taken from the tables and checked against every order of reading."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from verdict.store import Store
 _DECIDED = pa.schema([("kafka_partition", pa.int32()), ("position", pa.int64()), ("free_from", pa.int64())])
 _GROUPS = pa.schema([("kafka_partition", pa.int32()), ("window_end", pa.int64())])
 
-# One row for each visit that the job called late, whatever else is wrong with its copy. A visit whose own partition is
+# One row for each visit that the job called late, even if its copy has another fault. A visit whose own partition is
 # not past its window cannot be late, unless that partition paused before or shares its clock with another.
 _CALLED_LATE = """
 CREATE OR REPLACE TABLE called_late AS
@@ -37,7 +37,7 @@ WHERE window_end IS NOT NULL AND kafka_offset < position
 GROUP BY kafka_partition, window_end
 """
 
-# Late visits that no order makes late go back into their windows; visits that must be late leave theirs.
+# Late visits that no order makes late are put back into their windows; visits that must be late are taken out.
 _SET_ASIDE = """
 CREATE OR REPLACE TABLE set_aside AS
 SELECT kafka_partition, kafka_offset FROM called_late ANTI JOIN not_late USING (kafka_partition, window_end)
@@ -57,9 +57,9 @@ class LateCounts:
 
 
 def explain_late(store: Store, clocks: list[PartitionClock], shared: int, positions: dict[int, int]) -> LateCounts:
-    """Create `set_aside` (visits that belong on the late topic) and give late copies without explanation their fault.
+    """Create `set_aside` (visits that belong on the late topic) and set the fault of late copies without explanation.
 
-    `positions`: up to where the job has decided, a partition. Needs tables `visits`, `passed` and `late_fate`; also
+    `positions`: up to where the job has decided, per partition. Needs tables `visits`, `passed` and `late_fate`; also
     creates `decided`.
     """
     _fill_decided(store, clocks, shared, positions)
@@ -92,7 +92,7 @@ def explain_late(store: Store, clocks: list[PartitionClock], shared: int, positi
 
 
 def _fill_decided(store: Store, clocks: list[PartitionClock], shared: int, positions: dict[int, int]) -> None:
-    """Create `decided`: of each partition the position, and from where a visit may be late without its own clock."""
+    """Create `decided`: each partition's position, and from where a visit may be late without its own clock."""
     rows = []
     for clock in clocks:
         sharers = sum(other.partition % shared == clock.partition % shared for other in clocks)

@@ -1,4 +1,4 @@
-"""Everything that is wrong with the windowing job's output, each named so that it can be looked up."""
+"""Every fault in the windowing job's output, with its place so that it can be looked up."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from verdict.model import CATEGORIES, EXAMPLES_PER_CATEGORY, Finding
 from verdict.store import Store
 
 _FAULTS = {
-    "headers": "does not name the record it stands for, by the three headers each once",
-    "no source": "stands for a record that does not exist",
-    "other bytes": "has another key or value than the record it stands for",
-    "other timestamp": "has another timestamp than the record it stands for",
-    "other reason": "has a reason that is not the one of the record it stands for",
+    "headers": "does not name its source record with the three headers, each once",
+    "no source": "names a source record that does not exist",
+    "other bytes": "has another key or value than its source record",
+    "other timestamp": "has another timestamp than its source record",
+    "other reason": "has a reason that does not apply to its source record",
     "other partition": "is not in the partition of its key",
     "not late": "cannot have been late: no order of reading makes this and the other decisions right",
 }
-_WRONG_KIND = {"late": "stands for an unparsable record", "rejected": "stands for a proper visit"}
+_WRONG_KIND = {"late": "names an unparsable record", "rejected": "names a valid visit"}
 
 
 @dataclass(frozen=True)
@@ -34,18 +34,18 @@ class Names:
     rejected: str
 
     def routed(self) -> tuple[tuple[str, str], ...]:
-        """Give the tables of the records that are set aside, and their topics."""
+        """Return the tables of the records that are set aside, and their topics."""
         return ("late", self.late), ("rejected", self.rejected)
 
 
 def all_findings(store: Store, names: Names, window_ms: int, category: str) -> Iterator[Finding]:
-    """Go through everything that a category counts, in a fixed order."""
+    """Yield everything that a category counts, in a fixed order."""
     for find in _FINDERS[category]:
         yield from find(store, names, window_ms)
 
 
 def first_findings(store: Store, names: Names, window_ms: int, counts: Mapping[str, int]) -> tuple[Finding, ...]:
-    """Give the first few findings of each category that counts any."""
+    """Return the first few findings of each category that has any."""
     return tuple(
         finding
         for category in CATEGORIES
@@ -88,7 +88,7 @@ def _absent(category: str) -> Callable[[Store, Names, int], Iterator[Finding]]:
                 text = f"{window} is not due: {_content(*content)}"
             elif wrong:
                 text = (
-                    f"{window} is there with other content or at a wrong place only; it must have {_content(*content)}"
+                    f"{window} is there only with other content or at a wrong place; it must have {_content(*content)}"
                 )
             else:
                 text = f"{window} is not there; it must have {_content(*content)}"

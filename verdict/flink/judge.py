@@ -1,6 +1,6 @@
-"""The judge of the windowing job: an independent batch program over its input. No I/O but its tables.
+"""The judge of the windowing job: an independent batch program over its input. No I/O except its tables.
 
-Source = in windows + late + rejected + pending + lost, to the record; docs/verdict.md has the rules in prose.
+Source = in windows + late + rejected + pending + lost, exactly; docs/verdict.md explains the rules.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from verdict.store import Store
 
 @dataclass(frozen=True)
 class FlinkFacts:
-    """What the judge must know beside its tables.
+    """What the judge must know besides its tables.
 
     `shared`: how many clocks the job has; partitions p and p + shared share one. `partitions`: of each output topic,
     how many partitions it had when its first and when its last record was written. `positions`: up to where the job has
-    committed its decisions, a partition of the source; with `caught_up` that is everywhere the end.
-    `outputs_at_rest`: no transaction is open on the outputs. `as_is`: pending records are no reason for unknown.
+    committed its decisions, per partition of the source; with `caught_up` that is the end.
+    `outputs_at_rest`: no transaction is open on the outputs. `as_is`: pending records do not make the outcome unknown.
     """
 
     names: Names
@@ -55,7 +55,7 @@ FROM {topic} AS routed
 LEFT JOIN visits ON visits.kafka_partition = routed.source_partition AND visits.kafka_offset = routed.source_offset
 """
 
-# What belongs on a topic and has no faultless copy there; pending while the job has not decided it.
+# Records that belong on a topic and have no faultless copy there; pending while the job has not decided them.
 _MISSING = """
 CREATE OR REPLACE TABLE missing_{topic} AS
 SELECT kafka_partition, kafka_offset, kafka_offset >= position AS pending FROM ({wanted}) AS wanted
@@ -64,7 +64,7 @@ ANTI JOIN (SELECT source_partition, source_offset FROM {topic}_fate WHERE fault 
 JOIN decided USING (kafka_partition)
 """
 
-# Visits beyond the job's position that it may call late.
+# Visits after the job's position that it may call late.
 _UNDECIDED = """
 CREATE OR REPLACE TABLE undecided AS
 SELECT kafka_partition, kafka_offset FROM visits JOIN decided USING (kafka_partition)
@@ -108,7 +108,7 @@ def judge(store: Store, facts: FlinkFacts) -> Judgement:
 
 
 def _misplaced(counts: tuple[int, int], table: str = "") -> str:
-    """Write the condition of a record that lies in none of its key's partitions; null without a key."""
+    """Return the condition of a record that is in none of its key's partitions; null without a key."""
     allowed = " OR ".join(
         f"{table}key_hash % {count} = {table}kafka_partition" for count in range(counts[0], counts[1] + 1)
     )
@@ -116,7 +116,7 @@ def _misplaced(counts: tuple[int, int], table: str = "") -> str:
 
 
 def _positions(store: Store, facts: FlinkFacts) -> dict[int, int]:
-    """Find up to where the job has committed: a committed record that was set aside proves all before it."""
+    """Return up to where the job has committed: a committed record that was set aside proves all earlier ones."""
     positions = dict(facts.positions)
     if facts.caught_up or not facts.outputs_at_rest:
         return positions
@@ -141,10 +141,10 @@ def _number_copies(store: Store) -> None:
 
 
 def _reached(store: Store, facts: FlinkFacts, positions: dict[int, int], totals: Totals) -> int:
-    """Find the newest window end that is due: the job's clock was there, so that window and all before it are written.
+    """Return the newest due window end: the job's clock was there, so that window and all earlier ones are written.
 
-    The source proves it by the clocks at the job's position (without the last visit, whose watermark may not have gone
-    out). The outputs prove it by a right window or a late visit: windows fire in the order of their ends.
+    The source proves it by the clocks at the job's position (without the last visit, whose watermark may not have been
+    emitted). The outputs prove it by a right window or a late visit: windows fire in the order of their ends.
     """
     proofs = [0]
     by_clock: dict[int, int] = {}
@@ -181,7 +181,7 @@ def _verdict(store: Store, facts: FlinkFacts, totals: Totals, late_counts: LateC
     pending += late_pending + rejected_pending
     duplicated += late_copies + rejected_copies
     unexpected = wrong + malformed + late_wrong + rejected_wrong
-    # Windows of closing visits are apart: those that are there, and those that wait for the next generator.
+    # Windows of closing visits are counted apart: those that are there, and those that wait for the next generator.
     closed = totals.closing
     closing += closed
     windows = totals.windows - closing
@@ -209,7 +209,7 @@ def _verdict(store: Store, facts: FlinkFacts, totals: Totals, late_counts: LateC
         notes=(
             *facts.notes,
             f"expected: {plural(windows, 'window')}, {plural(aside, 'late visit')}, "
-            f"{plural(unparsable, 'unparsable record')}; {plural(closing, 'window')} of closing visits apart",
+            f"{plural(unparsable, 'unparsable record')}; {plural(closing, 'window')} of closing visits counted apart",
             f"observed: {on_windows - closed:,} on {names.windows}, {on_late:,} on {names.late}, "
             f"{on_rejected:,} on {names.rejected}",
             *_late_note(late_counts),
@@ -236,7 +236,7 @@ def _late_note(counts: LateCounts) -> tuple[str, ...]:
 
 
 def _routed(store: Store, topic: str) -> tuple[int, ...]:
-    """Count the records of a topic, those with a fault, further copies, and first faultless copies."""
+    """Count the records of a topic, the faulty ones, further copies, and first faultless copies."""
     return store.numbers(
         f"""SELECT count(*), count(*) FILTER (fault IS NOT NULL), count(*) FILTER (fault IS NULL AND nth > 1),
                    count(*) FILTER (fault IS NULL AND nth = 1) FROM {topic}_fate"""
@@ -252,14 +252,14 @@ def _outcome(facts: FlinkFacts, source: int, observed: int, faults: int, pending
     if not source:
         return Outcome.UNKNOWN, f"topic {names.visits} is empty: nothing was read; start the generator"
     if faults:
-        return Outcome.VIOLATED, f"what the job wrote is not what follows from the records of {names.visits}"
+        return Outcome.VIOLATED, f"the output of the job does not follow from the records of {names.visits}"
     if not observed:
         return Outcome.UNKNOWN, f"no window is due and {names.windows} is empty: nothing was read; send more visits"
     if not pending:
         return Outcome.HOLDS, f"every record of {names.visits} is in one window, late, or rejected"
     waiting = plural(pending, "record")
     if facts.as_is:
-        return Outcome.HOLDS, f"judged as it is: what {names.windows} has is right so far, {waiting} pending"
+        return Outcome.HOLDS, f"judged as it is: the records on {names.windows} are right so far, {waiting} pending"
     return (
         Outcome.UNKNOWN,
         f"{waiting} pending in windows that are still open; close them (scripts/settle.sh), or judge with --as-is",

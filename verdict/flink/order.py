@@ -1,14 +1,14 @@
-"""Is there one order of reading that makes every decision right? Late or on time depends on what was read before.
+"""Searches one order of reading that makes every decision right: late or on time depends on what was read before.
 
-At a visit, the job's clock is the least of the partitions' clocks at the positions read so far. So
-- at a late visit every partition was past its window already, and every visit of that window or an earlier one that
-  was on time was read;
+At a visit, the job's clock is the minimum of the partitions' clocks at the positions read so far. So
+- at a late visit every partition was already past its window, and every on-time visit of that window or an earlier one
+  was read;
 - at a visit on time whose own partition is past its window, some other partition was not yet past it.
 
 The search goes backwards: it begins with everything read and takes records back. A visit on time can be taken back once
-some other partition is before its window; no partition goes back past what a late visit needs until that visit is taken
-back. Both are conditions to wait for: taking back more never makes another step wrong. So steps in any order find an
-order of reading if there is one, for any number of partitions.
+some other partition is before its window; no partition goes back past a record that a late visit needs until that visit
+is taken back. Both are conditions to wait for: taking back more never makes another step wrong. So steps in any order
+find an order of reading if there is one, for any number of partitions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Group = tuple[int, int]
 
 @dataclass(frozen=True)
 class Decisions:
-    """What the job decided, by group.
+    """The job's decisions, by group.
 
     `late`: offset of the first late visit. `on_time`: offset of the last visit on time, all groups;
     `passed`: the same among the visits whose own partition was past their window.
@@ -41,7 +41,7 @@ class Decisions:
 
 @dataclass
 class Explanation:
-    """Which decisions no order of reading explains."""
+    """The decisions that no order of reading explains."""
 
     not_late: set[Group] = field(default_factory=set)
     not_on_time: set[Group] = field(default_factory=set)
@@ -49,7 +49,7 @@ class Explanation:
 
 @dataclass(frozen=True, order=True)
 class _Stop:
-    """A record at which the search has to look: the first late or the last on-time visit of a group."""
+    """A record that the search has to check: the first late or the last on-time visit of a group."""
 
     offset: int
     late: bool
@@ -57,9 +57,9 @@ class _Stop:
 
 
 class Needs:
-    """What the decisions ask of the positions, partition by partition.
+    """What the decisions require of the positions, partition by partition.
 
-    Partitions p and p + `shared` have one clock in the job: of such nobody can tell which one moved it.
+    Partitions p and p + `shared` have one clock in the job: it is not known which one moved it.
     """
 
     def __init__(self, clocks: Iterable[PartitionClock], decisions: Decisions, shared: int) -> None:
@@ -77,23 +77,23 @@ class Needs:
         return ((partition, found[partition]) for partition in self.clocks)
 
     def read_before_late(self, partition: int, end: int) -> int:
-        """Give the position at which a partition is when a visit of a window is late, at the earliest."""
+        """Return the earliest position of a partition when a visit of a window is late."""
         reached = self._reach(partition, end) if partition in self.alone else 0
         return max(reached, self._on_time[partition].up_to(end))
 
     def nobody_passes(self, end: int) -> bool:
-        """Say that no partition's clock ever passes a window."""
+        """Return whether no partition's clock ever passes a window."""
         return all(clock.position_of(end) == NEVER for clock in self.clocks.values())
 
     def holders(self, partition: int, end: int) -> list[int] | None:
-        """Give the partitions that can have held the clock before a window; None: surely one can, at any time."""
+        """Return the partitions that can have held the clock before a window; None: one can, at any time."""
         others = [other for other in self.clocks if other % self._shared != partition % self._shared]
         if any(other not in self.alone or self.clocks[other].position_of(end) == NEVER for other in others):
             return None
         return others
 
     def _reach(self, partition: int, end: int) -> int:
-        """Give the first position at which a partition does not hold the clock before a window's end any more."""
+        """Return the first position at which a partition no longer holds the clock before a window's end."""
         clock = self.clocks[partition]
         reached = clock.position_of(end)
         if len(self.clocks) == 1:
@@ -107,7 +107,7 @@ class Needs:
 
 
 class _Cumulative:
-    """Of one partition's groups: the largest offset of all windows up to an end, or the least from an end on."""
+    """For one partition: the largest offset of all windows up to an end, or the smallest from an end on."""
 
     def __init__(self, groups: Iterable[tuple[int, int]], *, largest: bool) -> None:
         ordered = sorted((end if largest else -end, offset) for end, offset in groups)
@@ -116,7 +116,7 @@ class _Cumulative:
         self._offsets = list(itertools.accumulate((offset for _, offset in ordered), extreme))
 
     def up_to(self, end: int) -> int:
-        """Position behind the last offset of the windows that end at `end` or earlier; 0: none."""
+        """Position after the last offset of the windows that end at `end` or earlier; 0: none."""
         index = bisect_right(self._keys, end)
         return self._offsets[index - 1] + 1 if index else 0
 
@@ -138,7 +138,7 @@ class _Search:
         self.found = Explanation()
 
     def run(self) -> Explanation:
-        """Take everything back; what is stuck has no explanation."""
+        """Take everything back; decisions that are stuck have no explanation."""
         self._place_stops()
         while any(self._position.values()):
             if not any(self._go_back(partition) for partition in self._position):
@@ -162,7 +162,7 @@ class _Search:
             stops.sort()
 
     def _go_back(self, partition: int) -> bool:
-        """Take one partition back as far as it can go now; say whether it moved."""
+        """Take one partition back as far as possible now; return whether it moved."""
         begin, stops = self._position[partition], self._stops[partition]
         while True:
             newest = self._newest_late()
@@ -178,7 +178,7 @@ class _Search:
             self._position[partition] = target
 
     def _newest_late(self) -> int | None:
-        """Give the newest window of the late visits that are not taken back yet."""
+        """Return the newest window of the late visits that are not taken back yet."""
         while self._late:
             end, partition, offset = self._late[0]
             if offset < self._position[partition] and (partition, -end) not in self.found.not_late:
@@ -195,7 +195,7 @@ class _Search:
         return holders is None or any(self._position[q] < clocks[q].position_of(stop.end) for q in holders)
 
     def _give_up(self) -> None:
-        """Leave one decision without an explanation, so that the others can be looked at."""
+        """Mark one decision as without explanation, so that the others can be checked."""
         newest = self._newest_late()
         if newest is not None:
             self.found.not_late.add((self._late[0][1], newest))
@@ -205,5 +205,5 @@ class _Search:
 
 
 def explain(needs: Needs, decisions: Decisions) -> Explanation:
-    """Look for an order of reading that makes all decisions right."""
+    """Search an order of reading that makes all decisions right."""
     return _Search(needs, decisions).run()

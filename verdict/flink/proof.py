@@ -1,7 +1,7 @@
-"""Which late visits are late in every order of reading that makes the other decisions right.
+"""Finds the late visits that are late in every order of reading that makes the other decisions right.
 
-A decision can demand that some records are read before others. Followed through, such demands say what every order has
-read before a visit; where that alone moves each partition past the visit's window, the visit is late in all of them.
+A decision can require that some records are read before others. All requirements together give the records that every
+order reads before a visit; if these alone move each partition past the visit's window, the visit is always late.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ class _Demand:
 
 
 class _Forced:
-    """For each record with a demand: up to where every other partition is read before it, in every order."""
+    """For each record with a requirement: up to where every other partition is read before it, in every order."""
 
     def __init__(self, partitions: Iterable[int]) -> None:
         self._offsets: dict[int, list[int]] = {partition: [] for partition in partitions}
         self._vectors: dict[int, list[dict[int, int]]] = {partition: [] for partition in partitions}
 
     def add(self, partition: int, demand: _Demand) -> None:
-        """Take a demand, with all that reading the other partition so far demands in turn."""
+        """Add a requirement, with the requirements of reading the other partition so far."""
         vector = dict(self.last(partition))
         behind = self._at(demand.other, demand.position - 1)
         for other, position in [*behind.items(), (demand.other, demand.position)]:
@@ -47,7 +47,7 @@ class _Forced:
         return self._vectors[partition][index - 1] if index else {}
 
     def last(self, partition: int) -> dict[int, int]:
-        """Give what is read before the last record with a demand so far."""
+        """Return what is read before the last record with a requirement so far."""
         return self._vectors[partition][-1] if self._vectors[partition] else {}
 
 
@@ -76,7 +76,7 @@ def proven(needs: Needs, decisions: Decisions, explanation: Explanation) -> set[
                 heads[partition] += 1
                 moved = True
     if len(needs.clocks) == 1:
-        # Nothing else can hold the clock.
+        # No other partition can hold back the clock.
         found |= decisions.late.keys() - explanation.not_late
     return found
 

@@ -1,4 +1,4 @@
-"""Records of the windowing job's topics turned into rows; by contract/visit.py, and by nothing of the job's own."""
+"""Turns records of the windowing job's topics into rows, with contract/visit.py and without code of the job."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ _HEADERS = sorted((SOURCE_PARTITION_HEADER, SOURCE_OFFSET_HEADER, REASON_HEADER)
 _CLOSING = CLOSING_PREFIX.encode()
 
 REASONS = {LATE_REASON: 1, NULL_VALUE: 2, NOT_UTF8: 4, NOT_ONE_OBJECT: 8, NO_VISIT_ID: 16, NO_EVENT_TIME: 32}
-"""Reasons of a routed record as bits, so that several can be allowed at once."""
+"""Reasons of a routed record as bits, so that several can be allowed together."""
 
 _PLACE = [("kafka_partition", pa.int32()), ("kafka_offset", pa.int64())]
 VISITS = pa.schema(
     [
         *_PLACE,
-        # Digest of the visit_id; null: unparsable. Fixed width, where texts would not fit into memory.
+        # Digest of the visit_id; null: unparsable. Fixed width, since texts would not fit into memory.
         ("visit", pa.uuid()),
-        # UTF-8 as bytes: JSON can escape half a surrogate pair, which no text column takes.
+        # UTF-8 as bytes: JSON can escape half a surrogate pair, which a text column does not accept.
         ("visit_id", pa.binary()),
         ("closing", pa.bool_()),
         ("event_time", pa.int64()),
@@ -172,7 +172,7 @@ def _window(record: Record, window_ms: int) -> _Window:
 
 
 def parse_window(value: bytes | None, window_ms: int) -> VisitWindow | str:
-    """Read a window record, or say in a few words what is wrong; its times must make a window of that length."""
+    """Read a window record, or return its fault; its times must make a window of that length."""
     try:
         pairs: object = _DECODER.decode((value or b"").decode("utf-8"))
     except (UnicodeDecodeError, ValueError, RecursionError):
@@ -182,7 +182,7 @@ def parse_window(value: bytes | None, window_ms: int) -> VisitWindow | str:
     document: dict[str, object] = pairs
     visit_id, count = document["visit_id"], document["count"]
     if not isinstance(visit_id, str) or not isinstance(count, int) or type(count) is bool or not 0 <= count < 2**63:
-        return f"has no proper visit_id or count: {shown(value, 160)}"
+        return f"has no valid visit_id or count: {shown(value, 160)}"
     start, end = _time(document["window_start"]), _time(document["window_end"])
     first, last = _time(document["first_event_time"]), _time(document["last_event_time"])
     if start is None or end is None or first is None or last is None:
@@ -203,16 +203,16 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_no_name_twice)
 
 
 def _time(text: object) -> int | None:
-    """Read a time as `iso_time` writes it; a fraction below the millisecond, or `+00:00`, is another text."""
+    """Read a time as `iso_time` writes it; a fraction below the millisecond, or `+00:00`, is a different text."""
     return parse_event_time(text) if isinstance(text, str) and len(text) == 24 and text[-1] == "Z" else None
 
 
 def _moment(milliseconds: int) -> str:
-    return iso_time(milliseconds) if milliseconds >= 0 else "none of the producer"
+    return iso_time(milliseconds) if milliseconds >= 0 else "not set by the producer"
 
 
 def _headers(record: Record) -> tuple[int | None, int | None, int]:
-    """Read which record a routed record stands for (nulls when its headers are not the three, each once), and why."""
+    """Read the source record that a routed record names (nulls unless it has the three headers, each once), and why."""
     if sorted(name for name, _ in record.headers) != _HEADERS:
         return None, None, 0
     headers = dict(record.headers)

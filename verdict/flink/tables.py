@@ -28,7 +28,7 @@ def load_source(
             store.append("visits", rows)
             store.append("passed", clocks[partition].follow(rows, rules, arrivals))
     for partition, span in spans.items():
-        # Behind the last record there may be markers of transactions.
+        # After the last record there may be transaction markers.
         clocks[partition].end = span.end
     found = list(clocks.values())
     finish(found, rules)

@@ -1,4 +1,4 @@
-"""Windows recomputed from the source and compared with those that are there, a bucket of visits after the other."""
+"""Recomputes windows from the source and compares them with the observed ones, one bucket of visits at a time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from verdict.store import Store
 
 BUCKET_RECORDS = 2_000_000
-"""Visits and windows that are compared at once: what fits into the store's memory."""
+"""Visits and windows per bucket: as many as fit into the store's memory."""
 
 # A visit that the job set aside, or had to, is in no window. `place` finds its visit_id again. A window is `unsure`
 # while the job may still call one of its visits late, and `undone` while it may call all of them so.
@@ -43,7 +43,7 @@ FROM expected LEFT JOIN (
 ) USING (visit, window_end)
 """
 
-# Windows that are there once need no second look; the others are kept until it is known up to when they are due.
+# Windows that are there once need no second check; the others are kept until it is known which are due.
 _SUSPECT = "INSERT INTO suspect SELECT * EXCLUDE (unsure) FROM counted WHERE exact <> 1 OR wrong > 0"
 
 # First copies of right windows that come after a later window of the same visit.

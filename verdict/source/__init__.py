@@ -1,1 +1,1 @@
-"""The source topic beside the ledger of who sent it."""
+"""The source topic and the ledger of its generator."""

@@ -1,4 +1,4 @@
-"""Every fault of the source as a finding: which visit or record, where it is, and what stands there."""
+"""Every fault of the source as a finding: which visit or record, its place, and what is at that place."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def judgement(store: Store, reader: TopicReader, facts: SourceFacts, clock: Cloc
 
 
 class _Lost(NamedTuple):
-    """A row of the query for lost visits; the last three are about the place where the visit should be."""
+    """A row of the query for lost visits; the last three columns describe the place where the visit should be."""
 
     partition: int
     offset: int
@@ -71,7 +71,7 @@ class SourceFindings:
     reader: TopicReader
 
     def of(self, category: str, limit: int | None = None) -> Iterator[Finding]:
-        """Give the findings of a category by place: all, or the first ones."""
+        """Yield the findings of a category by place: all, or the first ones."""
         end = "" if limit is None else f" LIMIT {limit}"
         if category == "lost":
             return (self._lost(row) for row in self.store.stream(_LOST + end))
@@ -125,7 +125,7 @@ class SourceFindings:
 
 
 def _instead(lost: _Lost) -> str:
-    """Say what is where a visit should be."""
+    """Return what is where a visit should be."""
     if lost.end is None:
         return "the topic has no such partition"
     if lost.offset >= lost.end:
@@ -140,7 +140,7 @@ def _instead(lost: _Lost) -> str:
 
 
 def _moment(timestamp: int) -> str | int | None:
-    """Write a record's timestamp; None when its producer set none, a number when it is far from any calendar."""
+    """Format a record's timestamp; None when its producer set none, a number when no date can express it."""
     if timestamp < 0:
         return None
     return iso_time(timestamp) if timestamp <= _LAST_MOMENT else timestamp

@@ -1,4 +1,4 @@
-"""The judge of the source: each acknowledged visit is one record where it was acknowledged. No I/O but its tables."""
+"""The judge of the source: each acknowledged visit is one record where it was acknowledged. I/O: its tables only."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from verdict.source.ledger import LedgerSummary
 from verdict.store import Store
 
 _BUCKET = 1_000_000
-"""Rows that are joined at a time: their hash table fits the memory of the store several times."""
+"""Rows per join: their hash table fits several times into the store's memory."""
 
 
 @dataclass(frozen=True)
 class SourceFacts:
-    """What the judge must know beside tables `source_record`, `ledger_sent` and `ledger_acked`.
+    """What the judge must know besides tables `source_record`, `ledger_sent` and `ledger_acked`.
 
-    `spans` says what of the topic was read. Without `caught_up` a visit beyond that is no loss: it came later.
+    `spans`: what was read of the topic. Without `caught_up` a visit after that is not lost: it came later.
     """
 
     topic: str
@@ -29,7 +29,7 @@ class SourceFacts:
 
 @dataclass(frozen=True)
 class _Counts:
-    """Visits and records by what became of them.
+    """Visits and records by their fate.
 
     `acknowledged` and `beyond` count acknowledged visits: judged, and not. `excused` counts the records of
     `unacknowledged` visits.
@@ -77,7 +77,7 @@ INSERT INTO lost SELECT file, number, kafka_partition, timestamp, digest, kafka_
 FROM ({_VISITS_OF_BUCKET}) ANTI JOIN ({_RECORDS_OF_BUCKET}) USING (kafka_offset, timestamp, digest)
 """
 
-# Two visits may be acknowledged at one place: a broker that lost its newest records gives their offsets again.
+# Two visits may be acknowledged at one place: a broker that lost its newest records reuses their offsets.
 # The record there is the one of them that was acknowledged last.
 _LOST_TO_ANOTHER = f"""
 INSERT INTO lost SELECT file, number, kafka_partition, timestamp, digest, kafka_offset
@@ -142,9 +142,9 @@ ORDER BY file, number LIMIT 1
 
 
 def not_judged(topic: str, others: int) -> NotJudged:
-    """Say that a topic has no ledger, and how many ledgers there are of deleted topics of its name."""
+    """Build the note that a topic has no ledger, with the number of ledgers of deleted topics of its name."""
     left_out = f" ({plural(others, 'ledger')} of a deleted topic of this name left out)" if others else ""
-    return NotJudged(f"no ledger: topic {topic} was written by others, so what was sent is not known{left_out}")
+    return NotJudged(f"no ledger: topic {topic} was written by other programs, so what was sent is not known{left_out}")
 
 
 def judge(store: Store, facts: SourceFacts) -> Verdict:
@@ -171,7 +171,7 @@ def judge(store: Store, facts: SourceFacts) -> Verdict:
 
 
 def _join_visits(store: Store, ledgers: LedgerSummary) -> None:
-    """Fill table `visit`: what was sent, beside where it was acknowledged."""
+    """Fill table `visit`: what was sent, and where it was acknowledged."""
     for file, sent in enumerate(ledgers.sent):
         for begin in range(0, sent, _BUCKET):
             store.execute(_VISITS, file=file, begin=begin, end=begin + _BUCKET)
@@ -218,16 +218,16 @@ def _verdict(facts: SourceFacts, counts: _Counts) -> Verdict:
 def _outcome(facts: SourceFacts, counts: _Counts) -> tuple[Outcome, str]:
     topic = facts.topic
     if counts.lost or counts.duplicated or counts.unexpected:
-        return Outcome.VIOLATED, f"topic {topic} does not hold what the generator sent to it, each visit once"
+        return Outcome.VIOLATED, f"topic {topic} does not have each visit that the generator sent exactly once"
     if not counts.records:
         return Outcome.UNKNOWN, f"topic {topic} is empty and no visit was acknowledged: there is nothing to compare"
-    return Outcome.HOLDS, f"topic {topic} holds every acknowledged visit once, where it was acknowledged, and no other"
+    return Outcome.HOLDS, f"topic {topic} has every acknowledged visit once, where it was acknowledged, and no other"
 
 
 def _notes(facts: SourceFacts, counts: _Counts) -> Iterator[str]:
     if counts.unacknowledged:
         there = f"{counts.excused:,} of them in the topic"
-        yield f"{plural(counts.unacknowledged, 'visit')} sent without an acknowledgement, {there}: either is allowed"
+        yield f"{plural(counts.unacknowledged, 'visit')} sent without an acknowledgement, {there}: both are allowed"
     if counts.beyond:
         yield f"{plural(counts.beyond, 'visit')} acknowledged beyond the records that were read: not judged"
     if facts.ledgers.others:

@@ -1,4 +1,4 @@
-"""Ledgers read into tables: what the generator has sent to a topic, and what the broker has acknowledged."""
+"""Reads ledgers into tables: what the generator has sent to a topic, and what the broker has acknowledged."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LINE = re.compile(
     rb"|acked,(?P<acked>\d{1,18}),\d{1,9},\d{1,18},,\d{1,18},,",
     re.ASCII,
 )
-"""A line after the first one. Only a chunk that is found to be damaged is searched with it."""
+"""Pattern of a line after the first one. Used only to search a damaged chunk."""
 
 _TABLES = """
 CREATE OR REPLACE TABLE ledger_sent (
@@ -45,7 +45,7 @@ CASE event
 END
 """
 
-# What a chunk holds: lines that are no lines, visits sent and their first and last number, the last one acknowledged.
+# Contents of a chunk: invalid lines, visits sent and their first and last number, the last one acknowledged.
 _SURVEY = f"""
 SELECT count(*) FILTER (coalesce({_READABLE}, FALSE) = FALSE), count(*) FILTER (event = 'sent'),
        min(number) FILTER (event = 'sent'), max(number) FILTER (event = 'sent'),
@@ -76,7 +76,7 @@ class LedgerSummary:
 def ledgers_of(files: Sequence[Path], topic_id: str) -> tuple[list[Path], int]:
     """Choose the ledgers of a topic by its id, and count the others.
 
-    A file without a whole first line counts as neither: nothing was sent before it was written. Raises Unknown.
+    A file without a complete first line counts as neither: nothing was sent before that line. Raises Unknown.
     """
     chosen, others = [], 0
     for path in files:
@@ -90,15 +90,15 @@ def ledgers_of(files: Sequence[Path], topic_id: str) -> tuple[list[Path], int]:
 
 
 def load_ledgers(store: Store, files: Sequence[Path], topic_id: str) -> LedgerSummary:
-    """Make tables `ledger_sent` and `ledger_acked` of the ledgers of one topic; those of other ids are left out.
+    """Make tables `ledger_sent` and `ledger_acked` of the ledgers of one topic; those of other ids are ignored.
 
     `ledger_sent` (file, number, kafka_partition, timestamp, clock, digest, key): a visit, before it was sent.
     `ledger_acked` (file, number, kafka_partition, kafka_offset, clock): the broker had it there at that time.
     `file` and `number` together name a visit; `clock` is the wall clock in milliseconds; `key` is percent-encoded.
 
-    Each file is read as far as it goes now, since a generator may still write. So whoever compares with the topic
+    Each file is read up to its present end, since a generator may still write. So a caller that compares with the topic
     reads the topic first and lists the files after that: then each record has its line. Raises Unknown when a line
-    cannot be read; but a last line that was cut off is left out.
+    cannot be read; but a torn last line is ignored.
     """
     chosen, others = ledgers_of(files, topic_id)
     store.connection.execute(_TABLES)
@@ -118,7 +118,7 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def _topic_of(path: Path, line: bytes) -> str | None:
-    """Read the topic id in a first line; None when it was cut off."""
+    """Read the topic id in a first line; None when the line is torn."""
     if not line.endswith(b"\n"):
         return None
     found = _TOPIC_LINE.fullmatch(line)
@@ -139,7 +139,7 @@ def _load(store: Store, index: int, path: Path, progress: Progress) -> int:
                 store.connection.register("ledger_lines", rows)
                 survey = store.numbers(_SURVEY)  # type: ignore[assignment]
             bad, count, first, last, last_acked, lines = survey
-            # Numbers go up by one: a line that is gone or there twice leaves them in disorder.
+            # Numbers increase by one: a missing or repeated line breaks the sequence.
             in_order = count == 0 or (first == sent and last == sent + count - 1)
             if bad or not in_order or last_acked >= sent + count:
                 raise _complaint(path, chunk, line, sent)
@@ -160,7 +160,7 @@ def _load(store: Store, index: int, path: Path, progress: Progress) -> int:
 
 
 def _chunks(file: BinaryIO, left: int) -> Iterator[bytes]:
-    """Read the next `left` bytes as chunks of whole lines; a line without its end was cut off or is being written."""
+    """Read the next `left` bytes as chunks of whole lines; a line without its end is torn or being written."""
     rest = b""
     while left > 0 and (block := file.read(min(left, _CHUNK_BYTES))):
         left -= len(block)
@@ -173,7 +173,7 @@ def _chunks(file: BinaryIO, left: int) -> Iterator[bytes]:
 
 
 def _parse(chunk: bytes) -> pa.Table | None:
-    """Turn lines into rows, or give None when one of them has not these fields."""
+    """Turn lines into rows, or return None when one of them does not have these fields."""
     try:
         return pyarrow.csv.read_csv(
             pa.BufferReader(chunk),
@@ -186,7 +186,7 @@ def _parse(chunk: bytes) -> pa.Table | None:
 
 
 def _complaint(path: Path, chunk: bytes, line: int, sent: int) -> Unknown:
-    """Name the first line of a damaged chunk that cannot be right; `sent` counts the visits before the chunk."""
+    """Name the first wrong line of a damaged chunk; `sent` counts the visits before the chunk."""
     for index, text in enumerate(chunk.split(b"\n")[:-1], start=line):
         found = _LINE.fullmatch(text)
         if found is None:

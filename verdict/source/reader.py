@@ -1,4 +1,4 @@
-"""The source topic read into a table: place, timestamp and digest of each record; and single records read again."""
+"""Reads the source topic into a table: place, timestamp and digest of each record; and reads single records again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SCHEMA = pa.schema(
 )
 
 _NEAR_OFFSETS = 50_000
-"""Up to here it takes longer to begin a read than to read what lies between two records."""
+"""Up to this distance a new read takes longer than reading the records in between."""
 _RUN_RECORDS = 20_000
 
 
@@ -57,7 +57,7 @@ class Place(NamedTuple):
 
 
 def with_records(reader: TopicReader, topic: str, places: Iterable[Place]) -> Iterator[tuple[Place, Record | None]]:
-    """Go through places, ordered by partition and offset, each with the record that is there."""
+    """Yield places, ordered by partition and offset, each with the record that is there."""
     for run in _runs(places):
         wanted = {place.offset for place in run}
         span = Span(run[0].offset, run[-1].offset + 1)
@@ -72,7 +72,7 @@ def with_records(reader: TopicReader, topic: str, places: Iterable[Place]) -> It
 
 
 def _runs(places: Iterable[Place]) -> Iterator[list[Place]]:
-    """Group places that are worth one read."""
+    """Group places that are read together."""
     run: list[Place] = []
     for place in places:
         if run and (

@@ -1,4 +1,4 @@
-"""What is wrong with the output, from the tables that the judge leaves: a case for each record or line."""
+"""Faults of the output, from the tables of the judge: a case for each record or line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from verdict.store import Store
 
-# All queries give the columns of a `Case`, in a fixed order. Of a record that was sent often and is there less often,
+# All queries return the columns of a `Case`, in a fixed order. Of a record that was sent often and is there less often,
 # the last ones are taken for those that are not there.
 _PLACES = """
     (SELECT digest, min({{'file': file, 'line': line}}, 3) AS places FROM lines
@@ -74,7 +74,7 @@ class Case(NamedTuple):
 
 
 def cases_of(store: Store, category: str, limit: int | None = None) -> Iterator[Case]:
-    """Go through the cases of a category: all, or the first ones."""
+    """Yield the cases of a category: all, or the first ones."""
     end = "" if limit is None else f" LIMIT {limit}"
     return (_case(row) for row in store.stream(_query(category) + end))
 

@@ -24,8 +24,8 @@ class Commit:
 def newest_commit(checkpoint: Path, topic: str) -> Commit | None:
     """Read the newest committed batch of a query, or None when no batch was committed yet.
 
-    `commits/N` says that batch N is done, `offsets/N` where it ends: a line `v1`, a line of metadata, then
-    one line a source, for Kafka `{"<topic>": {"<partition>": <end offset>}}`.
+    `commits/N` means that batch N is committed, `offsets/N` has its end: a line `v1`, a line of metadata, then
+    one line per source, for Kafka `{"<topic>": {"<partition>": <end offset>}}`.
     (Spark's OffsetSeqLog and CommitLog.) Raises Unknown when these files cannot be read.
     """
     commits = checkpoint / "commits"
@@ -55,13 +55,13 @@ def read_log(file: Path) -> str:
 
 
 def refuse_foreign(checkpoint: Path, commit: Commit, topic: str, source: Spans) -> None:
-    """Raise Unknown when a checkpoint has read further than the topic goes."""
+    """Raise Unknown when a checkpoint has read beyond the end of the topic."""
     for partition, end in commit.ends.items():
         if partition not in source or end > source[partition].end:
             held = source[partition].end if partition in source else 0
             raise Unknown(
                 f"{checkpoint} has committed partition {partition} of {topic} up to offset {end}, but the topic has "
-                f"{held}: it is not the topic that was read (scripts/down.sh --wipe starts clean)"
+                f"{held}: it is not the topic that was read; start clean (scripts/down.sh --wipe)"
             )
 
 

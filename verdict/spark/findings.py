@@ -21,9 +21,9 @@ from verdict.store import Store
 
 _CASES_AT_ONCE = 20_000
 _NEAR_OFFSETS = 20_000
-"""Up to here it takes longer to begin a read than to read what lies between two records."""
+"""Up to this distance a new read takes longer than reading the records in between."""
 _TEXT_BYTES = 1 << 20
-"""Of a line that is longer, no names are given."""
+"""Longer lines are not parsed for names."""
 
 
 def judgement(store: Store, reader: TopicReader, facts: SparkFacts, clock: Clock) -> Judgement:
@@ -45,10 +45,10 @@ class SparkFindings:
     _broker_is_gone: bool = field(default=False, init=False)
 
     def of(self, category: str) -> Iterator[Finding]:
-        """Give all findings of a category by place: what is about a whole file, then a finding a record.
+        """Yield all findings of a category by place: those about a whole file, then one finding per record.
 
-        A file that is gone is a finding without a count; all other findings add up to the verdict's, where one that
-        says that a record is there too often stands for all its copies.
+        A missing file is a finding without a count; all other findings add up to the verdict's counts, where one
+        finding of a duplicated record counts for all its copies.
         """
         yield from self._of_files(category)
         cases = cases_of(self.store, category)
@@ -56,7 +56,7 @@ class SparkFindings:
             yield from self._describe(some)
 
     def first(self, counted: Container[str]) -> list[Finding]:
-        """Give the first few findings of each category, with one look at the topic for all of them.
+        """Return the first few findings of each category, with one read of the topic for all of them.
 
         `counted` are the categories that have findings of records.
         """
@@ -76,7 +76,7 @@ class SparkFindings:
                 yield Finding("lost", missing_file(name, batch), {"file": name, "batch": batch})
         if category == "unexpected":
             for name, kind in sorted(self.facts.output.special.items()):
-                yield Finding("unexpected", f"{printable(name)} is {kind} and no file of lines", {"file": name})
+                yield Finding("unexpected", f"{printable(name)} is {kind}, not a file of lines", {"file": name})
 
     def _describe(self, cases: list[Case]) -> Iterator[Finding]:
         known = self._visits({case.record for case in cases if case.record is not None})
@@ -136,15 +136,15 @@ class SparkFindings:
             return None
 
     def _visits(self, records: set[tuple[int, int]]) -> dict[tuple[int, int], dict[str, object]]:
-        """Read the names of records: empty of one that is not a visit; those that cannot be read are left out.
+        """Read the names of records: empty of one that is not a visit; those that cannot be read are omitted.
 
-        What is proven stays proven when the broker dies now; each further read would wait for it again.
+        The findings stay valid when the broker dies now; each further read would wait for it again.
         """
         found: dict[tuple[int, int], dict[str, object]] = {}
         waiting = _runs(records)
         try:
             while waiting and not self._broker_is_gone:
-                # A run of each partition at a time.
+                # One span of each partition at a time.
                 spans = {partition: runs.pop(0) for partition, runs in waiting.items()}
                 waiting = {partition: runs for partition, runs in waiting.items() if runs}
                 for batch in self.reader.read(self.facts.places.topic, spans):
@@ -157,7 +157,7 @@ class SparkFindings:
 
 
 def _runs(records: Iterable[tuple[int, int]]) -> dict[int, list[Span]]:
-    """Group records into spans that are worth one read, by partition."""
+    """Group records into spans that are read together, by partition."""
     runs: dict[int, list[Span]] = {}
     for partition, offset in sorted(records):
         spans = runs.setdefault(partition, [])

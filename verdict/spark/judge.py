@@ -1,6 +1,6 @@
 """The judge of the synchronizer: each record of the topic is one line of the output, in its order.
 
-No I/O but its tables. It takes `sent` and `lines` and leaves, for the findings: `ends`, the offset from which on
+No I/O except its tables. It uses `sent` and `lines` and creates, for the findings: `ends`, the offset from which on
 records are not due yet; `odd`, a row for each distinct line that is not there as often as it was sent; and
 `disorder`, a row for each line at a wrong place.
 """
@@ -20,7 +20,7 @@ from verdict.spark.places import Places
 from verdict.store import Store
 
 _BUCKET_ROWS = 4_000_000
-"""So many records and lines are counted at a time: the counts of more of them would not fit in memory."""
+"""Records and lines counted at a time: the counts of more of them would not fit in memory."""
 
 _NEVER = 2**63 - 1
 _ENDS = pa.schema([("kafka_partition", pa.int32()), ("end_offset", pa.int64())])
@@ -29,7 +29,7 @@ _BATCHES = pa.schema([("file", pa.int32()), ("batch", pa.int64())])
 
 @dataclass(frozen=True)
 class SparkFacts:
-    """What the judge must know beside the tables.
+    """What the judge must know besides the tables.
 
     `commit` is the newest committed batch (None: no batch yet); `caught_up`: every record of the source is due,
     otherwise only what that batch covers. Column `file` counts the files of `output` from 0.
@@ -43,8 +43,8 @@ class SparkFacts:
     notes: tuple[str, ...] = ()
 
 
-# One row a distinct line: how often it was sent, how often of these it is due, how often it is there, and how often in
-# leftovers only. Lines that are the same stand for each other. The columns of a place are that of the only
+# One row per distinct line: how often it was sent, how often of these it is due, how often it is there, and how often
+# in leftovers only. Equal lines are interchangeable. The columns of a place are those of the only
 # record, or line, when there is only one.
 _TALLY = """
 CREATE OR REPLACE TEMP TABLE tally AS
@@ -73,8 +73,8 @@ SELECT sum(sent), sum(seen), sum(lost), sum(duplicated), sum(unexpected), sum(pe
        sum(spare) FILTER (WHERE sent = 0) FROM tally
 """
 
-# Lines that come after one of a larger offset of the same partition, be it in their file or in an earlier batch. A
-# record that was sent twice, or is there twice, has no one place.
+# Lines that come after one of a larger offset of the same partition, in their file or in an earlier batch. A
+# record that was sent twice, or is there twice, has no single place.
 _DISORDER = """
 CREATE OR REPLACE TABLE disorder AS
 WITH tops AS (
@@ -111,7 +111,7 @@ def judge(store: Store, facts: SparkFacts) -> Verdict:
     """Judge tables `sent` and `lines`: a multiset difference of lines, and the order of those that are there once."""
     counts = _count(store, facts)
     disordered = _disorder(store, facts)
-    # What is not a file cannot be read: one thing that is there and was never sent.
+    # Something that is not a file cannot be read: it counts as one line that was never sent.
     special = len(facts.output.special)
     outcome, reason = _outcome(facts, counts, special, disordered)
     return Verdict(
@@ -199,7 +199,7 @@ def _holds(facts: SparkFacts, pending: int) -> tuple[Outcome, str]:
 
 
 def missing_file(name: str, batch: int) -> str:
-    """Say that a file of the log is gone."""
+    """Return the text for a missing file of the log."""
     return f"file {printable(name)}, which batch {batch} of the sink's log names, is missing: its lines are lost"
 
 

@@ -1,4 +1,4 @@
-"""Lines of an output file, read with bounded memory: where each begins, and its digest."""
+"""Reads lines of an output file with bounded memory: where each begins, and its digest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from verdict.model import Unknown
 
 CHUNK_BYTES = 1 << 20
 LONG_BYTES = 8 << 20
-"""A line that is longer is digested as it is read and never held."""
+"""A longer line is digested while it is read and never kept in memory."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Part:
 class Lines(NamedTuple):
     """Some lines: the bytes before each, and the digest of each with its line end.
 
-    So a torn line, which has none, is another line than the whole one.
+    So a torn line, which has no line end, differs from the complete one.
     """
 
     positions: list[int]
@@ -40,7 +40,7 @@ class Lines(NamedTuple):
 
 
 def line_digest(line: bytes) -> bytes:
-    """Digest a line that is given without its line end, as `read_lines` does a whole one."""
+    """Digest a line given without its line end, like `read_lines` digests a complete one."""
     return digest(line + b"\n")
 
 
@@ -70,7 +70,7 @@ def _lines(stream: BufferedReader, part: Part, *, torn: bool) -> Iterator[Lines]
                 yield Lines([position], [found])
             position += length
             continue
-        # Not splitlines(), which takes CR for a line end too.
+        # Not splitlines(), which also splits at CR.
         lines = BytesIO(data[:cut]).readlines()
         starts = list(itertools.accumulate(map(len, lines), initial=position))
         position = starts.pop()
@@ -87,10 +87,10 @@ def _lines(stream: BufferedReader, part: Part, *, torn: bool) -> Iterator[Lines]
 
 
 def _first_line(stream: BufferedReader, part: Part) -> tuple[int, bytes]:
-    """Find where the first line of a part begins, and what is read of it and of those behind it."""
+    """Find where the first line of a part begins, and what is read of it and of the next ones."""
     if not part.begin:
         return 0, b""
-    # The byte before the part says whether a line begins with it.
+    # The byte before the part shows whether a line begins at the part.
     position = part.begin - 1
     stream.seek(position)
     while position < part.end and (chunk := stream.read(CHUNK_BYTES)):
@@ -101,7 +101,7 @@ def _first_line(stream: BufferedReader, part: Part) -> tuple[int, bytes]:
 
 
 def _long_line(stream: BufferedReader, data: bytes) -> tuple[bytes, int, bytes, bool]:
-    """Read a line to its end: its digest, its length, what is read behind it, and whether it has a line end."""
+    """Read a line to its end: its digest, its length, what is read after it, and whether it has a line end."""
     hasher, length = blake2b(data, digest_size=DIGEST_BYTES), len(data)
     while chunk := stream.read(CHUNK_BYTES):
         cut = chunk.find(b"\n") + 1
@@ -113,7 +113,7 @@ def _long_line(stream: BufferedReader, data: bytes) -> tuple[bytes, int, bytes, 
 
 
 class Text(NamedTuple):
-    """What a line holds, without its line end, as far as it was read; `torn`: it has none."""
+    """The content of a line, without its line end, as far as it was read; `torn`: it has no line end."""
 
     content: bytes
     whole: bool
@@ -121,7 +121,7 @@ class Text(NamedTuple):
 
 
 def line_at(path: Path, position: int, limit: int) -> Text:
-    """Read the line that begins at a position, at most so many bytes of it. Raises OSError."""
+    """Read the line that begins at a position, up to a maximum of bytes. Raises OSError."""
     with path.open("rb") as stream:
         stream.seek(position)
         line = stream.readline(limit)

@@ -17,7 +17,7 @@ from verdict.spark.sink_log import METADATA_FOLDER, Log, read_sink_log
 
 FILES, FOREACH_APPEND, FOREACH_OVERWRITE = SINKS
 
-# The names that Spark gives its output files: part-<task>-<job uuid>[-c<file>][.extension]
+# The names of Spark's output files: part-<task>-<job uuid>[-c<file>][.extension]
 _SPARK_NAME = re.compile(r"part-\d{5}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(-c\d+)?(\.\w+)*")
 _BATCH_FOLDER = re.compile(r"batch_id=(\d{1,18})/")
 _KINDS = {
@@ -32,8 +32,8 @@ _KINDS = {
 class OutputFile:
     """One file to read.
 
-    `leftover`: written by an interrupted batch, so that no reader of the log sees it. `batch`: files of a smaller one
-    were written before; None when that is not known.
+    `leftover`: written by an interrupted batch, so that no reader of the log sees it. `batch`: files of a smaller batch
+    were written earlier; None when it is not known.
     """
 
     name: str
@@ -45,10 +45,10 @@ class OutputFile:
 
 @dataclass
 class Output:
-    """What the folder holds.
+    """The contents of the folder.
 
-    `missing` maps a file that the log names but the folder lacks to its batch; `special` maps what is not opened,
-    since it is not a file, to what it is.
+    `missing` maps a file that the log names but the folder lacks to its batch; `special` maps an entry that is not
+    opened, since it is not a file, to its kind.
     """
 
     folder: Path
@@ -61,13 +61,13 @@ class Output:
 def list_output(folder: Path, sink: str, committed: int | None) -> Output:
     """List the output of a query; `committed` is the newest batch that its checkpoint calls done.
 
-    Of the file sink, the log alone says which files count. Raises Unknown when folder or log cannot be read or do not
-    fit together, and Moved when files go away meanwhile.
+    For the file sink, only the log decides which files count. Raises Unknown when folder or log cannot be read or do
+    not fit together, and Moved when files are removed meanwhile.
     """
     try:
         if not folder.exists():
             return Output(folder, notes=[f"the output folder {folder} does not exist"])
-        # The files before the log: a batch that ends in between then is in the log, and none of its files a leftover.
+        # List files before the log: a batch that ends in between is in the log, and none of its files is a leftover.
         present, special = _walk(folder)
         output = Output(folder, special=special)
         if sink == FILES:
@@ -84,10 +84,10 @@ def list_output(folder: Path, sink: str, committed: int | None) -> Output:
 
 
 def _walk(root: Path) -> tuple[dict[str, int], dict[str, str]]:
-    """Find the files below a folder, with their sizes, and what is neither file nor folder, with what it is.
+    """Find the files below a folder, with their sizes, and entries that are neither file nor folder, with their kind.
 
-    As Hadoop's readers do, it skips names that begin with `_` or `.`. Each folder is read once: a link to one
-    that is read already would repeat its lines, or never end.
+    Like Hadoop's readers, it skips names that begin with `_` or `.`. Each folder is read once: a link to one
+    that is already read would repeat its lines, or never end.
     """
     files: dict[str, int] = {}
     special: dict[str, str] = {}
@@ -98,7 +98,7 @@ def _walk(root: Path) -> tuple[dict[str, int], dict[str, str]]:
         prefix, folder = folders.pop() if folders else links.pop()
         found = folder.stat()
         if (found.st_dev, found.st_ino) in read:
-            special[prefix.removesuffix("/")] = "a link to a folder that is read already"
+            special[prefix.removesuffix("/")] = "a link to a folder that is already read"
             continue
         read.add((found.st_dev, found.st_ino))
         with os.scandir(folder) as entries:
@@ -108,17 +108,17 @@ def _walk(root: Path) -> tuple[dict[str, int], dict[str, str]]:
                 name = prefix + entry.name
                 mode, size = _look_at(entry)
                 if stat.S_ISDIR(mode):
-                    # Links last: what they lead to is read under its own name, if it has one here.
+                    # Links last: their target is read under its own name, if it has one here.
                     (links if entry.is_symlink() else folders).append((f"{name}/", folder / entry.name))
                 elif stat.S_ISREG(mode):
                     files[name] = size
                 else:
-                    special[name] = _KINDS.get(stat.S_IFMT(mode), "a link that leads nowhere")
+                    special[name] = _KINDS.get(stat.S_IFMT(mode), "a broken link")
     return files, special
 
 
 def _look_at(entry: os.DirEntry[str]) -> tuple[int, int]:
-    """Find mode and size of what an entry leads to; mode 0 of a link that leads nowhere."""
+    """Find mode and size of the target of an entry; mode 0 for a broken link."""
     try:
         found = entry.stat()
         return found.st_mode, found.st_size
@@ -134,19 +134,17 @@ def _batch_of(name: str, sink: str) -> int | None:
 
 
 def _by_the_log(output: Output, present: dict[str, int], committed: int | None) -> None:
-    """Tell the files that the sink's log names from leftovers, and name those that are gone."""
+    """Separate the files that the sink's log names from leftovers, and list the missing ones."""
     folder = output.folder
     log = read_sink_log(folder)
     if log is None:
         if present:
-            raise Unknown(
-                f"{folder} has files but no {METADATA_FOLDER}, so it does not say what is a leftover; is --sink right?"
-            )
+            raise Unknown(f"{folder} has files but no {METADATA_FOLDER}, so leftovers are not known; is --sink right?")
         return
     log.require_whole(committed)
     _take_logged(output, log, present)
     for name in sorted(present):
-        # Someone else's file is output like any other: only what Spark itself wrote can be a leftover.
+        # A file of another program is output like any other: only files that Spark wrote can be leftovers.
         leftover = bool(_SPARK_NAME.fullmatch(name.rpartition("/")[2]))
         output.files.append(OutputFile(name, folder / name, present[name], leftover))
 
@@ -162,7 +160,7 @@ def _take_logged(output: Output, log: Log, present: dict[str, int]) -> None:
         path = output.folder / entry.name
         size = present.pop(entry.name, None)
         if size is None:
-            # Written since the folder was listed, or gone.
+            # Written since the folder was listed, or missing.
             size = path.stat().st_size if path.is_file() else None
         if size is None and entry.size:
             output.missing[entry.name] = entry.batch
@@ -176,4 +174,4 @@ def _take_logged(output: Output, log: Log, present: dict[str, int]) -> None:
                 resized.append(f"{shown} has {size:,} bytes, but batch {entry.batch} of the log wrote {entry.size:,}")
     output.notes += resized[:EXAMPLES_PER_CATEGORY]
     if len(resized) > EXAMPLES_PER_CATEGORY:
-        output.notes.append(f"{len(resized) - EXAMPLES_PER_CATEGORY:,} more files have another size than the log says")
+        output.notes.append(f"{len(resized) - EXAMPLES_PER_CATEGORY:,} more files have another size than in the log")

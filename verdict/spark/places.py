@@ -1,4 +1,4 @@
-"""Where a run of the synchronizer reads and writes: by the settings that it left, or by the stack's without them."""
+"""Where a run of the synchronizer reads and writes: from the settings of the run, or else from the stack's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from verdict.model import Unknown
 
 @dataclass(frozen=True)
 class Places:
-    """Topic, sink, and the folders of output and checkpoint of one query; `notes` say what is not known for sure."""
+    """Topic, sink, and the folders of output and checkpoint of one query; `notes` name what is not certain."""
 
     topic: str
     sink: str
@@ -61,7 +61,7 @@ def _refuse_contradiction(run: SparkRun, checkpoint: Path, home: Path, options: 
     folder = relative_to_home(checkpoint, home)
     if run.checkpoint != folder:
         raise Unknown(
-            f"{checkpoint / SPARK_RUN_FILE} is of checkpoint {run.checkpoint} and lies in {folder}, so it does not say "
+            f"{checkpoint / SPARK_RUN_FILE} is of checkpoint {run.checkpoint} and is in {folder}, so it does not say "
             "what this checkpoint belongs to; judge the one that the query wrote (--checkpoint)"
         )
     asked = {

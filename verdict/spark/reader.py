@@ -1,4 +1,4 @@
-"""Topic and output files turned into the tables of the judge: `sent`, a row a record, and `lines`, a row a line."""
+"""Turns topic and output files into the tables of the judge: `sent`, one row per record, and `lines`, one per line."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LINES = pa.schema(
 
 _PART_BYTES = 64 << 20
 _PARALLEL_BYTES = 160 << 20
-"""Below this, one process is done before others would have started."""
+"""Below this, one process ends before others would have started."""
 _APPEND_ROWS = 250_000
 
 
@@ -56,7 +56,7 @@ def load_sent(store: Store, reader: TopicReader, topic: str, spans: Spans) -> No
 
 @dataclass(frozen=True)
 class LinesJob:
-    """Some files, or a part of one: `numbers` are those of the files, `leftovers` says which of them are."""
+    """Some files, or a part of one: `numbers` are those of the files, `leftovers` marks the leftovers among them."""
 
     numbers: tuple[int, ...]
     parts: tuple[Part, ...]
@@ -107,7 +107,7 @@ def load_lines(store: Store, files: Sequence[OutputFile]) -> None:
 
 
 def lines_jobs(files: Sequence[OutputFile], part_bytes: int = _PART_BYTES) -> list[LinesJob]:
-    """Divide files into jobs of about a size: many small files, or a part of a large one."""
+    """Divide files into jobs of similar size: many small files, or a part of a large one."""
     jobs: list[LinesJob] = []
     small: list[tuple[int, Part, bool]] = []
     small_bytes = 0
@@ -140,7 +140,7 @@ def _results(
 
 
 def _in_this_process(job: LinesJob) -> Iterator[pa.Table]:
-    """Run a job and give its rows in few tables: each costs the database as much as many rows."""
+    """Run a job and yield its rows in few tables: each table costs the database as much as many rows."""
     batches: list[pa.RecordBatch] = []
     count = 0
     for batch in job.run():

@@ -19,8 +19,8 @@ METADATA_FOLDER = "_spark_metadata"
 class Entry:
     """A file that the log names: its name below the output folder and its size in bytes.
 
-    `batch` is the batch of the log's file. A compacted one has the files of all batches up to its own, so of
-    two files there it is not known which was written first.
+    `batch` is the batch of the log's file. A compacted one has the files of all batches up to its own, so the order of
+    two files in it is not known.
     """
 
     batch: int
@@ -30,7 +30,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Log:
-    """The entries of a log, and the batches that it has from the newest compaction on."""
+    """The entries of a log, and its batches from the newest compaction on."""
 
     folder: Path
     first: int
@@ -38,13 +38,13 @@ class Log:
     entries: tuple[Entry, ...]
 
     def require_whole(self, committed: int | None) -> None:
-        """Raise Unknown when a batch is missing; the sink logs each one, also without a line, before its commit."""
+        """Raise Unknown when a batch is missing; the sink logs each batch before its commit, also an empty one."""
         there = set(self.batches)
         newest = max([*there, -1 if committed is None else committed])
         for batch in range(self.first, newest + 1):
             if batch not in there:
                 raise Unknown(
-                    f"the log is damaged: batch {batch} is missing in {self.folder}, so what is output is not known"
+                    f"the log is damaged: batch {batch} is missing in {self.folder}, so the output is not known"
                 )
 
 
@@ -52,7 +52,7 @@ def read_sink_log(output: Path) -> Log | None:
     """Read the log of an output folder; None without one. Raises OSError, and Unknown when it is damaged.
 
     It is the newest `N.compact`, which has all up to N, then each later batch. Each file: a line `v1`, then one
-    JSON object a line with `path` (a URI), `size` in bytes and `action`.
+    JSON object per line with `path` (a URI), `size` in bytes and `action`.
     (Spark's FileStreamSinkLog and CompactibleFileStreamLog.)
     """
     log = output / METADATA_FOLDER
@@ -93,8 +93,8 @@ def _entries(file: Path, batch: int, output: Path) -> Iterator[Entry]:
 def _name_in(folder: Path, uri: str) -> str:
     """Find a logged file's name under the folder that is judged; empty when there is none.
 
-    The URI is absolute and may have been written under another root (in a container): what counts is the
-    part below the last folder of the output's name; a path without that name is taken as a file of the folder.
+    The URI is absolute and may have been written under another root (in a container): only the
+    part below the last folder of the output's name counts; a path without that name is a file of the folder.
     """
     path = PurePosixPath(posixpath.normpath(unquote(urlsplit(uri).path, errors="surrogateescape")))
     if path.is_relative_to(folder):
