@@ -33,14 +33,15 @@ class Hold:
     @classmethod
     def of(cls, options: Options, next_batch: int) -> Hold | None:
         """Return the hold that the flag requests; files of an earlier run are removed."""
+        beside = options.checkpoint.parent / options.checkpoint.name
+        held, release = Path(f"{beside}.held"), Path(f"{beside}.release")
+        # Also in a run that holds nothing: a killed one must not look as if it still held its batch.
+        held.unlink(missing_ok=True)
+        release.unlink(missing_ok=True)
         if options.hold_batch is None:
             return None
         batch = int(options.hold_batch) if options.hold_batch.isdecimal() else next_batch
-        beside = options.checkpoint.parent / options.checkpoint.name
-        hold = cls(batch, Path(f"{beside}.held"), Path(f"{beside}.release"))
-        hold.held.unlink(missing_ok=True)
-        hold.release.unlink(missing_ok=True)
-        return hold
+        return cls(batch, held, release)
 
     def wait(self, batch: int) -> None:
         """Wait for the release in the chosen batch; return at once in any other. Prints one message for all tasks."""

@@ -23,6 +23,16 @@ def test_no_flag_no_hold(tmp_path: Path) -> None:
     assert Hold.of(parse([], Settings(environ={"STACK_HOME": str(tmp_path)})), 0) is None
 
 
+def test_a_run_without_a_hold_removes_what_a_killed_one_left(tmp_path: Path) -> None:
+    options = parse([], Settings(environ={"STACK_HOME": str(tmp_path)}))
+    left = [Path(f"{options.checkpoint}.{name}") for name in ("held", "release")]
+    for file in left:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("13")
+    assert Hold.of(options, 14) is None
+    assert not any(file.exists() for file in left)
+
+
 def test_a_number_or_the_next_batch(tmp_path: Path) -> None:
     assert hold(tmp_path, "3", 7).batch == 3
     assert hold(tmp_path, "next", 7).batch == 7
