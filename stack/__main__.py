@@ -72,9 +72,16 @@ def run(script: str, verb: str, words: Sequence[str]) -> int:
     return VERBS[verb](open_stack(flags), left)
 
 
+def interrupt_once(*_: object) -> None:
+    """End what runs at the first Ctrl-C; a second one must not interrupt the clean-up."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run `SCRIPT VERB WORD...`; returns the exit code."""
     script, verb, *words = arguments
+    signal.signal(signal.SIGINT, interrupt_once)
     try:
         code = run(script, verb, words)
         sys.stdout.flush()

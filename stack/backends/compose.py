@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -112,11 +111,9 @@ class ComposeBackend:
         try:
             self._start_all(before)
         except BaseException:
-            old = signal.signal(signal.SIGINT, signal.SIG_IGN)
             say("the stack did not come up; stopping what was started")
             started = [row.name for row in reversed(TABLE) if row.name not in before]
             self.docker.quietly("stop", *started)
-            signal.signal(signal.SIGINT, old)
             raise
 
     def _start_all(self, running: set[str]) -> None:

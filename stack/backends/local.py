@@ -22,7 +22,7 @@ from stack.children import run_child
 from stack.errors import StackError
 from stack.home import Home
 from stack.messages import say
-from stack.processes import Process, end, keep, of_stack, send
+from stack.processes import KEEPER, Process, end, keep, of_stack, send
 from stack.services import LOCAL_PORTS, SERVICES, TABLE, Service
 from stack.settings import StackSettings
 from stack.waiting import wait_until
@@ -119,12 +119,14 @@ class LocalBackend:
                     self.start(row, ())
             self._require_well(started)
         except BaseException:
-            # A second Ctrl-C must not leave some services running.
-            before = signal.signal(signal.SIGINT, signal.SIG_IGN)
             say("the stack did not come up; stopping what was started")
             for row in reversed(started):
                 self.stop(row)
-            signal.signal(signal.SIGINT, before)
+            names = {f"{KEEPER}{row.name}" for row in started}
+            # A keeper that has just begun has not started its program yet.
+            end(lambda: [each for each in self._processes() if each.service in names], "their keepers")
+            for row in reversed(started):
+                self.kill(row)
             raise
 
     def _check_room(self) -> None:

@@ -123,7 +123,7 @@ def incomplete(tmp_path: Path, group: str, jar: str) -> Path:
     ],
 )
 def test_a_missing_part_is_one_line(tmp_path: Path, name: str, group: str, jar: str, part: str) -> None:
-    done = walk(name, tmp_path / "home", ARTIFACTS=str(incomplete(tmp_path, group, jar)))
+    done = walk(name, tmp_path / "home", STACK_ARTIFACTS=str(incomplete(tmp_path, group, jar)))
     assert done.returncode == 2
     assert done.stdout == ""
     lines = [line for line in done.stderr.splitlines() if line and not line.startswith("== ")]
