@@ -96,7 +96,10 @@ class StateStore:
 
 @dataclass
 class Operator:
-    """An operator with an entry in the checkpoint; a Spark state operator has no uid and no parallelism."""
+    """An operator with an entry in the checkpoint; a Spark state operator has no uid and no parallelism.
+
+    `words`: what the engine's name for it stands for, where that needs words.
+    """
 
     id: str
     name: str | None = None
@@ -106,6 +109,7 @@ class Operator:
     state_bytes: int | None = None
     watermark: int | None = None
     state: list[StateStore] = field(default_factory=list)
+    words: str = ""
 
     @property
     def label(self) -> str:

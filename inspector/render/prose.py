@@ -117,6 +117,8 @@ def operator_lines(operator: Operator) -> list[str]:
         facts.append(f"no uid, hash {operator.id}" if operator.parallelism else f"number {operator.id}")
     if operator.parallelism is not None:
         facts.append(f"parallelism {operator.parallelism} of at most {operator.max_parallelism}")
+    if operator.words:
+        facts.append(operator.words)
     if operator.state_bytes is not None:
         facts.append(f"{size_words(operator.state_bytes)} of state")
     if operator.watermark is not None:

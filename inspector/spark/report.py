@@ -15,6 +15,7 @@ from inspector.spark.releases import METADATA_NEEDED_SINCE, TRIED, formats, in_w
 from inspector.spark.restart import Logs, predict
 from inspector.spark.sink import read_sink
 from inspector.spark.sources import UNKNOWN, explain, initial_offset, kind_of
+from inspector.spark.state_files import what_is_missing
 
 LOGS = ("offsets", "commits")
 CUT = "is cut short or not JSON"
@@ -68,11 +69,28 @@ def read_report(path: Path, last: int | None, output: Path | None) -> Report:
     report.formats, report.releases = formats(offsets, commits), writers(batch)
     if output is not None:
         report.sink = read_sink(output, committed, report.problems)
-    logs = Logs(path, offsets, commits, committed, initial, identity, asynchronous=asynchronous)
+    state = "" if asynchronous else _missing_state(path, listed.numbers, committed, report.problems)
+    logs = Logs(path, offsets, commits, committed, initial, identity, state, asynchronous)
     report.restart = predict(logs, report.releases)
     if report.restart.action == "re-run" and report.sink and report.restart.step in report.sink.batches:
         report.restart.details.append("the sink has this batch already and skips it: no line is written twice")
     return report
+
+
+def _missing_state(path: Path, planned: list[int], committed: set[int], problems: list[str]) -> str:
+    """Say what is missing of the state that the next batch loads, and make it a problem."""
+    if not planned:
+        return ""
+    try:
+        why = what_is_missing(path, planned[-1] + (planned[-1] in committed))
+    except PermissionError as error:
+        problems.append(f"{error.filename} cannot be read: no permission")
+        return ""
+    except FileNotFoundError:
+        # A running query deleted an old folder or file meanwhile.
+        return ""
+    problems += [why] if why else []
+    return why
 
 
 def _say_what_is_wrong(report: Report, path: Path, offsets: Offsets, commits: Commits) -> None:

@@ -94,6 +94,10 @@ def _at_offsets(logs: Logs, release: str, last: int) -> Restart | None:
     if last in offsets.errors:
         return _impossible(last, f"Spark reads {file} first, and {offsets.errors[last]}")
     version = offsets.batches[last].version
+    evolving = offsets.batches[last].configuration.get(releases.EVOLUTION) == "true"
+    if evolving and version == 1 and release >= releases.EVOLUTION_NEEDS_V2_SINCE:
+        why = f"this release needs offsets of version 2 for named sources, and {file} is of version 1"
+        return _impossible(last, why)
     if releases.cannot_read(release, version, releases.OFFSETS_SINCE):
         return _impossible(last, f"this release cannot read {file}, an offsets file of version {version}")
     return None

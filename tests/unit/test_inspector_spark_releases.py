@@ -216,3 +216,41 @@ def test_an_offset_that_is_text_of_a_source_of_ones_own_is_shown(tmp_path: Path)
     report = opened(folder)
     assert not [problem for problem in report.problems if "offsets" in problem]
     assert 'offset "position/3" of a kind that is not known here' in render(report)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "gone", "fails"),
+    [
+        ("files_windowed", "state/0/0/13.delta", True),
+        ("files_windowed", "state/0/1/1.delta", False),
+        ("rocksdb", "state/0/0/3.changelog", False),
+        ("rocksdb", "state/0/0/4.*", True),
+        ("rocksdb", "state/0/1/*.zip", False),
+    ],
+)
+def test_state_that_the_next_batch_needs_is_missed_and_no_other(
+    tmp_path: Path, recipe: str, gone: str, fails: bool
+) -> None:
+    folder = copied("4.3", recipe, tmp_path)
+    for path in (folder / "checkpoint").glob(gone):
+        path.unlink()
+    report = opened(folder)
+    assert report.restart is not None
+    assert (report.restart.action == "impossible") == fails == bool(report.problems)
+
+
+def test_state_is_said_by_the_kind_of_its_files() -> None:
+    notes = {
+        recipe: list_operators(GOLDEN / "spark-4.3" / recipe / "checkpoint", [])[0].state[0].note
+        for recipe in ("files_windowed", "rocksdb", "state_ids")
+    }
+    assert notes["files_windowed"].startswith("HDFS-backed: 26 delta files, the newest of version 13, 2 snapshots")
+    assert notes["rocksdb"].startswith("RocksDB: 8 change logs, the newest of version 4, 4 snapshots")
+    assert "named by state ids" in notes["state_ids"]
+
+
+def test_named_sources_of_4_2_do_not_start_with_4_3() -> None:
+    restart = opened(GOLDEN / "spark-4.2" / "named_sources").restart
+    assert restart is not None
+    assert restart.action == "continue"
+    assert [(each.releases, each.action) for each in restart.elsewhere] == [(["4.3"], "impossible")]
