@@ -1,6 +1,8 @@
-"""Make the environment of another release of Spark, from its own lock; nothing else fetches one.
+"""Make the environment of another release of Spark, from its own locks; nothing else fetches one.
 
-Usage: python requirements/release.py spark 4.3      in the tools environment; some minutes and 1 GB
+Usage: python -m requirements.release spark 4.3      in the tools environment; some minutes and 1 GB
+
+The packages stand in spark-4.3.lock, the jars of its Kafka source in releases.jars.
 
 It goes to the artifacts' folder as `spark-4.3`, or to the folder that SPARK_ENVIRONMENTS names.
 Exit codes: 0 there, 1 it could not be made, 2 wrong usage.
@@ -10,12 +12,16 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import venv
 from pathlib import Path
 
+from requirements.jars import JarError, read_jars, retrieve, sha256_of
+
 HERE = Path(__file__).resolve().parent
+JARS = HERE / "releases.jars"
 
 
 def locks() -> list[str]:
@@ -49,6 +55,24 @@ def make(engine: str, release: str) -> int:
     return 0
 
 
+def fetch_jars(engine: str, release: str) -> None:
+    """Put the jars of a release below its environment, and the project's own beside them.
+
+    Raises JarError when one cannot be had or is not the one that was locked.
+    """
+    project = Path(os.environ.get("STACK_ARTIFACTS") or HERE.parent / ".artifacts")
+    home = home_of(engine, release) / "artifacts" / "jars"
+    (home / engine).mkdir(parents=True, exist_ok=True)
+    for group in ("kafka", "web_guard"):
+        (home / group).unlink(missing_ok=True)
+        (home / group).symlink_to(project.resolve() / "jars" / group)
+    wanted = {jar.coordinates: jar for jar in read_jars(JARS) if jar.group == f"{engine}-{release}"}
+    for jar, path in retrieve(wanted.values(), transitive=False):
+        if sha256_of(path) != wanted[jar.coordinates].sha256:
+            raise JarError(f"{jar.coordinates} is not the jar that {JARS.name} names; not used")
+        shutil.move(path, home / engine / jar.file_name)
+
+
 def main() -> int:
     """Run the command line; returns the exit code."""
     parser = argparse.ArgumentParser(description="Make the environment of another release of Spark.")
@@ -57,6 +81,11 @@ def main() -> int:
     arguments = parser.parse_args()
     if make(arguments.engine, arguments.release) != 0:
         print(f"release: {home_of(arguments.engine, arguments.release)} could not be made, see above", file=sys.stderr)
+        return 1
+    try:
+        fetch_jars(arguments.engine, arguments.release)
+    except JarError as error:
+        print(f"release: {error}", file=sys.stderr)
         return 1
     print(home_of(arguments.engine, arguments.release))
     return 0

@@ -1,7 +1,8 @@
-"""What the inspector says of a restart, carried out on each release of Spark and Flink that can be had.
+"""What the inspector says of a restart, carried out on each release of Spark that can be had.
 
-Long, and each release needs an environment: requirements/release.py makes it. SPARK_ENVIRONMENTS names the folder
-that has them (default: the artifacts' folder), with `spark-4.3` and so on in it; a release without one is skipped.
+Long, and each release needs an environment: `python -m requirements.release spark 4.3` makes it. SPARK_ENVIRONMENTS
+names the folder that has them (default: the artifacts' folder), with `spark-4.3` and so on in it; a release without
+one is skipped.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def lay_out(release: str, folder: Path) -> list[Path]:
 def test_a_release_does_what_the_inspector_says_of_it(release: str, tmp_path: Path) -> None:
     python = python_of("spark", release)
     if not python.exists():
-        pytest.skip(f"no environment of Spark {release}: requirements/release.py spark {release} makes it")
+        pytest.skip(f"no environment of Spark {release}: python -m requirements.release spark {release} makes it")
     folders = lay_out(release, tmp_path)
     said = {folder: predicted(folder, release) for folder in folders}
     answer = tmp_path / "answer.json"
