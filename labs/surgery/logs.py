@@ -71,8 +71,8 @@ GROUP = Group(
             "metadata",
             "`metadata`",
             "From 4.2 on, put it back from a backup, or set "
-            "`spark.sql.streaming.checkpoint.verifyMetadataExists.enabled=false`. Nothing is lost then, nor before 4.2, "
-            "but the query has a new id. What goes by the "
+            "`spark.sql.streaming.checkpoint.verifyMetadataExists.enabled=false`. Nothing is lost then, nor before "
+            "4.2, but the query has a new id. What goes by the "
             "id, such as a `txnAppId` made of it or a dashboard, takes it for another query: set such names yourself.",
             delete("metadata"),
         ),

@@ -125,12 +125,14 @@ def record_flink(broker: Broker) -> None:
             statistics = await_checkpoints(job, 3)
             number = statistics["latest"]["completed"]["id"]
             details = rest(f"/jobs/{job}/checkpoints/details/{number}")
+            version = rest("/config")["flink-version"]
             tasks = {
                 vertex["name"]: rest(f"/jobs/{job}/checkpoints/details/{number}/subtasks/{vertex['id']}")
                 for vertex in rest(f"/jobs/{job}")["vertices"]
             }
         _copy(checkpoints, target / delivery)
-        (target / delivery / "rest.json").write_text(json.dumps({"checkpoint": details, "tasks": tasks}, indent=1))
+        answers = {"flink-version": version, "checkpoint": details, "tasks": tasks}
+        (target / delivery / "rest.json").write_text(json.dumps(answers, indent=1))
         savepoint_metadata(target / delivery)
 
 
