@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import difflib
 import os
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from typing import NoReturn
 
 from pyspark.java_gateway import ensure_callback_server_started
 
@@ -118,14 +118,14 @@ def _hold_page(lab: Lab, text: str, *, write: bool) -> None:
     lab.story.prove(f"{name} is what was measured.", same("lines that differ", max(0, len(changed) - 2), 0))
 
 
-def _with_release(release: str, arguments: list[str]) -> int:
-    """Go on in the environment of another release, with its jars; returns its exit code."""
+def _with_release(release: str, arguments: list[str]) -> NoReturn:
+    """Go on in the environment of another release, with its jars, in place of this process."""
     python = python_of("spark", release)
     if python.parent.parent != home_of("spark", release) or not python.exists():
         sys.stderr.write(f"{NAME}: no environment of Spark {release}: python -m requirements.release spark {release}\n")
-        return 2
+        raise SystemExit(2)
     environ = os.environ | {"STACK_ARTIFACTS": str(home_of("spark", release) / "artifacts")}
-    return subprocess.call([str(python), "-m", "labs.surgery", *arguments], env=environ)
+    os.execve(str(python), [str(python), "-m", "labs.surgery", *arguments], environ)
 
 
 def main() -> int:
@@ -136,7 +136,7 @@ def main() -> int:
         release = arguments[at + 1]
         arguments[at : at + 2] = []
         if release != THIS_RELEASE:
-            return _with_release(release, arguments)
+            _with_release(release, arguments)
     return run(
         NAME,
         lambda lab: experiment(lab, write=_WRITE in arguments),
