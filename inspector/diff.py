@@ -33,6 +33,9 @@ def facts(report: Report) -> dict[str, str]:
     found = {"engine": report.engine, "id": report.id}
     if report.engine == "spark":
         found |= {name: str(value) for name, value in report.counts.items()}
+    found |= {f"format of {name}": version for name, version in report.formats.items()}
+    if report.releases:
+        found["written by"] = " or ".join(report.releases)
     if report.restart:
         found["restart"] = (
             f"{report.restart.action} {'' if report.restart.step is None else report.restart.step}".strip()

@@ -34,20 +34,26 @@ class Partition:
 
 @dataclass
 class SourceRange:
-    """What one source gave, or will give, to one step. `words` says it in a sentence, `facts` as it is on record."""
+    """What one source gave, or will give, to one step. `words` says it in a sentence, `facts` as it is on record.
+
+    `name`: as the query names the source, empty where it does not.
+    """
 
     kind: str
     words: str
     partitions: list[Partition] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
     facts: dict[str, str] = field(default_factory=dict)
+    name: str = ""
 
 
 @dataclass
 class Step:
     """A Spark batch (`planned`, `committed`) or a Flink checkpoint (`complete`, `incomplete`).
 
-    `at`: when it was planned or completed. `watermark`: event time of the step, None when there is none.
+    A file of a version that is not known here makes a batch `unknown`, a damaged one `unreadable`. `at`: when it was
+    planned or completed. `watermark`: event time of the step, None when there is none. `facts`: what its commit says
+    besides.
     """
 
     number: int | None
@@ -59,6 +65,7 @@ class Step:
     size: int | None = None
     path: str = ""
     sources: list[SourceRange] = field(default_factory=list)
+    facts: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -89,7 +96,10 @@ class StateStore:
 
 @dataclass
 class Operator:
-    """An operator with an entry in the checkpoint; a Spark state operator has no uid and no parallelism."""
+    """An operator with an entry in the checkpoint; a Spark state operator has no uid and no parallelism.
+
+    `words`: what the engine's name for it stands for, where that needs words.
+    """
 
     id: str
     name: str | None = None
@@ -99,6 +109,7 @@ class Operator:
     state_bytes: int | None = None
     watermark: int | None = None
     state: list[StateStore] = field(default_factory=list)
+    words: str = ""
 
     @property
     def label(self) -> str:
@@ -146,8 +157,18 @@ class Lag:
 
 
 @dataclass
+class Elsewhere:
+    """What other releases of the engine do with the checkpoint, where it is not what the release that wrote it does."""
+
+    releases: list[str]
+    action: str
+    step: int | None
+    sentence: str
+
+
+@dataclass
 class Restart:
-    """The prediction: `action` is re-run, continue, restore or impossible; `step` the batch or checkpoint.
+    """The prediction: `action` is re-run, continue, restore, impossible or unknown; `step` the batch or checkpoint.
 
     `partitions`: what a re-run reads (start to end), or where reading goes on (`end` None).
     """
@@ -157,12 +178,15 @@ class Restart:
     sentence: str
     partitions: list[Partition] = field(default_factory=list)
     details: list[str] = field(default_factory=list)
+    elsewhere: list[Elsewhere] = field(default_factory=list)
 
 
 @dataclass
 class Report:
     """Everything found at one path; `counts` covers all steps, `steps` those that were asked for.
 
+    `formats`: the version of each kind of file, newest first where there are several. `releases`: those of the engine
+    that can have written the newest of them, none where nothing says so.
     `notes` are sentences worth knowing. `problems` are sentences that name the file; any makes the exit code 1.
     """
 
@@ -170,6 +194,8 @@ class Report:
     kind: str
     path: str
     id: str = ""
+    releases: list[str] = field(default_factory=list)
+    formats: dict[str, str] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
     operators: list[Operator] = field(default_factory=list)

@@ -53,7 +53,8 @@ def _chain(java: Any) -> list[Failure]:
     while java is not None:
         condition = None
         if _is_spark_throwable(java):
-            condition = java.getCondition()
+            # Spark before 4.0 has another name for it.
+            condition = java.getCondition() if _has(java, "getCondition") else java.getErrorClass()
         links.append(Failure(java.getClass().getSimpleName(), condition, _first_line(str(java.getMessage()))))
         java = java.getCause()
     return links
@@ -67,6 +68,10 @@ def _is_spark_throwable(java: Any) -> bool:
             return True
         clazz = clazz.getSuperclass()
     return False
+
+
+def _has(java: Any, method: str) -> bool:
+    return any(each.getName() == method for each in java.getClass().getMethods())
 
 
 def _first_line(message: str) -> str:

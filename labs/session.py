@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -48,20 +48,21 @@ def spark_session(
     *,
     delta: bool = False,
     kafka: bool = False,
-    more: dict[str, str] | None = None,
+    more: Mapping[str, str | None] | None = None,
 ) -> Iterator[SparkSession]:
-    """Start a JVM and a session in it; both end with the block. `more`: further settings.
+    """Start a JVM and a session in it; both end with the block. `more` holds further settings, None takes one away.
 
     What the JVM prints on its standard output, the console sink's batches, goes to `scratch/console.txt`.
     Raises LabError: Java or jars are missing, or Spark does not start.
     """
     require(*[part for part, wanted in ((DELTA, delta), (KAFKA_SOURCE, kafka)) if wanted])
     scratch.mkdir(parents=True, exist_ok=True)
-    conf = (
-        lab_configuration(settings, scratch, scratch.parent.name)
-        | (DELTA_CONFIGURATION if delta else {})
-        | (more or {})
-    )
+    wanted: dict[str, str | None] = {
+        **lab_configuration(settings, scratch, scratch.parent.name),
+        **(DELTA_CONFIGURATION if delta else {}),
+        **(more or {}),
+    }
+    conf = {name: value for name, value in wanted.items() if value is not None}
     on_interrupt = signal.getsignal(signal.SIGINT)
     with console(scratch).open("ab") as output:
         try:

@@ -9,7 +9,7 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
-from inspector.errors import InspectorError
+from inspector.errors import InspectorError, UnknownFormat
 from inspector.flink.folder import METADATA
 from inspector.flink.jvm import each, java_cause
 
@@ -49,6 +49,11 @@ def load_metadata(jvm: Any, folder: Path) -> Any:
         return checkpoints.loadCheckpointMetadata(stream, _class_loader(jvm), folder.resolve().as_uri())
     except Py4JJavaError as error:
         cause = java_cause(error)
+        if "Unrecognized checkpoint version number" in cause:
+            raise UnknownFormat(
+                f"{file} is of a version that the installed Flink does not know ({cause}): unknown, another release"
+                " of Flink wrote it"
+            ) from None
         hint = "it is cut short or damaged" if "EOF" in cause else "it is damaged, or of a version not known here"
         raise InspectorError(f"{file} is not a whole checkpoint metadata file: {hint} ({cause})") from None
     finally:

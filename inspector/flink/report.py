@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from inspector.errors import InspectorError
+from inspector.errors import InspectorError, UnknownFormat
 from inspector.flink.folder import METADATA, CheckpointFolder, is_checkpoint_folder, list_folders, read_folder
 from inspector.flink.metadata import load_metadata, missing_files, operators
 from inspector.flink.offsets import READER_STATE, Offsets, handles_with, list_longs, source_offsets, state_names
@@ -112,11 +112,17 @@ def describe(jvm: Any, report: Report, folders: list[Path], rows: int) -> None:
     report.counts["complete"] = report.counts.get("complete", 1) - sum(1 for one in found if one.problems)
     report.id, report.operators, report.transactions = chosen.id, chosen.operators, chosen.transactions
     report.configuration, report.restart = chosen.configuration, chosen.restart
+    report.notes += chosen.notes
 
 
 def _describe(jvm: Any, report: Report, folder: Path, rows: int) -> None:
     try:
         metadata = load_metadata(jvm, folder)
+    except UnknownFormat as error:
+        report.notes.append(str(error))
+        report.steps[0].state, report.steps[0].reason = "unknown", "its metadata is of a version not known here"
+        report.restart = Restart("unknown", None, f"What a restore from {folder.name} does is not known here")
+        return
     except InspectorError as error:
         report.problems.append(str(error))
         report.restart = Restart("impossible", None, f"A restore from {folder.name} fails: its metadata cannot be read")

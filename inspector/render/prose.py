@@ -32,7 +32,30 @@ def restart_sentence(report: Report) -> str:
         noun = next(iter(topics)).removesuffix("s") if topics == {"visits"} else "record"
         parts.append(f"{count(behind, noun)} arrived since")
     sentences = ["; ".join([*parts, *report.restart.details[:1]]), *report.restart.details[1:]]
+    sentences += [
+        f"with {_releases(report, each.releases, 'and')} {each.sentence[0].lower()}{each.sentence[1:]}"
+        for each in report.restart.elsewhere
+    ]
     return "\n".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in sentences)
+
+
+def _releases(report: Report, which: list[str], word: str) -> str:
+    *others, last = which
+    return (
+        f"{report.engine.capitalize()} {', '.join(others)} {word} {last}"
+        if others
+        else f"{report.engine.capitalize()} {last}"
+    )
+
+
+def format_line(report: Report) -> str:
+    """Say which release wrote it, as far as that can be seen, and the versions of its files; empty when not known."""
+    found = [f"{name} {version}" for name, version in report.formats.items()]
+    if report.releases:
+        found.insert(0, f"written by {_releases(report, report.releases, 'or')}, by what it holds")
+    elif report.formats:
+        found.insert(0, f"written by a release of {report.engine.capitalize()} that is not known here")
+    return "; ".join(found)
 
 
 def headline(report: Report) -> str:
@@ -61,8 +84,10 @@ def step_line(report: Report, step: Step) -> str:
     if report.engine == "spark":
         state = {"planned": "planned, not committed"}.get(step.state, step.state)
         start = f"{step.name}, {state}"
-        if step.state == "unreadable":
+        if step.state == "unreadable" or (step.state == "unknown" and not step.sources):
             return f"{start}: {step.reason}"
+        if step.state == "unknown":
+            start += f" ({step.reason}; shown as far as it reads like a version that is known)"
         watermark = f", watermark {time_words(step.watermark)}" if step.watermark else ""
         sources = "; ".join(source.words for source in step.sources)
         return f"{start}, planned at {time_words(step.at)}{watermark}: {sources}"
@@ -79,7 +104,8 @@ def fact_lines(report: Report) -> list[str]:
     """What an offset of the newest step is made of, where that takes words of its own: Delta, rate."""
     sources = report.steps[-1].sources if report.steps else []
     told = [source for source in sources if source.kind in ("delta", "rate")]
-    return [f"{source.kind} {name}: {words}" for source in told for name, words in source.facts.items()]
+    lines = [f"{source.kind} {name}: {words}" for source in told for name, words in source.facts.items()]
+    return lines + [f"{name}: {words}" for name, words in (report.steps[-1].facts if report.steps else {}).items()]
 
 
 def operator_lines(operator: Operator) -> list[str]:
@@ -91,6 +117,8 @@ def operator_lines(operator: Operator) -> list[str]:
         facts.append(f"no uid, hash {operator.id}" if operator.parallelism else f"number {operator.id}")
     if operator.parallelism is not None:
         facts.append(f"parallelism {operator.parallelism} of at most {operator.max_parallelism}")
+    if operator.words:
+        facts.append(operator.words)
     if operator.state_bytes is not None:
         facts.append(f"{size_words(operator.state_bytes)} of state")
     if operator.watermark is not None:
@@ -177,7 +205,7 @@ def lag_lines(report: Report) -> list[str]:
 
 def render(report: Report) -> str:
     """Return the whole report as text, without a newline at its end."""
-    lines = [headline(report)]
+    lines = [headline(report), *filter(None, [format_line(report)])]
     total = report.counts.get("batches", report.counts.get("folders", len(report.steps)))
     if total > len(report.steps):
         lines.append(f"the last {len(report.steps)}, --all shows each:")

@@ -13,6 +13,7 @@ from inspector.render.prose import (
     configuration_line,
     fact_lines,
     folded_line,
+    format_line,
     headline,
     is_folded,
     is_telling,
@@ -21,7 +22,13 @@ from inspector.render.prose import (
 )
 from inspector.words import age_words, offset_words, size_words, time_words
 
-STATE_STYLES = {"committed": "green", "complete": "green", "planned": "yellow", "incomplete": "yellow"}
+STATE_STYLES = {
+    "committed": "green",
+    "complete": "green",
+    "planned": "yellow",
+    "incomplete": "yellow",
+    "unknown": "yellow",
+}
 
 
 def _text(content: str, style: str = "") -> Text:
@@ -138,6 +145,8 @@ def lag(report: Report) -> Table | None:
 def render(report: Report, console: Console) -> None:
     """Print the report; the restart comes last, in bold."""
     console.print(_text(headline(report), "bold"))
+    if format_line(report):
+        console.print(_text(format_line(report), "dim"))
     if report.steps:
         console.print(spark_steps(report) if report.engine == "spark" else flink_steps(report))
     for line in fact_lines(report):

@@ -12,15 +12,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-KNOWN_VERSIONS = (b"v1", b"v2")
-"""v2 is the commit log of Spark 4 where a state operator keeps checkpoint ids."""
-
 _decode = json.JSONDecoder().decode
 """json.loads without guessing the encoding: a fifth of the time of reading 10,000 batches."""
 
 
 class LogError(Exception):
     """A log file cannot be read; the message says why, without the file's name."""
+
+
+class UnknownVersion(LogError):
+    """The file is whole as far as can be said, and of a version that is not known here; `lines` follow its version."""
+
+    def __init__(self, version: int, known: int, lines: list[bytes]) -> None:
+        super().__init__(f"it is of version {version}, which is not known here (up to {known}): a newer Spark wrote it")
+        self.version = version
+        self.lines = lines
 
 
 class LogGone(LogError):
@@ -51,10 +57,15 @@ def list_log(path: Path) -> LogFolder:
     return LogFolder(path, numbers, compact)
 
 
-def read_lines(path: str) -> list[bytes]:
-    """Return the lines of a log file after its version.
+def read_lines(path: str, known: int = 1) -> list[bytes]:
+    """Return the lines of a log file after its version. Raises LogError as `read_versioned` does."""
+    return read_versioned(path, known)[1]
 
-    Raises LogError for a file that is empty, cut short, of an unknown version or not readable.
+
+def read_versioned(path: str, known: int) -> tuple[int, list[bytes]]:
+    """Return the version of a log file and the lines after it; `known` is the highest version that is read here.
+
+    Raises LogError for a file that is empty, cut short or not readable, UnknownVersion for one of a higher version.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY)
@@ -74,11 +85,13 @@ def read_lines(path: str) -> list[bytes]:
     lines = content.removeprefix(b"\0").split(b"\n")
     if not content:
         raise LogError("it is empty")
-    if lines[0] not in KNOWN_VERSIONS:
-        if lines[0].startswith(b"v") and lines[0][1:].isdigit():
-            raise LogError(f"its version is {lines[0].decode()}; known are v1 and v2: a newer Spark wrote it")
+    number = lines[0].removeprefix(b"v").strip()
+    if not lines[0].startswith(b"v") or not number.isdigit() or int(number) < 1:
         raise LogError("it does not start with a version line such as v1: not a log of Spark, or damaged")
-    return lines[1:]
+    version = int(number)
+    if version > known:
+        raise UnknownVersion(version, known, lines[1:])
+    return version, lines[1:]
 
 
 def parse(line: bytes) -> Any:

@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from inspector.errors import InspectorError
-from inspector.model import Report, Restart, Step
-from inspector.spark.commits import read_commits
+from inspector.model import Report, Step
+from inspector.spark.commits import Commits, read_commits
 from inspector.spark.log import LogError, list_log
-from inspector.spark.offsets import PlannedBatch, read_all
-from inspector.spark.restart import predict
+from inspector.spark.offsets import Offsets, PlannedBatch, read_all
+from inspector.spark.releases import METADATA_NEEDED_SINCE, TRIED, formats, in_words, writers
+from inspector.spark.restart import Logs, predict
 from inspector.spark.sink import read_sink
-from inspector.spark.sources import UNKNOWN, explain, initial_offset
+from inspector.spark.sources import UNKNOWN, explain, initial_offset, kind_of
+from inspector.spark.state_files import what_is_missing
 
 LOGS = ("offsets", "commits")
 CUT = "is cut short or not JSON"
@@ -31,65 +33,111 @@ def read_report(path: Path, last: int | None, output: Path | None) -> Report:
     Raises InspectorError when a log folder cannot be listed.
     """
     report = Report("spark", "query", str(path))
-    report.id = _query_id(path, report.problems)
+    report.id, identity = _query_id(path, report.problems)
     try:
         # A running query plans and commits meanwhile: a commit counts that was there before the offsets were listed,
         # or that belongs to one of them.
         earlier = set(list_log(path / "commits").numbers)
-        offsets = list_log(path / "offsets")
-        commits = list_log(path / "commits")
-        newest = offsets.numbers[-1] if offsets.numbers else -1
-        commits.numbers[:] = [number for number in commits.numbers if number <= newest or number in earlier]
-        batches, errors = read_all(offsets)
-        _, commit_errors = read_commits(commits)
+        listed = list_log(path / "offsets")
+        committed_log = list_log(path / "commits")
+        newest = listed.numbers[-1] if listed.numbers else -1
+        committed_log.numbers[:] = [each for each in committed_log.numbers if each <= newest or each in earlier]
+        offsets = read_all(listed)
+        commits = read_commits(committed_log)
     except PermissionError as error:
         raise InspectorError(f"{error.filename} cannot be read: no permission; ask its owner") from None
-    committed = set(commits.numbers)
-    for number, why in errors.items():
-        report.problems.append(f"{offsets.path}/{number} cannot be read: {why}")
-    for number, why in commit_errors.items():
-        report.problems.append(f"{commits.path}/{number} cannot be read: {why}; Spark counts the batch by its file")
-    report.problems += _gaps(path, offsets.numbers, committed)
-    initial = _initial(path, batches, report.problems)
-    report.counts = {"batches": len(offsets.numbers), "committed": len(committed & set(offsets.numbers))}
-    if offsets.numbers:
-        report.counts |= {"first": offsets.numbers[0], "last": offsets.numbers[-1]}
-    shown = offsets.numbers if last is None else offsets.numbers[-last:]
-    for number in shown:
-        if number in errors:
-            step = Step(number, f"batch {number}", "unreadable", reason=errors[number], path=str(path))
-        else:
-            step = _step(path, number, batches, initial)
-            step.state = "committed" if number in committed else "planned"
+    committed = set(committed_log.numbers)
+    _say_what_is_wrong(report, path, offsets, commits)
+    asynchronous = _is_asynchronous(listed.numbers, committed)
+    if asynchronous:
+        report.notes.append(
+            "the logs have gaps, and always in both: asynchronous progress tracking writes them now and then, not for"
+            " each batch"
+        )
+    report.problems += _gaps(path, listed.numbers, committed, asynchronous)
+    initial = _initial(path, offsets.batches, report.problems)
+    report.counts = {"batches": len(listed.numbers), "committed": len(committed & set(listed.numbers))}
+    if listed.numbers:
+        report.counts |= {"first": listed.numbers[0], "last": listed.numbers[-1]}
+    for number in listed.numbers if last is None else listed.numbers[-last:]:
+        step = _step(path, number, offsets, initial)
+        step.state = step.state or ("committed" if number in committed else "planned")
+        step.facts = commits.commits[number].facts() if number in commits.commits else {}
         report.steps.append(step)
-    for batch in list(batches.values())[-1:]:
-        report.configuration = batch.configuration
+    batch = offsets.batches[max(offsets.batches)] if offsets.batches else None
+    report.configuration = batch.configuration if batch else {}
+    report.formats, report.releases = formats(offsets, commits), writers(batch)
     if output is not None:
         report.sink = read_sink(output, committed, report.problems)
-    report.restart = predict(path, batches, errors, committed, initial)
-    if any(problem.startswith(f"{path / 'metadata'} {CUT}") for problem in report.problems):
-        report.restart = Restart("impossible", None, f"A restart fails: Spark reads {path / 'metadata'} first of all")
+    state = "" if asynchronous else _missing_state(path, listed.numbers, committed, report.problems)
+    logs = Logs(path, offsets, commits, committed, initial, identity, state, asynchronous)
+    report.restart = predict(logs, report.releases)
     if report.restart.action == "re-run" and report.sink and report.restart.step in report.sink.batches:
         report.restart.details.append("the sink has this batch already and skips it: no line is written twice")
     return report
 
 
-def _query_id(path: Path, problems: list[str]) -> str:
+def _missing_state(path: Path, planned: list[int], committed: set[int], problems: list[str]) -> str:
+    """Say what is missing of the state that the next batch loads, and make it a problem."""
+    if not planned:
+        return ""
+    try:
+        why = what_is_missing(path, planned[-1] + (planned[-1] in committed))
+    except PermissionError as error:
+        problems.append(f"{error.filename} cannot be read: no permission")
+        return ""
+    except FileNotFoundError:
+        # A running query deleted an old folder or file meanwhile.
+        return ""
+    problems += [why] if why else []
+    return why
+
+
+def _say_what_is_wrong(report: Report, path: Path, offsets: Offsets, commits: Commits) -> None:
+    """Damaged files are problems; files of a version that is not known here are notes."""
+    for number, why in offsets.errors.items():
+        report.problems.append(f"{path}/offsets/{number} cannot be read: {why}")
+    for number, why in commits.errors.items():
+        report.problems.append(f"{path}/commits/{number} cannot be read: {why}; Spark counts the batch by its file")
+    for name, unknown in (("offsets", offsets.unknown), ("commits", commits.unknown)):
+        for run in runs(sorted(unknown)):
+            why = unknown[int(run.split()[0])]
+            report.notes.append(f"{path}/{name}/{run} unknown: {why}")
+
+
+def _is_asynchronous(planned: list[int], committed: set[int]) -> bool:
+    """Whether batches are missing, always with their commits, as asynchronous progress tracking leaves them out."""
+    lacking = set(range(planned[0], planned[-1] + 1)) - set(planned) if planned else set()
+    # The batches that it did write are committed; a single gap is more likely a file that was deleted.
+    return bool(lacking) and not lacking & committed and len(runs(sorted(lacking))) > 1 and committed >= set(planned)
+
+
+def _query_id(path: Path, problems: list[str]) -> tuple[str, str]:
+    """The query's id, and whether its file is there, missing or damaged."""
     file = path / "metadata"
     try:
-        return str(json.loads(file.read_bytes())["id"])
+        return str(json.loads(file.read_bytes())["id"]), "there"
     except FileNotFoundError:
-        problems.append(f"{file} is missing: a restart gives the query a new id and goes on with these offsets")
+        problems.append(
+            f"{file} is missing: {in_words(_before_needed())} give the query a new id and go on with these offsets,"
+            f" Spark {METADATA_NEEDED_SINCE} and later refuse to start"
+        )
+        return "", "missing"
     except PermissionError:
         problems.append(f"{file} cannot be read: no permission")
     except (ValueError, KeyError, TypeError):
         problems.append(f"{file} {CUT}: a restart fails on it")
-    return ""
+        return "", "damaged"
+    return "", "there"
 
 
-def _gaps(path: Path, planned: list[int], committed: set[int]) -> list[str]:
+def _before_needed() -> list[str]:
+    return [release for release in TRIED if release < METADATA_NEEDED_SINCE]
+
+
+def _gaps(path: Path, planned: list[int], committed: set[int], asynchronous: bool) -> list[str]:
     present = set(planned)
-    lacking = sorted(set(range(planned[0], planned[-1] + 1)) - present) if planned else []
+    lacking = sorted(set(range(planned[0], planned[-1] + 1)) - present) if planned and not asynchronous else []
     problems = [f"{path}/offsets/{run} missing: a gap between batches" for run in runs(lacking)]
     # Spark deletes old offsets before old commits, so a commit that is older than all offsets is no fault.
     orphans = sorted(number for number in committed - present if not planned or number > planned[0])
@@ -116,25 +164,35 @@ def runs(numbers: list[int]) -> list[str]:
     return [f"{run[0]} is" if len(run) == 1 else f"{run[0]} to {run[-1]} are" for run in found]
 
 
-def _initial(path: Path, batches: dict[int, PlannedBatch], problems: list[str]) -> list[Any]:
-    found: list[Any] = []
-    for source in range(max((len(batch.ends) for batch in batches.values()), default=0)):
+def _initial(path: Path, batches: dict[int, PlannedBatch], problems: list[str]) -> dict[str, Any]:
+    """The offsets that sources began with, by source: Kafka and rate keep them."""
+    kinds: dict[str, str] = {}
+    for batch in batches.values():
+        kinds |= {name: kind_of(end) for name, end in batch.ends.items() if end is not None or name not in kinds}
+    found: dict[str, Any] = {}
+    for name, kind in kinds.items():
         try:
-            found.append(initial_offset(path, source))
+            found[name] = initial_offset(path, name, kind)
         except LogError as error:
-            problems.append(f"{path}/sources/{source}/0 cannot be read: {error}")
-            found.append(None)
+            problems.append(f"{path}/sources/{name}/0 cannot be read: {error}")
     return found
 
 
-def _step(path: Path, number: int, batches: dict[int, PlannedBatch], initial: list[Any]) -> Step:
-    step = Step(number, f"batch {number}", "planned", path=str(path))
-    batch = batches[number]
+def _step(path: Path, number: int, offsets: Offsets, initial: dict[str, Any]) -> Step:
+    """One batch as its offsets file has it; its state is empty where only the commit says it."""
+    step = Step(number, f"batch {number}", "", path=str(path))
+    if number in offsets.errors:
+        step.state, step.reason = "unreadable", offsets.errors[number]
+    elif number in offsets.unknown:
+        step.state, step.reason = "unknown", offsets.unknown[number]
+    batch = offsets.batches.get(number)
+    if batch is None:
+        return step
     step.at, step.watermark = batch.planned_at, batch.watermark or None
-    before = batches[number - 1].ends if number - 1 in batches else []
-    for source, end in enumerate(batch.ends):
-        start = before[source] if source < len(before) else (UNKNOWN if number > 0 and not before else None)
+    before = offsets.batches[number - 1].ends if number - 1 in offsets.batches else {}
+    for name, end in batch.ends.items():
+        start = before.get(name) if before else (UNKNOWN if number > 0 else None)
         # Only the first batch starts at the initial offset; an older start that was deleted is not known.
-        first = initial[source] if number == 0 or (end is not None and not isinstance(end, dict)) else None
-        step.sources.append(explain(path, source, start, end, first))
+        first = initial.get(name) if number == 0 or kind_of(end) == "counter" else None
+        step.sources.append(explain(path, name, start, end, first))
     return step

@@ -51,13 +51,38 @@ def is_sound(offset: Any) -> bool:
     return all(type(offset.get(name)) is int for name in NUMBERS.get(kind, ()))
 
 
-def initial_offset(checkpoint: Path, source: int) -> Any:
+def source_folder(checkpoint: Path, source: str, kind: str) -> Path:
+    """The folder of a source below `sources/`, by its number or name.
+
+    Spark 4.2 names the folders of named sources and numbers their offsets: one folder of the kind is then the one.
+    """
+    folder = checkpoint / "sources" / source
+    if folder.is_dir() or not source.isdecimal() or not folder.parent.is_dir():
+        return folder
+    named = [each for each in folder.parent.iterdir() if each.is_dir() and not each.name.isdecimal()]
+    fitting = [each for each in named if _kind_of_log(each) == kind]
+    return fitting[0] if len(fitting) == 1 else folder
+
+
+def _kind_of_log(folder: Path) -> str:
+    """The kind of source whose log this is: a file source lists paths, Kafka and rate keep where they started."""
+    log = list_log(folder)
+    names = [str(number) for number in log.numbers] + [f"{number}.compact" for number in log.compact]
+    try:
+        entry = parse(read_lines(f"{folder}/{names[0]}")[0]) if names else None
+    except (LogError, IndexError):
+        return "unknown"
+    return "file" if isinstance(entry, dict) and "path" in entry else kind_of(entry)
+
+
+def initial_offset(checkpoint: Path, source: str, kind: str) -> Any:
     """`sources/N/0`: where a Kafka source started, or when a rate source did; None when there is none.
 
     Raises LogError when the file is damaged.
     """
-    path = checkpoint / "sources" / str(source) / "0"
-    if not path.exists():
+    path = source_folder(checkpoint, source, kind) / "0"
+    # The log of a file source has another meaning, and other sources keep there what only they read.
+    if kind not in ("kafka", "counter") or not path.exists():
         return None
     return parse(b"\n".join(read_lines(str(path))))
 
@@ -80,12 +105,12 @@ def _kafka(start: Any, end: Any) -> SourceRange:
     return SourceRange("kafka", f"Kafka topic {topics}: {ranges(partitions)}{total}", partitions)
 
 
-def file_entries(checkpoint: Path, source: int, first: int, last: int) -> list[str]:
+def file_entries(checkpoint: Path, source: str, first: int, last: int) -> list[str]:
     """Paths that the file source logged as `first` to `last`, also from a compact file.
 
     Raises LogError when a file of the log is damaged.
     """
-    log = list_log(checkpoint / "sources" / str(source))
+    log = list_log(source_folder(checkpoint, source, "file"))
     paths = []
     for number in range(first, last + 1):
         if number in log.numbers:
@@ -100,7 +125,7 @@ def file_entries(checkpoint: Path, source: int, first: int, last: int) -> list[s
     return paths
 
 
-def _files(checkpoint: Path, source: int, start: Any, end: Any) -> SourceRange:
+def _files(checkpoint: Path, source: str, start: Any, end: Any) -> SourceRange:
     last = end["logOffset"]
     first = start["logOffset"] + 1 if isinstance(start, dict) else (last if start == UNKNOWN else 0)
     found = SourceRange("file", "", facts={"log offset": str(last)})
@@ -135,11 +160,12 @@ def _delta(end: Any) -> SourceRange:
 
 
 def _counter(start: Any, end: int, initial: Any) -> SourceRange:
-    first = start if isinstance(start, int) else (start or 0)
     if isinstance(initial, int):
         facts = {"started at": time_words(initial)}
-        return SourceRange("rate", f"rate source: from second {first} to second {end} since its start", facts=facts)
-    return SourceRange("counter", f"counter (rate or socket): from {first} to {end}")
+        begin = "" if start == UNKNOWN else f"from second {start or 0} "
+        return SourceRange("rate", f"rate source: {begin}to second {end} since its start", facts=facts)
+    begin = "" if start == UNKNOWN else f"from {start or 0} "
+    return SourceRange("counter", f"counter (rate or socket): {begin}to {end}")
 
 
 def _rate_micro_batch(start: Any, end: Any) -> SourceRange:
@@ -148,11 +174,19 @@ def _rate_micro_batch(start: Any, end: Any) -> SourceRange:
     return SourceRange("rate-micro-batch", words)
 
 
-def explain(checkpoint: Path, source: int, start: Any, end: Any, initial: Any) -> SourceRange:
-    """Say what a source gives between two of its offsets.
+def explain(checkpoint: Path, source: str, start: Any, end: Any, initial: Any) -> SourceRange:
+    """Say what a source gives between two of its offsets; a source with a name is called by it.
 
     `start` is None for the source's beginning, UNKNOWN where it was deleted; `end` None: nothing was there yet.
     """
+    found = _explain(checkpoint, source, start, end, initial)
+    if not source.isdecimal():
+        found.name = source
+        found.words = f"{source}: {found.words}"
+    return found
+
+
+def _explain(checkpoint: Path, source: str, start: Any, end: Any, initial: Any) -> SourceRange:
     if end is None:
         return SourceRange("none", f"source {source}: nothing yet")
     explained = {

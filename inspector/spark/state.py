@@ -14,10 +14,23 @@ from typing import TYPE_CHECKING
 from contract.settings import ROOT
 from inspector.errors import InspectorError
 from inspector.model import Operator, StateStore
+from inspector.spark.state_files import stores_of, words_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
+OPERATORS = {
+    "stateStoreSave": "an aggregation",
+    "sessionWindowStateStoreSaveExec": "session windows",
+    "dedupe": "a deduplication",
+    "dedupeWithinWatermark": "a deduplication within the watermark",
+    "symmetricHashJoin": "a join of two streams",
+    "flatMapGroupsWithState": "a function of its own for each group",
+    "applyInPandasWithState": "a function of its own for each group",
+    "transformWithStateExec": "a processor of its own for each group",
+    "transformWithStateInPandasExec": "a processor of its own for each group",
+}
+"""What Spark's names of stateful operators stand for."""
 NOT_READ = "keys and rows are not read without --state, which starts Spark for some seconds"
 
 
@@ -36,16 +49,22 @@ def list_operators(checkpoint: Path, problems: list[str]) -> list[Operator]:
         try:
             document = json.loads(file.read_bytes().split(b"\n", 1)[1])
             operator.name = document["operatorInfo"]["operatorName"]
+            operator.words = OPERATORS.get(operator.name, "")
             stores = document["stateStoreInfo"]
         except FileNotFoundError:
             stores = [{"storeName": "default", "numPartitions": partitions}] if not _v2(folder) else []
         except (ValueError, KeyError, IndexError, TypeError):
             problems.append(f"{file} is cut short or not JSON")
             stores = []
+        files = words_of(stores_of(folder, max([0, *(store["numPartitions"] for store in stores)])))
+        note = f"{files}; {NOT_READ}"
         operator.state = [
-            StateStore(store["storeName"], "state store", partitions=store["numPartitions"], note=NOT_READ)
+            StateStore(store["storeName"], "state store", partitions=store["numPartitions"], note=note)
             for store in stores
         ]
+        if not stores and _v2(folder):
+            note = f"{files}; its metadata is of version 2, which Spark's own reader reads: give --state"
+            operator.state = [StateStore("all states", "state store", partitions=partitions, note=note)]
     return operators
 
 

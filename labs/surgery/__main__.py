@@ -1,10 +1,16 @@
-"""Lab 05: run every case of the catalogue, count, and hold the page to it. `--write` writes the page."""
+"""Lab 05: run every case of the catalogue, count, and hold the page to it.
+
+`--write` writes the page. `--spark RELEASE` measures another release, in the environment that requirements/release.py
+made for it.
+"""
 
 from __future__ import annotations
 
 import difflib
+import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from typing import NoReturn
 
 from pyspark.java_gateway import ensure_callback_server_started
 
@@ -15,17 +21,19 @@ from labs.session import spark_session
 from labs.story import Fact, same
 from labs.surgery import logs, output, rivals, state, topic
 from labs.surgery.case import ROWS, SPARK, Around, Case, Group, Measured, bench_for, measure
-from labs.surgery.document import PAGE, page, what_spark_does
+from labs.surgery.document import PAGE, cell_text, page
+from labs.surgery.measured import FOLDER, THIS_RELEASE, Column, column_of, read_columns
+from requirements.release import home_of, python_of
 
 NAME = "05_delete_x_then_start"
-CATALOGUE = [logs.GROUP, state.GROUP, output.GROUP, topic.GROUP, rivals.GROUP]
-_WRITE = "--write"
+CATALOGUE = [logs.GROUP, state.GROUP, state.ROCKSDB, output.GROUP, topic.GROUP, rivals.GROUP]
+_WRITE, _SPARK = "--write", "--spark"
 _AT_A_TIME = 2
 
 
 def experiment(lab: Lab, *, write: bool) -> None:
     """Measure the catalogue, then prove what stands out of it."""
-    measured: list[tuple[Group, list[Measured]]] = []
+    measured: list[Measured] = []
     with (
         running_broker(lab.folder / "kafka", lab.settings) as broker,
         spark_session(lab.settings, lab.folder / "spark", kafka=True, more=SPARK) as spark,
@@ -35,9 +43,18 @@ def experiment(lab: Lab, *, write: bool) -> None:
         around = (spark, broker, lab.folder, lab.settings)
         for group in CATALOGUE:
             lab.story.step(group.title)
-            measured.append((group, _measure_group(lab, group, around)))
-    _prove(lab, {(row.case.name, row.sink): row for _, rows in measured for row in rows})
-    _hold_page(lab, page(measured), write=write)
+            measured += _measure_group(lab, group, around)
+    _prove(lab, {(row.case.name, row.sink): row for row in measured})
+    column = column_of(measured)
+    if write:
+        lab.story.say(f"{column.write()} written")
+    _hold_page(lab, page(CATALOGUE, columns_with(column)), write=write)
+
+
+def columns_with(measured: Column) -> list[Column]:
+    """Return the columns on record, with the one that was measured now in place of its release's."""
+    others = [each for each in read_columns(FOLDER) if each.release != measured.release]
+    return sorted([*others, measured], key=lambda column: column.release)
 
 
 def _measure_group(lab: Lab, group: Group, around: Around) -> list[Measured]:
@@ -51,8 +68,7 @@ def _measure_group(lab: Lab, group: Group, around: Around) -> list[Measured]:
     try:
         for row in pool.map(one, [(case, sink) for case in group.cases for sink in case.sinks]):
             lab.story.say(f"{row.case.what}, {row.sink}")
-            lab.story.say(f"  {what_spark_does(row)}")
-            lab.story.say(f"  {row.lost} lost, {row.waiting} waiting, {row.duplicated} duplicated")
+            lab.story.say(f"  {cell_text(column_of([row]).cells[f'{row.case.name}, {row.sink}'])}")
             rows.append(row)
     finally:
         # After an error or a Ctrl-C the cases that have not begun do not begin.
@@ -102,9 +118,25 @@ def _hold_page(lab: Lab, text: str, *, write: bool) -> None:
     lab.story.prove(f"{name} is what was measured.", same("lines that differ", max(0, len(changed) - 2), 0))
 
 
+def _with_release(release: str, arguments: list[str]) -> NoReturn:
+    """Go on in the environment of another release, with its jars, in place of this process."""
+    python = python_of("spark", release)
+    if python.parent.parent != home_of("spark", release) or not python.exists():
+        sys.stderr.write(f"{NAME}: no environment of Spark {release}: python -m requirements.release spark {release}\n")
+        raise SystemExit(2)
+    environ = os.environ | {"STACK_ARTIFACTS": str(home_of("spark", release) / "artifacts")}
+    os.execve(str(python), [str(python), "-m", "labs.surgery", *arguments], environ)
+
+
 def main() -> int:
     """Run the command line; returns the exit code."""
     arguments = sys.argv[1:]
+    if _SPARK in arguments[:-1]:
+        at = arguments.index(_SPARK)
+        release = arguments[at + 1]
+        arguments[at : at + 2] = []
+        if release != THIS_RELEASE:
+            _with_release(release, arguments)
     return run(
         NAME,
         lambda lab: experiment(lab, write=_WRITE in arguments),

@@ -25,12 +25,10 @@ if TYPE_CHECKING:
 BATCHES, ROWS = 4, 10
 """What each case begins with: batches 0 to 3, of 10 rows each, all committed and all in the output."""
 PARTITIONS = 2
-SPARK = {
+SPARK: dict[str, str | None] = {
     # Spark's own default on a local disk, and not the manager that the synchronizer chooses for speed: the table
     # is about the Spark that people run. The choice decides how files are renamed, not what a restart reads.
-    "spark.sql.streaming.checkpointFileManagerClass": (
-        "org.apache.spark.sql.execution.streaming.FileContextBasedCheckpointFileManager"
-    ),
+    "spark.sql.streaming.checkpointFileManagerClass": None,
     # What Spark does is in the table; thousands of lines of stack traces on the way there are no help.
     "spark.log.level": "OFF",
 }
@@ -72,6 +70,7 @@ class Case:
     """`what` was done (the table's first column), and what to do in production (its last).
 
     `damage` does it; then `arriving` rows come in; then `start`, with no limit to a batch unless it sets one.
+    `settings`: of the session of this case's queries.
     """
 
     name: str
@@ -82,6 +81,7 @@ class Case:
     files: bool = False
     fail_on_data_loss: bool = True
     shape: Callable[[DataFrame], DataFrame] = lambda stream: stream
+    settings: dict[str, str] = field(default_factory=dict)
     arriving: int = ROWS
     start: Callable[[Bench], Outcome] = run_again
 
@@ -163,4 +163,8 @@ def bench_for(case: Case, sink: str, around: Around) -> Bench:
     else:
         broker.create_topic(name, PARTITIONS)
         feed = KafkaFeed(broker.bootstrap, name, PARTITIONS, fail_on_data_loss=case.fail_on_data_loss)
-    return Bench(spark, broker, folder, settings, Pipeline(spark, feed, home, sink, case.shape))
+    # A session of its own has settings of its own, in the same JVM.
+    session = spark.newSession() if case.settings else spark
+    for setting, value in case.settings.items():
+        session.conf.set(setting, value)
+    return Bench(session, broker, folder, settings, Pipeline(session, feed, home, sink, case.shape))

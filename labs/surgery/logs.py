@@ -21,7 +21,7 @@ GROUP = Group(
         Case(
             "latest-commit-and-offset",
             "latest commit and offset: `commits/3`, `offsets/3`",
-            "Do not: the batch is planned anew, up to the newest offsets, under an old number. A sink that skips "
+            "Do not: the batch is planned again, up to the newest offsets, under an old number. A sink that skips "
             "numbers it has seen then skips new rows. To read again, use a new checkpoint and a new output.",
             delete("commits/3", "offsets/3"),
         ),
@@ -70,8 +70,10 @@ GROUP = Group(
         Case(
             "metadata",
             "`metadata`",
-            "Nothing is lost, but the query has a new id. What goes by the id, such as a `txnAppId` made of it or a "
-            "dashboard, takes it for another query: set such names yourself.",
+            "From 4.2 on, put it back from a backup, or set "
+            "`spark.sql.streaming.checkpoint.verifyMetadataExists.enabled=false`. Nothing is lost then, nor before "
+            "4.2, but the query has a new id. What goes by the "
+            "id, such as a `txnAppId` made of it or a dashboard, takes it for another query: set such names yourself.",
             delete("metadata"),
         ),
         Case(

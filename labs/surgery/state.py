@@ -20,6 +20,18 @@ def _case(name: str, what: str, production: str, damage: Callable[[Bench], objec
     return Case(name, what, production, damage, sinks=(FILE_SINK,), shape=_deduplicated)
 
 
+_ROCKSDB = {
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
+
+
+def _rocksdb(name: str, what: str, production: str, damage: Callable[[Bench], object]) -> Case:
+    return Case(name, what, production, damage, sinks=(FILE_SINK,), shape=_deduplicated, settings=_ROCKSDB)
+
+
 def _deduplicated(stream: DataFrame) -> DataFrame:
     return stream.dropDuplicates(["value"])
 
@@ -27,6 +39,21 @@ def _deduplicated(stream: DataFrame) -> DataFrame:
 _BACKUP = (
     "Put the state back from a backup of the whole checkpoint, taken while the query was down. Else state is made "
     "again only by reading the source again: new checkpoint, new output."
+)
+
+ROCKSDB = Group(
+    "State in RocksDB",
+    "The same query with RocksDB and change-log checkpointing: a change log for each batch, snapshots now and then.",
+    [
+        _rocksdb(
+            "rocksdb-latest", "latest change log: `state/0/0/4.changelog`", _BACKUP, delete("state/0/0/4.changelog")
+        ),
+        _rocksdb(
+            "rocksdb-first", "first change log: `state/0/0/1.changelog`", "As above.", delete("state/0/0/1.changelog")
+        ),
+        _rocksdb("rocksdb-partition", "one partition's state, RocksDB: `state/0/0`", "As above.", delete("state/0/0")),
+        _rocksdb("rocksdb-all", "all state, RocksDB: `state`", "As above.", delete("state")),
+    ],
 )
 
 GROUP = Group(
@@ -40,7 +67,7 @@ GROUP = Group(
         _case(
             "state-schema",
             "the state's schema: `state/0/0/_metadata/schema`",
-            "It is written anew, from the query as it is now: start the unchanged query, "
+            "It is written again, from the query as it is now: start the unchanged query, "
             "since this once nothing checks a changed one.",
             delete("state/0/0/_metadata/schema"),
         ),

@@ -6,7 +6,8 @@ Spark and Flink as pinned. For an older release line give an interpreter that ha
     GOLDEN_SPARK_PYTHON, GOLDEN_SPARK_JARS (comma-separated), GOLDEN_SPARK_NAME (folder name, default spark-4.0)
     GOLDEN_FLINK_PYTHON, GOLDEN_FLINK_CONNECTOR, GOLDEN_FLINK_NAME (default flink-2.2)
 What Flink's own readers say is recorded beside each checkpoint: `rest.json`, and `savepoint_metadata.json` when
-GOLDEN_STATE_PROCESSOR names the jar org.apache.flink:flink-state-processor-api.
+GOLDEN_STATE_PROCESSOR names the jar org.apache.flink:flink-state-processor-api, and GOLDEN_STATE_PYTHON the
+interpreter whose Flink has its version (default: the Flink environment).
 """
 
 from __future__ import annotations
@@ -124,12 +125,14 @@ def record_flink(broker: Broker) -> None:
             statistics = await_checkpoints(job, 3)
             number = statistics["latest"]["completed"]["id"]
             details = rest(f"/jobs/{job}/checkpoints/details/{number}")
+            version = rest("/config")["flink-version"]
             tasks = {
                 vertex["name"]: rest(f"/jobs/{job}/checkpoints/details/{number}/subtasks/{vertex['id']}")
                 for vertex in rest(f"/jobs/{job}")["vertices"]
             }
         _copy(checkpoints, target / delivery)
-        (target / delivery / "rest.json").write_text(json.dumps({"checkpoint": details, "tasks": tasks}, indent=1))
+        answers = {"flink-version": version, "checkpoint": details, "tasks": tasks}
+        (target / delivery / "rest.json").write_text(json.dumps(answers, indent=1))
         savepoint_metadata(target / delivery)
 
 
@@ -149,9 +152,10 @@ def savepoint_metadata(folder: Path) -> None:
     if not jar:
         return
     artifacts = Path(os.environ.get("STACK_ARTIFACTS") or ROOT / ".artifacts")
+    python = os.environ.get("GOLDEN_STATE_PYTHON") or str(artifacts / "venv-flink" / "bin" / "python")
     paths = sorted(path.parent.relative_to(folder) for path in folder.glob("**/_metadata"))
     done = subprocess.run(
-        [str(artifacts / "venv-flink" / "bin" / "python"), str(GOLDEN / "savepoint_metadata.py"), *map(str, paths)],
+        [python, str(GOLDEN / "savepoint_metadata.py"), *map(str, paths)],
         env={name: value for name, value in os.environ.items() if name != "FLINK_HOME"}
         | {"HADOOP_CLASSPATH": str(Path(jar).resolve())},
         cwd=folder,

@@ -283,19 +283,31 @@ def test_a_checkpoint_in_the_making_is_no_problem(home: Path) -> None:
     assert "chk-99, not complete: no _metadata" in done.stdout
 
 
+def test_metadata_of_a_version_not_known_is_called_unknown_and_not_damaged(home: Path) -> None:
+    file = checkpoints(home)[-1] / "_metadata"
+    known = file.read_bytes()
+    # Four bytes of magic number, four of version.
+    file.write_bytes(known[:7] + bytes([99]) + known[8:])
+    done = inspect(str(file.parent))
+    assert done.returncode == 0
+    assert "PROBLEM" not in done.stdout
+    [note] = [line for line in done.stdout.splitlines() if line.startswith("note: ")]
+    assert f"{file} is of a version" in note
+    assert "Unrecognized checkpoint version number: 99" in note
+    assert f"{file.parent.name}, unknown: " in done.stdout
+    assert done.stdout.splitlines()[-1] == f"What a restore from {file.parent.name} does is not known here."
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
         (b"hello", "it is damaged, or of a version not known here"),
         (b"", "_metadata is empty"),
-        (None, "Unrecognized checkpoint version number: 99"),
     ],
 )
-def test_metadata_of_another_kind_is_one_sentence(home: Path, content: bytes | None, words: str) -> None:
+def test_metadata_of_another_kind_is_one_sentence(home: Path, content: bytes, words: str) -> None:
     file = checkpoints(home)[-1] / "_metadata"
-    known = file.read_bytes()
-    # Four bytes of magic number, four of version.
-    file.write_bytes(known[:7] + bytes([99]) + known[8:] if content is None else content)
+    file.write_bytes(content)
     done = inspect(str(file.parent))
     assert done.returncode == 1
     [problem] = [line for line in done.stdout.splitlines() if line.startswith("PROBLEM: ")]

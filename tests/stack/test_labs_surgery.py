@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from requirements.release import locks, python_of
 from tests.stack.test_labs import processes_in, walk
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
@@ -29,6 +30,18 @@ PROVES = {
         "visits_v2: 50 rows of 50, 0 lost, 0 duplicated",
     ],
 }
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("lock", locks())
+def test_the_column_of_another_release_is_what_is_measured(lock: str, tmp_path: Path) -> None:
+    release = lock.partition("-")[2]
+    if not python_of("spark", release).exists():
+        pytest.skip(f"no environment of Spark {release}: python -m requirements.release spark {release} makes it")
+    done = walk("05_delete_x_then_start", tmp_path, "--spark", release)
+    assert done.returncode == 0, done.stdout + done.stderr[-4000:]
+    assert "lines that differ: 0" in done.stdout
 
 
 @pytest.mark.parametrize("name", PROVES)

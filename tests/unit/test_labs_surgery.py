@@ -25,6 +25,7 @@ from labs.surgery import __main__ as lab05
 from labs.surgery.case import Case, Group, Measured
 from labs.surgery.damage import nothing
 from labs.surgery.document import PAGE, page
+from labs.surgery.measured import Column, column_of, read_columns
 
 GOLDEN = ROOT / "tests" / "golden" / "spark-4.0"
 CASE = Case("one", "nothing: `commits/3`", "Nothing.", nothing)
@@ -46,9 +47,10 @@ def test_every_case_stands_in_the_page_with_its_prose() -> None:
         rows = [line for line in lines if line.startswith(f"| {case.what} | ")]
         assert len(rows) == 1, case.name
         assert rows[0].endswith(f" | {case.production} |"), case.name
-    assert sum(line.startswith("| ") for line in lines) == sum(len(case.sinks) for case in cases) + 2 * len(
-        lab05.CATALOGUE
-    )
+
+
+def test_the_page_is_made_of_what_is_on_record() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(lab05.CATALOGUE, read_columns())
 
 
 def test_names_of_cases_are_their_own() -> None:
@@ -56,20 +58,46 @@ def test_names_of_cases_are_their_own() -> None:
     assert Counter(names).most_common(1)[0][1] == 1
 
 
+def column(release: str, *rows: Measured) -> Column:
+    return Column(release, f"{release}.0", "4.0.1", column_of(list(rows)).cells)
+
+
 def test_a_row_says_what_ran_where_it_stopped_and_what_was_counted() -> None:
     stopped = Outcome([batch(4, 10)], Failure("SparkException", "SOME_CLASS", "words"))
     unreadable = Failure("IllegalStateException", None, "output/_spark_metadata/0 doesn't exist")
     rows = [measured(APPEND, Outcome([batch(3, 10), batch(4, 10)]), (0, 0, 10))]
     rows.append(measured(FILE_SINK, stopped, (3, 7, 0), reader=unreadable))
-    text = page([(Group("Title", "", [CASE]), rows)])
+    text = page([Group("Title", "", [CASE])], [column("4.0", *rows)])
     assert (
-        "| nothing: `commits/3` | foreachBatch append | runs batch 3 (10 rows), batch 4 (10 rows) | 0 | 0 | **10** "
+        "| nothing: `commits/3` | foreachBatch append | runs batch 3 (10 rows), batch 4 (10 rows); **duplicated 10** "
         "| Nothing. |" in text
     )
     assert (
         "| the same | file sink | runs batch 4 (10 rows), then stops: `SOME_CLASS`. Spark cannot read the output: "
-        "`IllegalStateException`: output/_spark_metadata/0 doesn't exist | **3** | 7 | 0 | the same |" in text
+        "`IllegalStateException`: output/_spark_metadata/0 doesn't exist; **lost 3**; waiting 7 | the same |" in text
     )
+
+
+def test_what_a_release_does_otherwise_is_listed_and_other_words_of_an_error_are_counted() -> None:
+    runs = measured(APPEND, Outcome([batch(4, 10)]), (0, 0, 0))
+    stops = measured(APPEND, Outcome([], Failure("SparkException", "SOME_CLASS", "words")), (0, 10, 0))
+    again = measured(APPEND, Outcome([], Failure("SparkException", "OTHER_CLASS", "words")), (0, 10, 0))
+    group = Group("Title", "", [Case("one", "nothing: `commits/3`", "Nothing.", nothing, sinks=(APPEND,))])
+    columns = [column("4.0", runs), column("4.1", runs), column("4.2", stops), column("4.3", again)]
+    text = page([group], columns)
+    assert "- 4.0 to 4.1: nothing is done otherwise\n" in text
+    assert (
+        "- 4.1 to 4.2:\n  - nothing: `commits/3`, foreachBatch append: runs batch 4 (10 rows) -> "
+        "stops: `SOME_CLASS`; waiting 10\n" in text
+    )
+    assert "- 4.2 to 4.3: nothing is done otherwise; 1 rows stop with another error" in text
+    assert "| runs batch 4 (10 rows) | as 4.0 | stops: `SOME_CLASS`; waiting 10 | stops: `OTHER_CLASS`" in text
+
+
+def test_what_was_measured_survives_its_file(tmp_path: Path) -> None:
+    one = column("4.2", measured(APPEND, Outcome([batch(4, 10)]), (1, 2, 3)))
+    one.write(tmp_path)
+    assert read_columns(tmp_path) == [one]
 
 
 @pytest.mark.parametrize(("tampered", "code"), [("", 0), ("one line more\n", 1)], ids=["as measured", "changed since"])

@@ -1,0 +1,95 @@
+"""Make the environment of another release of Spark, from its own locks; nothing else fetches one.
+
+Usage: python -m requirements.release spark 4.3      in the tools environment; some minutes and 1 GB
+
+The packages stand in spark-4.3.lock, the jars of its Kafka source in releases.jars.
+
+It goes to the artifacts' folder as `spark-4.3`, or to the folder that SPARK_ENVIRONMENTS names.
+Exit codes: 0 there, 1 it could not be made, 2 wrong usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+from requirements.jars import JarError, read_jars, retrieve, sha256_of
+
+HERE = Path(__file__).resolve().parent
+JARS = HERE / "releases.jars"
+
+
+def locks() -> list[str]:
+    """Return the releases that have a lock, as `spark-4.3`."""
+    return sorted(path.stem for path in HERE.glob("spark-*.lock"))
+
+
+def home_of(engine: str, release: str) -> Path:
+    """Return the folder of a release's environment, there or not."""
+    artifacts = os.environ.get("STACK_ARTIFACTS") or HERE.parent / ".artifacts"
+    return Path(os.environ.get("SPARK_ENVIRONMENTS") or artifacts) / f"{engine}-{release}"
+
+
+def python_of(engine: str, release: str) -> Path:
+    """Return the interpreter of a release: that of the tools environment where it has the release itself."""
+    if f"{engine}-{release}" not in locks():
+        return Path(sys.executable)
+    return home_of(engine, release) / "bin" / "python"
+
+
+def make(engine: str, release: str) -> int:
+    """Make the environment; returns pip's exit code."""
+    home = home_of(engine, release)
+    venv.create(home, with_pip=True)
+    pip = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet", "--require-hashes"]
+    for lock in ("build", f"{engine}-{release}"):
+        command = [*pip, "-r", str(HERE / f"{lock}.lock")]
+        done = subprocess.run([*command, "--no-build-isolation"] if lock != "build" else command, check=False)
+        if done.returncode != 0:
+            return done.returncode
+    return 0
+
+
+def fetch_jars(engine: str, release: str) -> None:
+    """Put the jars of a release below its environment, and the project's own beside them.
+
+    Raises JarError when one cannot be had or is not the one that was locked.
+    """
+    project = Path(os.environ.get("STACK_ARTIFACTS") or HERE.parent / ".artifacts")
+    home = home_of(engine, release) / "artifacts" / "jars"
+    (home / engine).mkdir(parents=True, exist_ok=True)
+    for group in ("kafka", "web_guard"):
+        (home / group).unlink(missing_ok=True)
+        (home / group).symlink_to(project.resolve() / "jars" / group)
+    wanted = {jar.coordinates: jar for jar in read_jars(JARS) if jar.group == f"{engine}-{release}"}
+    for jar, path in retrieve(wanted.values(), transitive=False):
+        if sha256_of(path) != wanted[jar.coordinates].sha256:
+            raise JarError(f"{jar.coordinates} is not the jar that {JARS.name} names; not used")
+        shutil.move(path, home / engine / jar.file_name)
+
+
+def main() -> int:
+    """Run the command line; returns the exit code."""
+    parser = argparse.ArgumentParser(description="Make the environment of another release of Spark.")
+    parser.add_argument("engine", choices=("spark",))
+    parser.add_argument("release", choices=[name.partition("-")[2] for name in locks()])
+    arguments = parser.parse_args()
+    if make(arguments.engine, arguments.release) != 0:
+        print(f"release: {home_of(arguments.engine, arguments.release)} could not be made, see above", file=sys.stderr)
+        return 1
+    try:
+        fetch_jars(arguments.engine, arguments.release)
+    except JarError as error:
+        print(f"release: {error}", file=sys.stderr)
+        return 1
+    print(home_of(arguments.engine, arguments.release))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
