@@ -26,7 +26,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public, but
 )
 
 from contract.run import FLINK_RUN_FILE, as_json, flink_run_of
-from contract.settings import ROOT, Settings
+from contract.settings import ROOT, Settings, as_environment
 from tests.judge.flink_world import (
     START,
     Outputs,
@@ -111,18 +111,18 @@ class Stack:
     def checkpoint(self) -> Path:
         return self.home / "checkpoints" / "spark" / "visits_json"
 
-    def start_verdict(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+    def start_verdict(self, *arguments: str, **shell: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [sys.executable, "-m", "verdict", *arguments],
             cwd=ROOT,
-            env=os.environ | self.settings | environment,
+            env=os.environ | self.settings | as_environment(shell),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
 
-    def verdict(self, *arguments: str, **environment: str) -> tuple[int, dict[str, object]]:
-        process = self.start_verdict(*arguments, "--json", **environment)
+    def verdict(self, *arguments: str, **shell: str) -> tuple[int, dict[str, object]]:
+        process = self.start_verdict(*arguments, "--json", **shell)
         stdout, stderr = process.communicate(timeout=90)
         assert not stderr or all(line.startswith("verdict: waiting") for line in stderr.splitlines()), stderr
         return process.returncode, json.loads(stdout)
@@ -393,7 +393,9 @@ def test_settings_come_from_the_run_and_contradictions_are_refused(stack: Stack)
 def leave_run(stack: Stack, job: str, **changed: str) -> None:
     file = stack.home / "checkpoints" / "flink" / job / FLINK_RUN_FILE
     file.parent.mkdir(parents=True)
-    file.write_text(as_json(flink_run_of(Settings(stack.settings | changed), job_id=job)), encoding="utf-8")
+    file.write_text(
+        as_json(flink_run_of(Settings(stack.settings | as_environment(changed)), job_id=job)), encoding="utf-8"
+    )
 
 
 def test_no_broker_and_no_topic_are_unknown(stack: Stack) -> None:
