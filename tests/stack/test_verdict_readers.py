@@ -27,6 +27,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public, but
 
 from contract.run import FLINK_RUN_FILE, as_json, flink_run_of
 from contract.settings import ROOT, Settings, as_environment
+from stack.waiting import wait_until
 from tests.judge.flink_world import (
     START,
     Outputs,
@@ -99,8 +100,13 @@ class Stack:
         offsets = [TopicPartition(self.visits, partition, end) for partition, end in ends.items()]
         group = f"group-{self.name}"
         request = [ConsumerGroupTopicPartitions(group, offsets)]
-        answer = admin.alter_consumer_group_offsets(request)[group].result(30)
-        assert all(item.error is None for item in answer.topic_partitions or [])
+
+        def committed() -> bool:
+            answer = admin.alter_consumer_group_offsets(request)[group].result(30)
+            return all(item.error is None for item in answer.topic_partitions or [])
+
+        # A broker that has just started first creates its topic of offsets.
+        wait_until(committed, f"the offsets of {group}", seconds=60)
 
     def write_lines(self, source: Source, *, committed: int | None = None) -> list[Path]:
         """Write what a faultless synchronizer makes of a source, in three batches."""
