@@ -23,7 +23,7 @@ from confluent_kafka.admin import AdminClient
 from contract.run import SPARK_RUN_FILE, SparkRun, as_json, relative_to_home
 from contract.settings import Settings
 from contract.visit import CLOSING_PREFIX, iso_time, parse_event_time
-from verdict.keys import partition_of
+from generator.sender import partition_of
 
 START = parse_event_time("2026-01-01T00:00:00Z") or 0
 STEP_MS = 2

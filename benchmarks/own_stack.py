@@ -6,12 +6,13 @@ import contextlib
 import functools
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from stack.backends.local import LocalBackend
 from stack.errors import StackError
 from stack.home import Home
+from stack.messages import say
 from stack.ports import free_ports
 from stack.services import LOCAL_PORTS, SERVICES, Service, service
 from stack.settings import load
@@ -71,6 +72,18 @@ def own_stack(settings: Mapping[str, str] | None = None) -> Iterator[OwnStack]:
             for row in SERVICES:
                 stack.backend.kill(row)
             stack.backend.down(wipe=True)
+
+
+def exit_code_of(script: str, run: Callable[[], None]) -> int:
+    """Run a benchmark; returns the exit code of the script, with a message where it could not measure."""
+    try:
+        run()
+    except StackError as error:
+        say(f"{script}: {error}")
+        return error.code
+    except KeyboardInterrupt:
+        return 130
+    return 0
 
 
 def row(widths: str, *cells: object) -> None:

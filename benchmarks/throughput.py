@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.own_stack import OwnStack, own_stack, row
+from benchmarks.own_stack import OwnStack, exit_code_of, own_stack, row
 from contract.settings import ROOT
 from stack.arguments import count
 from stack.errors import StackError
@@ -133,14 +133,7 @@ def run(records: int) -> None:
 
 def main() -> int:
     """Run the command line; returns the exit code."""
-    try:
-        run(count((sys.argv[1:] or ["1000000"])[0], "RECORDS"))
-    except StackError as error:
-        say(f"throughput.sh: {error}")
-        return error.code
-    except KeyboardInterrupt:
-        return 130
-    return 0
+    return exit_code_of("throughput.sh", lambda: run(count((sys.argv[1:] or ["1000000"])[0], "RECORDS")))
 
 
 if __name__ == "__main__":

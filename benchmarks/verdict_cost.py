@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from benchmarks.own_stack import own_stack, row
+from benchmarks.own_stack import exit_code_of, own_stack, row
 from stack.arguments import count
 from stack.errors import StackError
 from stack.messages import say
@@ -37,15 +37,12 @@ def run(visits: int, visits_per_id: int, value_bytes: int) -> None:
 def main() -> int:
     """Run the command line; returns the exit code."""
     chosen = [*sys.argv[1:], *_DEFAULTS[len(sys.argv) - 1 :]]
-    try:
+
+    def measure() -> None:
         visits, visits_per_id, value_bytes = (count(text, "each argument") for text in chosen)
         run(visits, visits_per_id, value_bytes)
-    except StackError as error:
-        say(f"verdict.sh: {error}")
-        return error.code
-    except KeyboardInterrupt:
-        return 130
-    return 0
+
+    return exit_code_of("verdict.sh", measure)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ import sys
 import venv
 from pathlib import Path
 
+from contract.settings import artifacts
 from requirements.jars import JarError, read_jars, retrieve, sha256_of
 
 HERE = Path(__file__).resolve().parent
@@ -31,8 +32,7 @@ def locks() -> list[str]:
 
 def home_of(engine: str, release: str) -> Path:
     """Return the folder of a release's environment, there or not."""
-    artifacts = os.environ.get("STACK_ARTIFACTS") or HERE.parent / ".artifacts"
-    return Path(os.environ.get("SPARK_ENVIRONMENTS") or artifacts) / f"{engine}-{release}"
+    return Path(os.environ.get("SPARK_ENVIRONMENTS") or artifacts()) / f"{engine}-{release}"
 
 
 def python_of(engine: str, release: str) -> Path:

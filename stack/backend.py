@@ -23,6 +23,10 @@ class Backend(Protocol):
         """Fetch or build all that the services need; quick when all of it exists."""
         ...
 
+    def fetch(self) -> None:
+        """Fetch or build everything, so that nothing needs a network later."""
+        ...
+
     def is_prepared(self) -> bool:
         """Whether `prepare` has nothing to fetch or build."""
         ...
@@ -33,10 +37,6 @@ class Backend(Protocol):
 
     def down(self, *, wipe: bool) -> list[Path]:
         """Stop every service; with `wipe` also remove what the stack owns, and print it."""
-        ...
-
-    def holds_stack(self) -> bool:
-        """Whether anything of this stack runs here."""
         ...
 
     def start(self, service: Service, arguments: Sequence[str]) -> None:

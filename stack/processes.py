@@ -103,19 +103,19 @@ def end(find: Callable[[], Sequence[Process]], what: str) -> None:
 
 
 def keep(
-    arguments: Sequence[str], environ: Mapping[str, str], mark: str, service: str, folder: Path
+    arguments: Sequence[str], environ: Mapping[str, str], mark: str, service: str, folder: Path, *, tied: bool = False
 ) -> subprocess.Popen[str]:
     """Start a program under a keeper (stack/keeper.py); returns the keeper once the program runs.
 
     Raises StackError when the program cannot be started.
     """
     keeper = subprocess.Popen(
-        [sys.executable, "-m", "stack.keeper", *arguments],
+        [sys.executable, "-m", "stack.keeper", *(["--tied"] if tied else []), *arguments],
         env={**environ, MARK: mark, SERVICE: KEEPER + service},
         cwd=folder,
-        stdin=subprocess.PIPE if "--tied" in arguments else subprocess.DEVNULL,
+        stdin=subprocess.PIPE if tied else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE if "--tied" not in arguments else None,
+        stderr=None if tied else subprocess.PIPE,
         text=True,
         # A Ctrl-C at the terminal is for the caller of the program, not for the program.
         start_new_session=True,
@@ -147,7 +147,7 @@ class Program:
         self.log = log
         self._mark = uuid.uuid4().hex
         log.write_bytes(b"")
-        self._process = keep(["--tied", "--log", str(log), *command], environ, self._mark, "program", folder)
+        self._process = keep(["--log", str(log), *command], environ, self._mark, "program", folder, tied=True)
 
     def words(self) -> str:
         """Return its output so far."""

@@ -23,8 +23,8 @@ class Service:
     """Services that must answer before this one starts."""
     port: str | None = None
     """Setting of the port on which it answers; None: it is ready while it runs."""
-    page: str | None = None
-    """Name of its web page."""
+    page: tuple[str, str] | None = None
+    """Name of its web page, and the setting of the page's port."""
     flags: str | None = None
     """Module that takes the further flags of a start, and checks them with --check-flags."""
     grace_seconds: float = 30
@@ -38,12 +38,13 @@ class Service:
 TABLE = (
     Service("kafka", "tools", "kafka", port="KAFKA_PORT"),
     # Flink's cluster needs no broker to start.
-    Service("jobmanager", "flink", "flink", port="FLINK_UI_PORT", page="Flink UI"),
+    Service("jobmanager", "flink", "flink", port="FLINK_UI_PORT", page=("Flink UI", "FLINK_UI_PORT")),
     Service("taskmanager", "flink", "flink"),
     Service("topics", "tools", "generator", needs=("kafka",), one_shot=True),
     Service("generator", "tools", "generator", needs=("kafka",), flags="generator", may_finish=True),
     Service(
-        "spark", "tools", "spark", needs=("kafka",), flags="spark_job.visits_json_synchronizer", page="Spark UI",
+        "spark", "tools", "spark", needs=("kafka",), flags="spark_job.visits_json_synchronizer",
+        page=("Spark UI", "SPARK_UI_PORT"),
         # It ends after the running batch, and the first batch of a long replay takes long.
         grace_seconds=120,
     ),
@@ -52,8 +53,6 @@ TABLE = (
 
 SERVICES = tuple(row for row in TABLE if not row.one_shot)
 """Services that keep running."""
-PAGES = {"jobmanager": "FLINK_UI_PORT", "spark": "SPARK_UI_PORT"}
-"""Setting of the port of each web page."""
 LOCAL_PORTS = (
     "KAFKA_PORT", "KAFKA_CONTAINER_PORT", "KAFKA_CONTROLLER_PORT", "FLINK_UI_PORT", "FLINK_RPC_PORT", "SPARK_UI_PORT",
 )  # fmt: skip

@@ -1,32 +1,19 @@
-"""The partition of a key, as Kafka's clients choose it."""
+"""Hashes of keys, by which Kafka's clients choose a partition."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from kafka.partitioner.default import murmur2
 
 _SEED, _FACTOR, _SHIFT = 0x9747B28C, 0x5BD1E995, 24
 _POSITIVE = 0x7FFFFFFF
 _WORD = pa.uint32()
 
 
-@lru_cache(maxsize=100_000)
-def key_hash(key: bytes) -> int:
-    """Hash of a key, from 0 to 2^31 - 1: murmur2, as in Java."""
-    return int(murmur2(key)) & _POSITIVE
-
-
-def partition_of(key: bytes, partitions: int) -> int:
-    """Partition of a key, given their number: the choice of the default partitioner."""
-    return key_hash(key) % partitions
-
-
 def key_hashes(keys: Sequence[bytes | None]) -> pa.Array:
-    """Hash many keys at once, as `key_hash` does one by one; null for a null key.
+    """Hash many keys at once: murmur2, as in Java, from 0 to 2^31 - 1; null for a null key.
 
     kafka-python hashes byte by byte, in 12 microseconds per key; here each step of murmur2 takes all keys of a length.
     """

@@ -18,6 +18,7 @@ from stack.errors import StackError
 from stack.home import Home
 from stack.messages import say
 from stack.services import PUBLISHED_PORTS, SERVICES, TABLE, Service
+from stack.services import service as find
 from stack.settings import StackSettings
 from stack.waiting import wait_until
 
@@ -91,15 +92,17 @@ class ComposeBackend:
         if not self.docker.quietly("build", *built.values(), more=classic):
             raise StackError("the images could not be built; the end of the build's log is above")
 
+    def fetch(self) -> None:
+        """Prepare: the images have everything."""
+        self.prepare()
+
     def is_prepared(self) -> bool:
         """Whether every image exists; images may be older than the code."""
-        return all(self.docker.ask("image", "inspect", f"faultline/{row.image}:{self._tag}") for row in SERVICES)
+        images = {f"faultline/{row.image}:{self._tag}" for row in SERVICES}
+        # It fails when one of them is missing.
+        return bool(self.docker.ask("image", "inspect", "--format", "{{.Id}}", *images))
 
     # The stack as a whole
-
-    def holds_stack(self) -> bool:
-        """Whether any container of this stack runs."""
-        return any(not container.ended for container in self.docker.containers().values())
 
     def up(self) -> None:
         """Start what does not run. Compose knows the order, and waits for each dependency."""
@@ -131,10 +134,9 @@ class ComposeBackend:
             raise StackError(f"a service ended during the start; its last lines:\n{self.explain()}")
 
     def _await_needs(self, row: Service) -> None:
-        for need in SERVICES:
-            if need.name in row.needs:
-                answers = functools.partial(self.answers, need)
-                wait_until(answers, f"{need.name} to answer", seconds=_UP_SECONDS, explain=self.explain)
+        for need in row.needs:
+            answers = functools.partial(self.answers, find(need))
+            wait_until(answers, f"{need} to answer", seconds=_UP_SECONDS, explain=self.explain)
 
     def _unready(self, *, ended: bool = False) -> list[Service]:
         """Services that are not ready; with `ended`, those of them that ended."""

@@ -24,6 +24,7 @@ from stack.home import Home
 from stack.messages import say
 from stack.processes import KEEPER, Process, end, keep, of_stack, send
 from stack.services import LOCAL_PORTS, SERVICES, TABLE, Service
+from stack.services import service as find
 from stack.settings import StackSettings
 from stack.waiting import wait_until
 
@@ -54,6 +55,12 @@ class LocalBackend:
         if not self.artifacts.complete():
             preflight.check_disk(self.artifacts.folder, preflight.ARTIFACTS_MIB)
         self.artifacts.make_all()
+
+    def fetch(self) -> None:
+        """Prepare, and fetch what contributors and the notebook need, too."""
+        self.prepare()
+        for name in ADDITIONS:
+            self.artifacts.add_to_tools(name)
 
     def is_prepared(self) -> bool:
         """Whether all artifacts are there."""
@@ -93,16 +100,7 @@ class LocalBackend:
         environ.setdefault("LC_ALL", "C.UTF-8")
         return environ
 
-    def add_to_tools(self) -> None:
-        """Fetch what contributors and the notebook need, too."""
-        for name in ADDITIONS:
-            self.artifacts.add_to_tools(name)
-
     # The stack as a whole
-
-    def holds_stack(self) -> bool:
-        """Whether any process of this stack runs."""
-        return bool(self._processes())
 
     def up(self) -> None:
         """Start every service that does not run, and the Flink job; an interrupted start stops what it started."""
@@ -111,7 +109,7 @@ class LocalBackend:
         try:
             for row in TABLE:
                 for need in row.needs:
-                    self._await(next(each for each in SERVICES if each.name == need))
+                    self._await(find(need))
                 if row.one_shot:
                     self._run_once(row)
                 elif self.state(row) not in (RUNNING, PAUSED):

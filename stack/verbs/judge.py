@@ -56,11 +56,12 @@ def inspect(stack: Stack, words: Sequence[str]) -> int:
     if not words:
         there = sorted(str(path.relative_to(stack.home.root)) for path in stack.home.root.glob("checkpoints/*/*/"))
         raise StackError(f"which checkpoint? e.g. scripts/inspect.sh checkpoints/flink; there are: {' '.join(there)}")
-    paths = [Path(word) for word in words if not word.startswith("-") and Path(word).exists()]
-    seen = [stack.backend.path_inside(path) if (path := Path(word)) in paths else word for word in words]
-    outside = [Path(stack.backend.path_inside(path)) for path in paths]
-    inside = [str(path) for path in outside]
+    paths = [word for word in words if not word.startswith("-") and Path(word).exists()]
+    inside = {word: stack.backend.path_inside(Path(word)) for word in paths}
+    readable = [Path(word) for word in paths]
     environment = "tools"
-    if paths and stack.backend.tool(["python", "-m", "inspector", "--can-read", *inside], readable=paths).returncode:
+    check = ["python", "-m", "inspector", "--can-read", *inside.values()]
+    if paths and stack.backend.tool(check, readable=readable).returncode:
         environment = "flink"
-    return stack.backend.tool(["python", "-m", "inspector", *seen], environment=environment, readable=paths).returncode
+    command = ["python", "-m", "inspector", *(inside.get(word, word) for word in words)]
+    return stack.backend.tool(command, environment=environment, readable=readable).returncode

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stack.arguments import flags_in, parse_none, words_of
-from stack.backend import LOCAL, PAUSED, RUNNING
+from stack.backend import PAUSED, RUNNING
 from stack.errors import StackError
 from stack.home import Up, names
 from stack.messages import say
-from stack.services import PAGES, SERVICES, Service
+from stack.services import SERVICES
 from stack.stack import Stack
 from stack.verbs.services import check_flags
 
-_DIFFERENT = ("BACKEND", "HOME", "ARTIFACTS", "PORT_OFFSET", "ALLOW_REMOTE")
-"""Settings that no running service depends on."""
+_DIFFERENT = ("BACKEND", "HOME", "ARTIFACTS", "PORT_OFFSET", "ALLOW_REMOTE", "KAFKA_BOOTSTRAP", "FLINK_REST")
+"""Settings that no running service depends on, or that are not the same inside a container."""
 
 
 def up(stack: Stack, words: Sequence[str]) -> int:
@@ -38,15 +38,12 @@ def up(stack: Stack, words: Sequence[str]) -> int:
         say("every service was up already")
         _say_what_differs(stack)
     pages = "  ".join(
-        f"{row.page} http://{stack.address}:{stack.settings.values[PAGES[row.name]]}" for row in _with_page()
+        f"{title} http://{stack.address}:{stack.settings.values[port]}"
+        for title, port in (row.page for row in SERVICES if row.page)
     )
     say(f"the stack is up: {pages}  Kafka {stack.address}:{stack.settings.values['KAFKA_PORT']}")
     say("next: scripts/status.sh, scripts/verdict.sh flink --as-is, scripts/down.sh")
     return 0
-
-
-def _with_page() -> list[Service]:
-    return [row for row in SERVICES if row.page]
 
 
 def _say_what_differs(stack: Stack) -> None:
@@ -56,11 +53,7 @@ def _say_what_differs(stack: Stack) -> None:
         changed = [
             f"{name} is {theirs[name] or 'empty'}, now {value or 'empty'}"
             for name, value in sorted(stack.settings.values.items())
-            if name in theirs
-            and theirs[name] != value
-            and name not in _DIFFERENT
-            and not name.endswith("_HOST")
-            and name not in ("KAFKA_BOOTSTRAP", "FLINK_REST")
+            if name in theirs and theirs[name] != value and name not in _DIFFERENT and not name.endswith("_HOST")
         ]
         if changed and stack.backend.state(row) == RUNNING:
             say(f"note: {row.name} runs with other settings ({'; '.join(changed)}); they apply at its next start")
@@ -106,9 +99,6 @@ def reset(stack: Stack, words: Sequence[str]) -> int:
 def fetch(stack: Stack, words: Sequence[str]) -> int:
     """Fetch or build all that the stack needs; afterwards no network is needed."""
     parse_none("fetch", words)
-    stack.backend.prepare()
-    if stack.backend.name == LOCAL:
-        # Labs, notebook and tests run on a host in any case.
-        stack.backend.add_to_tools()  # type: ignore[attr-defined]
+    stack.backend.fetch()
     say(f"everything is ready for backend {stack.backend.name}")
     return 0

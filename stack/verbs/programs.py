@@ -17,7 +17,6 @@ from stack.arguments import flags_in, parse_none
 from stack.backends.containers import engine_answers
 from stack.backends.local import LocalBackend
 from stack.errors import StackError
-from stack.home import Home
 from stack.messages import say
 from stack.preflight import check_ports
 from stack.stack import Stack
@@ -32,7 +31,16 @@ LABS = {
 }
 """Modules of labs/ and the groups of jars that they need."""
 _NOTEBOOK = "spark_checkpoint_deep_dive.ipynb"
-_TIERS = ("unit", "judge", "stack", "compose", "all", "full")
+_WHOLE = (["tests/unit", "tests/judge"], ["tests/stack"])
+_TIERS: dict[str, tuple[list[str], list[str]]] = {
+    "unit": (["tests/unit"], []),
+    "judge": (["tests/judge"], []),
+    "stack": ([], ["tests"]),
+    "compose": ([], ["tests"]),
+    "all": _WHOLE,
+    "full": _WHOLE,
+}
+"""Tests of each tier: those that run in a process per core, and those that run one after the other."""
 
 
 def lab(stack: Stack, words: Sequence[str]) -> int:
@@ -134,8 +142,6 @@ def test(stack: Stack, words: Sequence[str]) -> int:
     local.artifacts.add_to_tools("dev")
     whole = tier in ("all", "full")
     failed = whole and check(stack, []) != 0
-    parallel = {"unit": ["tests/unit"], "judge": ["tests/judge"], "stack": [], "compose": []}
-    serial = {"unit": [], "judge": [], "stack": ["tests"], "compose": ["tests"]}
     markers = [] if tier == "full" else ["not full"]
     markers += [tier] if tier in ("stack", "compose") else []
     if (whole or tier == "compose") and not engine_answers():
@@ -145,26 +151,22 @@ def test(stack: Stack, words: Sequence[str]) -> int:
             )
         say("no container engine answers: the Compose tier is skipped")
         markers.append("not compose")
-    # One process per core; tests of a stack do not run in parallel.
-    runs = [
-        [*parallel.get(tier, ["tests/unit", "tests/judge"]), "--numprocesses", "auto", "--dist", "worksteal"],
-        serial.get(tier, ["tests/stack"]),
-    ]
+    parallel, serial = _TIERS[tier]
     # Tests choose their own homes and ports.
     environ = {
         name: value
         for name, value in local.plain_environment("tools").items()
         if not name.startswith(PREFIX) or name in (f"{PREFIX}ARTIFACTS", f"{PREFIX}BASE_IMAGE")
     }
-    for paths in runs:
-        if paths and paths[0].startswith("tests"):
-            command = ["python", "-m", "pytest", "-m", " and ".join(markers), *paths, *flags]
+    for paths, how in ((parallel, ["--numprocesses", "auto", "--dist", "worksteal"]), (serial, [])):
+        if paths:
+            command = ["python", "-m", "pytest", "-m", " and ".join(markers), *paths, *how, *flags]
             failed |= subprocess.run(command, cwd=ROOT, env=environ, check=False).returncode != 0
     return 1 if failed else 0
 
 
 def _local(stack: Stack) -> LocalBackend:
-    return LocalBackend(stack.settings, Home(stack.home.root))
+    return LocalBackend(stack.settings, stack.home)
 
 
 def _with_tools(stack: Stack, *jars: str) -> LocalBackend:

@@ -23,12 +23,12 @@ from contract.visit import (
     parse_visit,
     refusal_reasons,
 )
+from generator.sender import partition_of
 from tests.judge.shared_store import shared_store
 from verdict.flink.clock import Rules
 from verdict.flink.findings import Names
 from verdict.flink.judge import FlinkFacts, judge
 from verdict.flink.tables import load_outputs, load_source
-from verdict.keys import partition_of
 from verdict.model import Judgement
 from verdict.records import Batch, Record, Span, Spans, batch_of
 

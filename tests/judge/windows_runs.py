@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from contract.visit import CLOSING_PREFIX, iso_time
+from generator.sender import partition_of
 from tests.judge.flink_world import (
     BOUND_MS,
     OUTPUT_PARTITIONS,
@@ -24,7 +25,6 @@ from tests.judge.flink_world import (
     add,
     visit_value,
 )
-from verdict.keys import partition_of
 
 TOPICS = ("windows", "late", "rejected")
 """The job's topics, as `Outputs` names them."""
