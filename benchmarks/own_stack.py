@@ -27,7 +27,13 @@ class OwnStack:
 
     def __init__(self, home: Path, settings: Mapping[str, str]) -> None:
         ports = dict(zip(LOCAL_PORTS, map(str, free_ports(_ADDRESS, len(LOCAL_PORTS))), strict=True))
-        self.settings = load(os.environ, {**ports, **settings, "HOME": str(home), "BACKEND": "local"}, {})
+        # The script's own environment names the broker and the JobManager of the user's stack.
+        reach = {
+            "KAFKA_BOOTSTRAP": f"{_ADDRESS}:{ports['KAFKA_PORT']}",
+            "FLINK_REST": f"http://{_ADDRESS}:{ports['FLINK_UI_PORT']}",
+        }
+        own = {**ports, **reach, **settings, "BIND_ADDRESS": _ADDRESS, "HOME": str(home), "BACKEND": "local"}
+        self.settings = load(os.environ, own, {})
         self.home = Home(home)
         self.home.claim("local")
         self.backend = LocalBackend(self.settings, self.home)
