@@ -63,6 +63,20 @@ def list_longs(jvm: Any, handles: list[Any], name: str) -> list[int]:
     return [int(element) for element in _restored_list(jvm, handles, name, serializers.LongSerializer.INSTANCE)]
 
 
+def list_pairs(jvm: Any, handles: list[Any], name: str) -> list[tuple[int, int]]:
+    """Elements of a list state of Tuple2<Integer, Long>."""
+    types = jvm.org.apache.flink.api.common.typeinfo.Types
+    fields = jvm.java.lang.reflect.Array.newInstance(
+        jvm.java.lang.Class.forName("org.apache.flink.api.common.typeinfo.TypeInformation"), 2
+    )
+    fields[0], fields[1] = types.INT, types.LONG
+    serializer = types.TUPLE(fields).createSerializer(
+        jvm.org.apache.flink.api.common.serialization.SerializerConfigImpl()
+    )
+    pairs = _restored_list(jvm, handles, name, serializer)
+    return [(int(pair.getField(0)), int(pair.getField(1))) for pair in pairs]
+
+
 def handles_with(jvm: Any, entry: Entry, name: str) -> list[Any]:
     """Find the managed operator state handles of all subtasks that hold a list state of that name."""
     return [

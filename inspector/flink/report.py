@@ -7,16 +7,26 @@ from typing import Any
 
 from inspector.errors import InspectorError, UnknownFormat
 from inspector.flink.folder import METADATA, CheckpointFolder, is_checkpoint_folder, list_folders, read_folder
-from inspector.flink.metadata import load_metadata, missing_files, operators
-from inspector.flink.offsets import READER_STATE, Offsets, handles_with, list_longs, source_offsets, state_names
+from inspector.flink.metadata import Entry, load_metadata, missing_files, operators
+from inspector.flink.offsets import (
+    READER_STATE,
+    Offsets,
+    handles_with,
+    list_longs,
+    list_pairs,
+    source_offsets,
+    state_names,
+)
 from inspector.flink.restart import partitions_of, predict
 from inspector.flink.sink import COMMITTER_STATE, WRITER_STATE, prepared, transactional_writers
 from inspector.flink.state import keyed_state
 from inspector.model import Operator, Report, Restart, SourceRange, StateStore, Step
-from inspector.words import count, positions
+from inspector.words import count, positions, time_words
 
 WATERMARK_STATE = "watermark"
 """Union list state in which the table runtime's window operators keep their watermark."""
+CLOCK_STATE = "partition-clocks"
+"""Union list state in which this project's job keeps the clock of each Kafka partition (OnTime.java)."""
 EXACTLY_ONCE, AT_LEAST_ONCE = "exactly-once (transactions)", "at-least-once (no transactions)"
 SOURCE, STATE, SINK = range(3)
 """The order in which operators are shown; Flink's own is that of a hash table."""
@@ -154,11 +164,8 @@ def _describe(jvm: Any, report: Report, folder: Path, rows: int) -> None:
             if WRITER_STATE in names:
                 ranks[entry.id] = SINK
                 exactly_once = bool(exactly_once) or transactional_writers(jvm, entry) > 0
-            if WATERMARK_STATE in names:
-                # Each subtask kept its own; a window is closed when all of them have passed it.
-                marks = list_longs(jvm, handles_with(jvm, entry, WATERMARK_STATE), WATERMARK_STATE)
-                operator.watermark = min(marks, default=None)
-            operator.state = keyed_state(jvm, entry, rows)
+            operator.watermark = _watermark(jvm, entry, names)
+            operator.state = [*keyed_state(jvm, entry, rows), *_clocks(jvm, entry, names)]
         except InspectorError as error:
             report.problems.append(str(error))
     report.operators.sort(key=lambda operator: (ranks[operator.id], operator.label))
@@ -169,6 +176,25 @@ def _describe(jvm: Any, report: Report, folder: Path, rows: int) -> None:
         report.restart = Restart("impossible", int(report.id), f"A restore from {folder.name} fails: see the problems")
     else:
         report.restart = predict(report, offsets, folder.name, exactly_once)
+
+
+def _watermark(jvm: Any, entry: Entry, names: set[str]) -> int | None:
+    if WATERMARK_STATE not in names:
+        return None
+    # Each subtask kept its own; a window is closed when all of them have passed it.
+    return min(list_longs(jvm, handles_with(jvm, entry, WATERMARK_STATE), WATERMARK_STATE), default=None)
+
+
+def _clocks(jvm: Any, entry: Entry, names: set[str]) -> list[StateStore]:
+    if CLOCK_STATE not in names:
+        return []
+    clocks = sorted(list_pairs(jvm, handles_with(jvm, entry, CLOCK_STATE), CLOCK_STATE))
+    rows = [
+        {"partition": str(partition), "closed_windows_up_to": time_words(closed)}
+        for partition, closed in clocks
+        if closed >= 0
+    ]
+    return [StateStore(CLOCK_STATE, "list", keys=len(clocks), rows=rows)]
 
 
 def _sources(report: Report, offsets: dict[str, Offsets], folder: Path) -> None:
