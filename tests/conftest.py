@@ -3,8 +3,25 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
+
+import pytest
+
+from contract.settings import ROOT
 
 # A shell that starts the tests in the background makes them ignore Ctrl-C, and a program that a test starts would
 # inherit that. The handler is Python's own.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _folders_of_a_stack() -> set[str]:
+    return {name for name in (".stack", "ledger", "output") if (ROOT / name).exists()}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _tests_leave_the_clone_alone() -> Iterator[None]:
+    """Fail when a test has written into the clone's own stack, which `scripts/up.sh` then refuses."""
+    before = _folders_of_a_stack()
+    yield
+    assert _folders_of_a_stack() <= before, "a test has written into the clone: give it a home of its own (STACK_HOME)"

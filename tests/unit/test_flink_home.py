@@ -71,10 +71,11 @@ def test_the_guard_knows_the_names_and_no_foreign_origin_may_read(prepared: dict
     assert f"web.access-control-allow-origin: {origin}" in text.splitlines()
 
 
-def test_flink_does_not_start_without_the_guard(prepared: dict[str, str]) -> None:
+@pytest.mark.usefixtures("prepared")
+def test_flink_does_not_start_without_the_guard(tmp_path: Path) -> None:
     guard_jar("flink").unlink()
     with pytest.raises(home.HomeError, match=r"web-guard-flink\.jar is missing; scripts/up\.sh"):
-        home.prepare(DEFAULTS, "jobmanager")
+        home.prepare(Settings({"STACK_HOME": str(tmp_path)}), "jobmanager")
 
 
 def test_containers_call_the_jobmanager_by_its_name(distribution: Path, tmp_path: Path) -> None:
