@@ -93,6 +93,12 @@ class Settings:
         """All settings, by their names without the prefix."""
         return dict(self._values)
 
+    def changed(self, values: Mapping[str, str]) -> Settings:
+        """The same settings, with other values for some of them."""
+        changed = Settings(environ={}, env_file=Path(os.devnull))
+        changed._values = {**self._values, **values}
+        return changed
+
     @property
     def web_names(self) -> list[str]:
         """Host names under which the web pages of Flink and Spark answer, here and from the containers."""
@@ -125,8 +131,8 @@ class Settings:
 
     @property
     def flink_checkpoints(self) -> Path:
-        """Parent of `<job id>/chk-N` of each run of the Flink job."""
-        return self.home / "checkpoints" / "flink"
+        """Parent of `<job id>/chk-N` of each run of a Flink job."""
+        return self.home / "checkpoints" / self.text("FLINK_CHECKPOINTS")
 
     @property
     def output(self) -> Path:

@@ -7,11 +7,11 @@ A record of topic `visits` is a visit when its value is one JSON object in UTF-8
 Anything else is unparsable and belongs on `visits_rejected`. Other fields are ignored; of a name that
 occurs twice the last one counts.
 
-The rule is one that a Python program and Flink SQL can both decide, for every sequence of bytes. So it has the
-limits of the JSON parser inside Flink (Jackson's StreamReadConstraints and Java's BigDecimal), far from any
-visit: nesting at most 999 deep, a number of at most 1,000 digits whose exponent fits 32 bits, member names
-of at most 50,000 UTF-16 units. And a visit_id is text that JSON and UTF-8 write as it is. A Kafka record has
-no timestamp before 1970, so no window has.
+Nesting is at most 999 deep, so that no parser overflows its stack. A visit_id is text that JSON and UTF-8 write as
+it is. A Kafka record has no timestamp before 1970, so no window has.
+
+The windowing job applies the same rule in Java (flink_job/java/faultline/visits/VisitRule.java), with the patterns and
+reasons of this module.
 """
 
 from __future__ import annotations
@@ -31,12 +31,8 @@ _EVENT_TIME = re.compile(EVENT_TIME_PATTERN, re.ASCII)
 _VISIT_ID = re.compile(VISIT_ID_PATTERN)
 
 MAX_NESTING = 999
-MAX_DIGITS = 1000
-MAX_NAME_UTF16_UNITS = 50_000
-_MAX_EXPONENT = 2**31 - 1
-_JACKSON_OWN_PARSER = 500
 _SHORT = 1000
-"""A text of at most this many characters cannot reach the first three limits."""
+"""A text of at most this many characters cannot be nested deeper."""
 _LINE_BREAKS = re.compile(rb"[\r\n]+")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -49,6 +45,7 @@ LATE_REASON = "window is over"
 """Reason of every record on `visits_late`."""
 NULL_VALUE, NOT_UTF8, NOT_ONE_OBJECT = "null value", "not UTF-8", "not one JSON object"
 NO_VISIT_ID, NO_EVENT_TIME = "visit_id is missing or not usable", "event_time is missing or not a UTC time"
+REFUSAL_REASONS = (NULL_VALUE, NOT_UTF8, NOT_ONE_OBJECT, NO_VISIT_ID, NO_EVENT_TIME)
 """Reasons on `visits_rejected`; the first that applies."""
 
 CLOSING_PREFIX = "closing-"
@@ -116,51 +113,14 @@ def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
 
 
-def _whole_number(text: str) -> int:
-    """Refuse an integer that has too many digits; its value is not computed."""
-    if len(text.lstrip("-")) > MAX_DIGITS:
-        raise ValueError("a number has too many digits")
-    return 0
-
-
-def _decimal_number(text: str) -> float:
-    """Refuse a decimal with too many digits or an exponent beyond Java's BigDecimal; its value is not computed."""
-    mantissa, _, power = text.lower().partition("e")
-    whole, _, fraction = mantissa.lstrip("-").partition(".")
-    digits = len(whole) + len(fraction) + len(power.lstrip("+-"))
-    if whole == "0" and not (fraction and power):
-        digits -= 1  # Jackson does not count it there
-    if digits > MAX_DIGITS:
-        raise ValueError("a number has too many digits")
-    exponent = int(power or "0")
-    # Jackson reads long numbers with another parser, which checks only the scale.
-    scale_alone = len(text) >= _JACKSON_OWN_PARSER
-    if abs(len(fraction) - exponent) > _MAX_EXPONENT or (abs(exponent) > _MAX_EXPONENT and not scale_alone):
-        raise ValueError("an exponent is too large")
-    return 0.0
-
-
-def _members(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """An object's members. Refuses a name that is too long."""
-    for name, _ in pairs:
-        if (
-            len(name) > MAX_NAME_UTF16_UNITS // 2
-            and len(name.encode("utf-16-le", "surrogatepass")) > 2 * MAX_NAME_UTF16_UNITS
-        ):
-            raise ValueError("a name is too long")
-    return dict(pairs)
-
-
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_whole_number, parse_float=_decimal_number)
-_DECODER_OF_LONG = json.JSONDecoder(
-    parse_constant=_refuse_constant, parse_int=_whole_number, parse_float=_decimal_number, object_pairs_hook=_members
-)
+# The values of numbers are not needed, and computing a long one is slow.
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=lambda _: 0, parse_float=lambda _: 0.0)
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _BRACKET = re.compile(r"[\[{]|[\]}]")
 
 
 def _decode_long(text: str) -> object:
-    """Parse a text that is long enough to reach a limit. Raises ValueError."""
+    """Parse a text that is long enough to be nested too deep. Raises ValueError."""
     depth = 0
     for bracket in _BRACKET.findall(_STRING.sub("", text)):
         depth += 1 if bracket in "[{" else -1
@@ -170,7 +130,7 @@ def _decode_long(text: str) -> object:
     # The decoder recurses once per level; the caller's stack depth must not decide what is a visit.
     sys.setrecursionlimit(usual + 2 * MAX_NESTING)
     try:
-        return _DECODER_OF_LONG.decode(text)
+        return _DECODER.decode(text)
     finally:
         sys.setrecursionlimit(usual)
 
@@ -204,8 +164,8 @@ def parse_visit(value: bytes | None) -> Visit | None:
 def refusal_reasons(value: bytes | None) -> tuple[str, ...]:
     """The reasons that `visits_rejected` may give for an unparsable value.
 
-    There are several when the value is wrong in more than one way: the job checks only the two fields, not the
-    document around them, so for a damaged document it may name a field.
+    There are several when the value is wrong in more than one way: a job may look for the two fields before it looks at
+    the document around them.
     """
     if value is None:
         return (NULL_VALUE,)

@@ -1,6 +1,6 @@
 """Cancel the job without a savepoint and wait until it is CANCELED; its checkpoints are retained.
 
-Usage: python -m flink_job.cancel
+Usage: python -m flink_job.cancel [--job windows|classic]
 
 Prints the last completed checkpoint on stderr, and the job id on stdout. Exit codes: 0 it is
 cancelled, 1 no job was active, 2 no JobManager or not cancelled in time.
@@ -12,6 +12,7 @@ import argparse
 import sys
 import time
 
+from contract.jobs import JOBS, MAIN, settings_of
 from contract.settings import Settings, SettingsError
 from flink_job.rest import FlinkError, active_job, call, checkpoints
 
@@ -21,9 +22,11 @@ POLL_SECONDS = 0.2
 
 def main() -> int:
     """Run the command line; returns the exit code."""
-    argparse.ArgumentParser(prog="flink_job.cancel", description="Cancel the windowing job.").parse_args()
+    parser = argparse.ArgumentParser(prog="flink_job.cancel", description="Cancel a job.")
+    parser.add_argument("--job", choices=JOBS, default=MAIN, help="which one (default: %(default)s)")
+    arguments = parser.parse_args()
     try:
-        settings = Settings()
+        settings = settings_of(arguments.job, Settings())
         base = settings.flink_rest
         job = active_job(base, settings.text("FLINK_JOB_NAME"))
         if job is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from contract.settings import Settings
+from contract.visit import EVENT_TIME_PATTERN, MAX_NESTING, VISIT_ID_PATTERN
 
 EXACTLY_ONCE = "exactly-once"
 AT_LEAST_ONCE = "at-least-once"
@@ -22,9 +23,8 @@ def job_configuration(settings: Settings, mode: str) -> dict[str, str]:
         "pipeline.max-parallelism": settings.text("FLINK_MAX_PARALLELISM"),
         # Rows are passed along a chain without copies: none of its operators keeps a row after the call.
         "pipeline.object-reuse": "true",
-        # The watermark is emitted with the row that moved it, not up to 200 ms of wall clock later:
-        # a checkpoint that contains the last row then contains every window that this row closed.
-        "pipeline.auto-watermark-interval": "0 ms",
+        # How often a partition is checked for idleness.
+        "pipeline.auto-watermark-interval": "200 ms",
         # Barriers are aligned in exactly-once mode: state then contains each record before them once.
         "execution.checkpointing.mode": _CHECKPOINTING_MODE[mode],
         "execution.checkpointing.interval": f"{settings.number('FLINK_CHECKPOINT_INTERVAL_MS')} ms",
@@ -71,10 +71,19 @@ def source_options(settings: Settings) -> dict[str, str]:
         # must not look idle.
         "properties.max.partition.fetch.bytes": "262144",
         "properties.max.poll.records": "500",
+        # The watermark is emitted with the row that moved it, not up to 200 ms of wall clock later:
+        # a checkpoint that contains the last row then contains every window that this row closed.
+        "scan.watermark.emit.strategy": "on-event",
+        # Only whether a partition has visits at present; flink_job/java/ decides when it is idle.
+        "scan.watermark.idle-timeout": "1 s",
         "key.format": "raw",
         "key.fields": "record_key",
-        "value.format": "raw",
         "value.fields-include": "EXCEPT_KEY",
+        # The rule of a visit: flink_job/java/faultline/visits/VisitRule.java
+        "value.format": "visit",
+        "value.visit.visit-id-pattern": VISIT_ID_PATTERN,
+        "value.visit.event-time-pattern": EVENT_TIME_PATTERN,
+        "value.visit.max-nesting": str(MAX_NESTING),
     }
 
 

@@ -1,5 +1,9 @@
 """Visits counted in event-time tumbling windows per visit_id; late and unparsable visits are kept apart.
 
+    visits ─ read and parse ─┬─ on time ─ count per visit_id and window ─ visit_windows
+                             ├─ late ────────────────────────────────── visits_late
+                             └─ not a visit ─────────────────────────── visits_rejected
+
 Run by `flink run -d -py flink_job/stateful_flink_consumer.py -pyfs <folder of contract and flink_job>`;
 `python -m flink_job.submit` does that. Every record is read, parsed, counted and written in the JVM: this
 program only defines the job and ends once it is submitted.
@@ -8,85 +12,58 @@ program only defines the job and ends once it is submitted.
 from __future__ import annotations
 
 import argparse
-import secrets
-from typing import Any
+import tempfile
+from pathlib import Path
 
 from pyflink.common import Configuration
 from pyflink.datastream import StreamExecutionEnvironment
-from pyflink.java_gateway import get_gateway
-from pyflink.table import Schema, StreamTableEnvironment, Table
+from pyflink.table import StreamTableEnvironment
 
 from contract.settings import Settings
-from contract.visit import LATE_REASON, REASON_HEADER, SOURCE_OFFSET_HEADER, SOURCE_PARTITION_HEADER
-from flink_job import frontier, parsing, tables
+from contract.visit import LATE_REASON, REASON_HEADER, REFUSAL_REASONS, SOURCE_OFFSET_HEADER, SOURCE_PARTITION_HEADER
+from flink_job import java_classes, tables
 from flink_job.guarantees import MODES, job_configuration
+from flink_job.names import name_operators
+from flink_job.on_time import decide
 from flink_job.run_file import leave_settings
-from flink_job.topology import chain_clocks, set_uids
 
 RECORD = "record_key, record_value, source_partition, source_offset, source_timestamp"
-VISIT = f"visit_id, event_time, {RECORD}"
 
 
-def computed_once(
-    table_env: StreamTableEnvironment, table: Table, schema: Any = None, by_one_task: bool = False
-) -> Table:
-    """The same rows, computed once even if used several times: the planner does not merge across a DataStream.
-
-    The rows stay Flink's internal RowData: nothing is converted. `schema` adds computed columns or a watermark.
-    With `by_one_task` all rows go to one task, in the order in which they arrive.
-    """
-    jvm = get_gateway().jvm
-    j_types = jvm.org.apache.flink.table.api.DataTypes
-    j_columns = table._j_table.getResolvedSchema().getColumns()
-    # Always nullable: otherwise the planner adds an operator that checks each row.
-    j_row = j_types.ROW([j_types.FIELD(c.getName(), c.getDataType().nullable()) for c in j_columns]).notNull()
-    j_type = jvm.org.apache.flink.table.types.utils.DataTypeUtils.toInternalDataType(j_row)
-    j_stream = table_env._j_tenv.toDataStream(table._j_table, j_type)
-    if by_one_task:
-        j_stream = getattr(j_stream, "global")()  # a reserved word in Python
-    if schema is None:
-        return Table(table_env._j_tenv.fromDataStream(j_stream), table_env)
-    return Table(table_env._j_tenv.fromDataStream(j_stream, schema._j_schema), table_env)
+def on_time() -> str:
+    """The visits that are counted, with the columns that this needs; `record_value` has their other fields."""
+    return """SELECT visit_id, event_time, visited_at
+FROM decided WHERE refused = 0 AND NOT is_late"""
 
 
-def parse(table_env: StreamTableEnvironment, end_mark: str) -> Table:
-    """Return `visits` with `projection` and, for a visit, `visit_id` and `event_time` (else event_time is NULL)."""
-    # From here on the value is BYTES: an operator passes these on unchanged and would copy a STRING.
-    as_bytes = RECORD.replace("record_value", "CAST(record_value AS BYTES) AS record_value")
-    projected = f"SELECT {as_bytes}, {parsing.projection(end_mark)} AS projection FROM visits"
-    table_env.create_temporary_view("projected", computed_once(table_env, table_env.sql_query(projected)))
-    cut = f"SELECT {RECORD}, projection, {parsing.pieces(end_mark)} FROM projected"
-    # The clock needs one task for all visits. It starts here, so that two threads share the parsing.
-    cut_table = computed_once(table_env, table_env.sql_query(cut), by_one_task=True)
-    table_env.create_temporary_view("cut", cut_table)
-    parsed = (
-        f"SELECT {RECORD}, projection, {parsing.event_time()} AS event_time, {parsing.visit_id(end_mark)} AS visit_id"
-    )
-    reading_order = Schema.new_builder().column_by_expression("read_at", "PROCTIME()").build()
-    return computed_once(table_env, table_env.sql_query(f"{parsed} FROM cut"), reading_order)
+def windows(window_seconds: int) -> str:
+    """One row per visit_id and window, written when the watermark passes the window's end."""
+    return f"""INSERT INTO visit_windows
+SELECT visit_id, {iso("window_start")}, {iso("window_end")},
+  visits, {iso_ms("first_time")}, {iso_ms("last_time")},
+  CAST(window_end - INTERVAL '0.001' SECOND AS TIMESTAMP_LTZ(3))
+FROM (
+  SELECT visit_id, window_start, window_end,
+    COUNT(*) AS visits,
+    MIN(event_time) AS first_time,
+    MAX(event_time) AS last_time
+  FROM TABLE(TUMBLE(TABLE on_time, DESCRIPTOR(visited_at), INTERVAL '{window_seconds}' SECONDS))
+  GROUP BY visit_id, window_start, window_end)"""
 
 
-def follow_clock(table_env: StreamTableEnvironment, settings: Settings) -> Table:
-    """The visits of table `parsed`, with their window's end, `closed`, and a watermark derived from it."""
-    rows = table_env.sql_query(f"SELECT {VISIT}, read_at FROM parsed WHERE event_time IS NOT NULL")
-    reading_order = Schema.new_builder().column_by_expression("read_at", "PROCTIME()").build()
-    *before, last = frontier.steps(settings, VISIT)
-    for number, step in enumerate(before, start=1):
-        table_env.create_temporary_view(f"clock_{number}", rows)
-        rows = computed_once(table_env, table_env.sql_query(step.format(rows=f"clock_{number}")), reading_order)
-    table_env.create_temporary_view("clock", rows)
-    window = settings.number("FLINK_WINDOW_SECONDS") * 1000
-    clocked = table_env.sql_query(
-        f"SELECT {VISIT}, closed, event_time - MOD(event_time, {window}) + {window} AS ends_at,"
-        " TO_TIMESTAMP_LTZ(event_time, 3) AS visited_at, TO_TIMESTAMP_LTZ(closed - 1, 3) AS closed_at"
-        f" FROM ({last.format(rows='clock')})"
-    )
-    return computed_once(table_env, clocked, Schema.new_builder().watermark("visited_at", "closed_at").build())
+def late() -> str:
+    """The visits whose window was already over, unchanged."""
+    return f"""INSERT INTO visits_late
+SELECT record_key, record_value, source_timestamp, {headers(f"'{LATE_REASON}'")}
+FROM decided WHERE is_late"""
 
 
-def iso(timestamp: str) -> str:
-    """Expression that formats a TIMESTAMP(3) like contract.visit.iso_time: `YYYY-MM-DDTHH:MM:SS.mmmZ`."""
-    return f"REPLACE(CAST({timestamp} AS STRING), ' ', 'T') || 'Z'"
+def rejected() -> str:
+    """The records that are not visits, unchanged."""
+    reasons = ", ".join(f"'{reason}'" for reason in REFUSAL_REASONS)
+    return f"""INSERT INTO visits_rejected
+SELECT record_key, record_value, source_timestamp, {headers(f"ELT(refused, {reasons})")}
+FROM decided WHERE refused > 0"""
 
 
 def headers(reason: str) -> str:
@@ -96,58 +73,39 @@ def headers(reason: str) -> str:
     '{REASON_HEADER}', ENCODE({reason}, 'UTF-8')]"""
 
 
-def insert_windows(window_seconds: int) -> str:
-    """One row per visit_id and window, written when the watermark passes the window's end."""
-    first, last = (f"CAST(TO_TIMESTAMP_LTZ({name}, 3) AS TIMESTAMP(3))" for name in ("first_time", "last_time"))
-    return f"""INSERT INTO visit_windows
-SELECT visit_id, {iso("window_start")}, {iso("window_end")}, visits, {iso(first)}, {iso(last)},
-  CAST(window_end - INTERVAL '0.001' SECOND AS TIMESTAMP_LTZ(3))
-FROM (
-  SELECT visit_id, window_start, window_end,
-    COUNT(*) AS visits, MIN(event_time) AS first_time, MAX(event_time) AS last_time
-  FROM TABLE(TUMBLE(TABLE on_time, DESCRIPTOR(visited_at), INTERVAL '{window_seconds}' SECONDS))
-  GROUP BY visit_id, window_start, window_end)"""
+def iso(timestamp: str) -> str:
+    """Expression that formats a TIMESTAMP(3) like contract.visit.iso_time: `YYYY-MM-DDTHH:MM:SS.mmmZ`."""
+    return f"REPLACE(CAST({timestamp} AS STRING), ' ', 'T') || 'Z'"
 
 
-def insert_late() -> str:
-    """The visits whose window is over, unchanged."""
-    return f"""INSERT INTO visits_late
-SELECT record_key, record_value, source_timestamp, {headers(f"'{LATE_REASON}'")}
-FROM clocked WHERE ends_at <= closed"""
+def iso_ms(milliseconds: str) -> str:
+    """The same for milliseconds since the epoch."""
+    return iso(f"CAST(TO_TIMESTAMP_LTZ({milliseconds}, 3) AS TIMESTAMP(3))")
 
 
-def insert_rejected(end_mark: str) -> str:
-    """The records that are not visits, unchanged."""
-    return f"""INSERT INTO visits_rejected
-SELECT record_key, record_value, source_timestamp, {headers(parsing.reason(end_mark))}
-FROM parsed WHERE event_time IS NULL"""
-
-
-def describe(settings: Settings, mode: str) -> StreamExecutionEnvironment:
-    """Build the job; the returned environment executes it."""
+def describe(settings: Settings, mode: str, jar: Path) -> StreamExecutionEnvironment:
+    """Build the job; the returned environment executes it. `jar` has the job's Java classes."""
     configuration = Configuration()
     for name, value in job_configuration(settings, mode).items():
         configuration.set_string(name, value)
     environment = StreamExecutionEnvironment.get_execution_environment(configuration)
+    environment.add_jars(jar.as_uri())
     table_env = StreamTableEnvironment.create(environment)
     table_env.execute_sql(tables.visits(settings))
     table_env.execute_sql(tables.visit_windows(settings, mode))
     table_env.execute_sql(tables.refused(settings, "visits_late", "VISITS_LATE_TOPIC", mode))
     table_env.execute_sql(tables.refused(settings, "visits_rejected", "VISITS_REJECTED_TOPIC", mode))
 
-    end_mark = secrets.token_hex(8)
-    table_env.create_temporary_view("parsed", parse(table_env, end_mark))
-    table_env.create_temporary_view("clocked", follow_clock(table_env, settings))
-    table_env.create_temporary_view(
-        "on_time", table_env.sql_query("SELECT * FROM clocked WHERE closed IS NULL OR ends_at > closed")
-    )
+    read = table_env.sql_query(f"SELECT visit_id, event_time, refused, {RECORD} FROM visits")
+    table_env.create_temporary_view("decided", decide(table_env, read, settings))
+    table_env.create_temporary_view("on_time", table_env.sql_query(on_time()))
+
     inserts = table_env.create_statement_set()
-    inserts.add_insert_sql(insert_windows(settings.number("FLINK_WINDOW_SECONDS")))
-    inserts.add_insert_sql(insert_late())
-    inserts.add_insert_sql(insert_rejected(end_mark))
+    inserts.add_insert_sql(windows(settings.number("FLINK_WINDOW_SECONDS")))
+    inserts.add_insert_sql(late())
+    inserts.add_insert_sql(rejected())
     inserts.attach_as_datastream()
-    chain_clocks(environment)
-    set_uids(environment)
+    name_operators(environment)
     return environment
 
 
@@ -157,7 +115,9 @@ def main() -> None:
     parser.add_argument("--mode", choices=MODES, default=None, help="default: FLINK_MODE in .env")
     settings = Settings()
     mode = parser.parse_args().mode or settings.text("FLINK_MODE")
-    submitted = describe(settings, mode).execute(settings.text("FLINK_JOB_NAME"))
+    with tempfile.TemporaryDirectory(prefix="flink-job-classes-") as folder:
+        jar = java_classes.compile_into(Path(folder))
+        submitted = describe(settings, mode, jar).execute(settings.text("FLINK_JOB_NAME"))
     leave_settings(settings, mode, str(submitted.get_job_id()))
 
 

@@ -1,6 +1,6 @@
 """State of the Flink job, from the JobManager.
 
-Usage: python -m flink_job.status [--wait-checkpoints N] [--wait-seconds S]
+Usage: python -m flink_job.status [--job windows|classic] [--wait-checkpoints N] [--wait-seconds S]
 
 Prints one line of JSON: job_id, state, running_tasks, tasks, checkpoints_completed, checkpoints_failed, restarts,
 latest_checkpoint (id or null), latest_path, latest_at (milliseconds since the epoch, or null), restored_from (path or
@@ -16,6 +16,7 @@ import sys
 import time
 from typing import Any
 
+from contract.jobs import JOBS, MAIN, settings_of
 from contract.settings import Settings, SettingsError
 from flink_job.rest import FlinkError, call, checkpoints, jobs_named
 
@@ -52,8 +53,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="flink_job.status", description="State of the Flink job.")
     parser.add_argument("--wait-checkpoints", type=int, default=0, metavar="N")
     parser.add_argument("--wait-seconds", type=float, default=60, metavar="S")
+    parser.add_argument("--job", choices=JOBS, default=MAIN, help="which one (default: %(default)s)")
     arguments = parser.parse_args()
-    settings = Settings()
+    settings = settings_of(arguments.job, Settings())
     deadline = time.monotonic() + arguments.wait_seconds
     try:
         while True:

@@ -1,6 +1,6 @@
-"""Submit the job with Flink's own client, and wait until it runs.
+"""Submit a job with Flink's own client, and wait until it runs.
 
-Usage: python -m flink_job.submit [--from CHECKPOINT] [--mode exactly-once|at-least-once]
+Usage: python -m flink_job.submit [--job windows|classic] [--from CHECKPOINT] [--mode exactly-once|at-least-once]
 
 Prints the job id on stdout, messages on stderr. Refused while a job of that name is active: two jobs
 would share one set of transactional ids and fence each other off. Exit codes: 0 it runs, 2 it does not.
@@ -17,6 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from contract.jobs import CLASSIC, JOBS, MAIN, settings_of
 from contract.settings import ROOT, Settings, SettingsError
 from flink_job.guarantees import MODES
 from flink_job.home import HomeError, prepare
@@ -24,23 +25,24 @@ from flink_job.rest import FlinkError, active_job, call
 
 PACKAGES = ("contract", "flink_job")
 """Files that the job's program imports; `.env` too, since contract.settings reads it."""
+PROGRAMS = {MAIN: "stateful_flink_consumer.py", CLASSIC: "classic.py"}
 SUBMITTED = re.compile(r"JobID ([0-9a-f]{32})")
 RUNNING_LIMIT_SECONDS = 60
 POLL_SECONDS = 0.2
 
 
-def client_command(flink_home: str, python: str, packages: Path, checkpoint: str | None, mode: str) -> list[str]:
-    """The `flink run` command line."""
+def client_command(flink_home: str, python: str, program: Path, checkpoint: str | None, mode: str) -> list[str]:
+    """The `flink run` command line; the packages that the program imports are in the folder above it."""
     command = [f"{flink_home}/bin/flink", "run", "--detached"]
     if checkpoint:
         # State that the job no longer has must fail the restore, not be dropped silently.
         command += ["--fromSavepoint", checkpoint, "-restoreMode", "NO_CLAIM"]
-    command += ["--python", str(packages / "flink_job" / "stateful_flink_consumer.py")]
-    command += ["--pyFiles", str(packages), "--pyClientExecutable", python, "--pyExecutable", python]
+    command += ["--python", str(program), "--pyFiles", str(program.parent.parent)]
+    command += ["--pyClientExecutable", python, "--pyExecutable", python]
     return [*command, "--mode", mode]
 
 
-def submit(settings: Settings, checkpoint: str | None, mode: str) -> str:
+def submit(settings: Settings, checkpoint: str | None, job_name: str, mode: str) -> str:
     """Submit and return the job id. Raises FlinkError when refused, and HomeError."""
     name = settings.text("FLINK_JOB_NAME")
     active = active_job(settings.flink_rest, name)
@@ -57,8 +59,9 @@ def submit(settings: Settings, checkpoint: str | None, mode: str) -> str:
         packages = Path(folder)
         for package in (*PACKAGES, ".env"):
             (packages / package).symlink_to(ROOT / package)
+        program = packages / "flink_job" / PROGRAMS[job_name]
         done = subprocess.run(
-            client_command(environment["FLINK_HOME"], sys.executable, packages, checkpoint, mode),
+            client_command(environment["FLINK_HOME"], sys.executable, program, checkpoint, mode),
             capture_output=True,
             text=True,
             check=False,
@@ -94,13 +97,14 @@ def wait_until_running(settings: Settings, job_id: str) -> None:
 
 def main() -> int:
     """Run the command line; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="flink_job.submit", description="Submit the windowing job.")
+    parser = argparse.ArgumentParser(prog="flink_job.submit", description="Submit a job.")
+    parser.add_argument("--job", choices=JOBS, default=MAIN, help="which one (default: %(default)s)")
     parser.add_argument("--from", dest="checkpoint", metavar="CHECKPOINT", help="folder of a complete checkpoint")
     parser.add_argument("--mode", choices=MODES, help="default: FLINK_MODE in .env")
     arguments = parser.parse_args()
     try:
-        settings = Settings()
-        job_id = submit(settings, arguments.checkpoint, arguments.mode or settings.text("FLINK_MODE"))
+        settings = settings_of(arguments.job, Settings())
+        job_id = submit(settings, arguments.checkpoint, arguments.job, arguments.mode or settings.text("FLINK_MODE"))
         print(job_id, flush=True)
         wait_until_running(settings, job_id)
     except (FlinkError, HomeError, SettingsError) as error:

@@ -1,8 +1,4 @@
-"""The four topics as tables: bytes in, bytes out, so that refused records are written unchanged.
-
-An input value is declared STRING, which the raw format keeps as its bytes, valid UTF-8 or
-not: nothing is decoded before the JSON parser needs it.
-"""
+"""The four topics as tables: bytes in, bytes out, so that refused records are written unchanged."""
 
 from __future__ import annotations
 
@@ -11,13 +7,26 @@ from flink_job.guarantees import sink_options, source_options, with_clause
 
 
 def visits(settings: Settings) -> str:
-    """CREATE statement of the source: the parts of a record, unparsed."""
+    """CREATE statement of the source: each record, with its fields when it is a visit.
+
+    Columns `visit_id` and `event_time` (ms since the epoch) are NULL when it is not; `refused` is then the number of
+    the reason in contract.visit.REFUSAL_REASONS, else 0. The format is flink_job/java/.
+
+    Each Kafka partition has a watermark of its own, and the slowest one that is not idle counts. It shows OnTime how
+    far the other partitions are, a second at a time.
+    """
+    bound_ms = settings.number("FLINK_OUT_OF_ORDERNESS_SECONDS") * 1000
     return f"""CREATE TEMPORARY TABLE visits (
+  visit_id STRING,
+  event_time BIGINT,
+  refused INT,
   record_key BYTES,
-  record_value STRING,
+  record_value BYTES,
   source_partition INT METADATA FROM 'partition' VIRTUAL,
   source_offset BIGINT METADATA FROM 'offset' VIRTUAL,
-  source_timestamp TIMESTAMP_LTZ(3) METADATA FROM 'timestamp' VIRTUAL
+  source_timestamp TIMESTAMP_LTZ(3) METADATA FROM 'timestamp' VIRTUAL,
+  visited_at AS TO_TIMESTAMP_LTZ(event_time, 3),
+  WATERMARK FOR visited_at AS TO_TIMESTAMP_LTZ((event_time - {bound_ms}) / 1000 * 1000, 3)
 ) WITH (
   {with_clause(source_options(settings))}
 )"""

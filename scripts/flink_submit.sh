@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Summary: Submit the Flink job, to read the topic from its earliest offset; prints the job id.
-# Usage: scripts/flink_submit.sh [--mode exactly-once|at-least-once] [--backend compose|local]
+# Usage: scripts/flink_submit.sh [--job windows|classic] [--mode exactly-once|at-least-once]
+#        [--backend compose|local]
 #
 # Refused while the job runs: two jobs would share one set of transactional ids.
 # To continue from a checkpoint instead: scripts/flink_restore.sh

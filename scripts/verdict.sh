@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Summary: Judge a pipeline from its records: was anything lost, repeated, or never sent?
-# Usage: scripts/verdict.sh spark|flink|source|all [--json] [--verbose] [--dump DIR] [--as-is] [--wait SECONDS]
+# Usage: scripts/verdict.sh spark|flink|classic|source|all [--json] [--verbose] [--dump DIR] [--as-is] [--wait SECONDS]
 #        [--sink SINK] [--output FOLDER] [--checkpoint FOLDER] [--bootstrap HOST:PORT] [--backend compose|local]
 #
 # --json       one JSON object instead of the table

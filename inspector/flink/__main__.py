@@ -20,6 +20,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from contract.jobs import JOBS, MAIN, settings_of
 from contract.settings import Settings, SettingsError
 from inspector.errors import InspectorError, NothingToRestore
 from inspector.flink.folder import CheckpointFolder, list_folders, resolve
@@ -87,6 +88,7 @@ def print_reports(paths: list[Path], rows: int, follow: bool) -> None:
 def main() -> int:
     """Run the command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="inspector.flink", description="Flink checkpoints of this stack.")
+    parser.add_argument("--job", choices=JOBS, default=MAIN, help="whose checkpoints (default: %(default)s)")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("list").add_argument("--json", action="store_true")
     commands.add_parser("resolve").add_argument("which")
@@ -97,7 +99,7 @@ def main() -> int:
     describe_parser.add_argument("--follow", action="store_true")
     arguments = parser.parse_args()
     try:
-        root = Settings().flink_checkpoints
+        root = settings_of(arguments.job, Settings()).flink_checkpoints
         if arguments.command == "list":
             print_list(list_folders(root) if root.is_dir() else [], arguments.json)
         elif arguments.command == "resolve":

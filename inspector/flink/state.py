@@ -21,7 +21,7 @@ from inspector.words import time_words
 STATE_ENTRY = "org.apache.flink.runtime.state.StateEntry"
 TUPLE = "org.apache.flink.api.java.tuple.Tuple2"
 OWN_WINDOWS = "windows"
-"""uid under which this project's job keeps its windows (flink_job/topology.py)."""
+"""uid under which this project's job keeps its windows (flink_job/names.py)."""
 OWN_FIELDS = ("visits", "first event time", "last event time")
 """What the job aggregates in a window, in its order: the state itself has types but no names."""
 TIME_WINDOW = re.compile(r"TimeWindow\{start=(-?\d+), end=(-?\d+)\}")

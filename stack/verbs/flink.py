@@ -16,8 +16,8 @@ def _run(stack: Stack, module: str, words: Sequence[str]) -> int:
     return stack.backend.execute(service("jobmanager"), ["python", "-m", module, *words], check=False).returncode
 
 
-def _ask(stack: Stack, *words: str) -> str:
-    return stack.backend.execute(service("jobmanager"), [*_INSPECT, *words], capture=True).stdout.strip()
+def _ask(stack: Stack, job: Sequence[str], *words: str) -> str:
+    return stack.backend.execute(service("jobmanager"), [*_INSPECT, *job, *words], capture=True).stdout.strip()
 
 
 def submit(stack: Stack, words: Sequence[str]) -> int:
@@ -52,8 +52,9 @@ def restore(stack: Stack, words: Sequence[str]) -> int:
     if "/" in which:
         which = stack.backend.path_inside(Path(which))
     stack.require_running("kafka", "jobmanager")
-    checkpoint, newest = _ask(stack, "resolve", which), _ask(stack, "resolve", "latest")
-    offsets = _ask(stack, "offsets", checkpoint)
+    job = flags[flags.index("--job") :][:2] if "--job" in flags else []
+    checkpoint, newest = _ask(stack, job, "resolve", which), _ask(stack, job, "resolve", "latest")
+    offsets = _ask(stack, job, "offsets", checkpoint)
     say(f"restoring from {stack.backend.path_outside(checkpoint)}")
     topic = stack.settings.values["VISITS_TOPIC"]
     say(f"the job continues from these offsets of {topic}, partition to offset: {offsets}")

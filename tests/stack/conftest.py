@@ -1,5 +1,6 @@
 """Fixtures of the tests that run real services."""
 
 from tests.stack.broker import broker
+from tests.stack.flink_cluster import cluster
 
-__all__ = ["broker"]
+__all__ = ["broker", "cluster"]

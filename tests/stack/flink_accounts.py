@@ -64,6 +64,28 @@ def read_all(bootstrap: str, topic: str) -> list[Any]:
     return records
 
 
+def late_by_rule(bootstrap: str, topic: str, window_seconds: int, bound_seconds: int) -> set[Where]:
+    """The visits that are late while no partition is idle: those whose window their own partition has passed before."""
+    size, bound = window_seconds * 1000, bound_seconds * 1000
+    late: set[Where] = set()
+    newest: dict[int, int] = {}
+    for where, _, value, *_ in sorted(read_all(bootstrap, topic), key=lambda record: record[0]):
+        visit = parse_visit(value)
+        if visit is None:
+            continue
+        before = newest.get(where[0], visit.event_time)
+        if visit.event_time // size * size + size <= before - bound:
+            late.add(where)
+        newest[where[0]] = max(before, visit.event_time)
+    return late
+
+
+def late_of(bootstrap: str, topics: Topics) -> set[Where]:
+    """The visits on the late topic."""
+    records = read_all(bootstrap, topics.late)
+    return {(int(headers["source.partition"]), int(headers["source.offset"])) for *_, headers in records}
+
+
 def account(bootstrap: str, window_seconds: int, bound_seconds: int, topics: Topics | None = None) -> Account:
     """Compare the four topics record by record and window by window."""
     names = topics or Topics()

@@ -3,143 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import signal
-import subprocess
 import threading
-import time
-import uuid
-from collections.abc import Iterator
-from dataclasses import asdict
-from pathlib import Path
-from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka import Producer
 
-from contract.settings import ROOT
 from contract.visit import iso_time
-from flink_job.rest import FlinkError, call, checkpoints
-from stack.ports import free_ports
-from tests.stack.broker import Broker
-from tests.stack.flink_accounts import Topics, account
+from flink_job.rest import call, checkpoints
+from tests.stack.flink_accounts import account, late_by_rule, late_of, read_all
+from tests.stack.flink_cluster import BOUND_SECONDS, START, WINDOW_SECONDS, Cluster, newest_checkpoint, send
 from tests.stack.flink_corpus import corpus
 
 pytestmark = pytest.mark.stack
 
-PYTHON = Path(os.environ.get("STACK_ARTIFACTS") or ROOT / ".artifacts") / "venv-flink" / "bin" / "python"
-START = 1767225600000
-WINDOW_SECONDS = 10
-LIMIT_SECONDS = 180
 # Everything in the corpus is on time, whatever its century; the last visits close all windows but their own.
 CENTURIES_SECONDS = 7_000_000_000
 FAR_AHEAD = "9998-01-01T00:00:00Z"
-
-
-class Cluster:
-    """A JobManager and a TaskManager in a folder, and the job's four topics on a broker."""
-
-    def __init__(self, broker: Broker, home: Path, **settings: str) -> None:
-        name = uuid.uuid4().hex[:8]
-        self.broker = broker
-        self.topics = Topics(*(f"{topic}-{name}" for topic in asdict(Topics()).values()))
-        ui, rpc = free_ports("127.0.0.1", 2)
-        self.rest = f"http://127.0.0.1:{ui}"
-        self.environment = os.environ | {
-            "STACK_HOME": str(home), "STACK_FLINK_REST": self.rest,
-            "STACK_FLINK_UI_PORT": str(ui), "STACK_FLINK_RPC_PORT": str(rpc), "STACK_KAFKA_BOOTSTRAP": broker.bootstrap,
-            "STACK_VISITS_TOPIC": self.topics.visits, "STACK_VISIT_WINDOWS_TOPIC": self.topics.windows,
-            "STACK_VISITS_LATE_TOPIC": self.topics.late, "STACK_VISITS_REJECTED_TOPIC": self.topics.rejected,
-            "STACK_FLINK_GROUP_ID": name, "STACK_FLINK_TRANSACTIONAL_ID_PREFIX": name,
-            "STACK_FLINK_CHECKPOINT_INTERVAL_MS": "1000",
-            "STACK_FLINK_WINDOW_SECONDS": str(WINDOW_SECONDS), "PYTHONPATH": str(ROOT),
-        } | settings  # fmt: skip
-        self.log = home / "services.log"
-        self.services: dict[str, subprocess.Popen[bytes]] = {}
-        # Windows of a far future are written with their own time, which a broker refuses by default.
-        config = {"message.timestamp.after.max.ms": str(2**63 - 1), "retention.ms": "-1"}
-        topics = [NewTopic(topic, 2, 1, config=config) for topic in asdict(self.topics).values()]
-        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-        for future in admin.create_topics(topics).values():
-            future.result(timeout=LIMIT_SECONDS)
-
-    def start(self, service: str) -> None:
-        """Start a service in its own process group."""
-        with self.log.open("ab") as log:
-            self.services[service] = subprocess.Popen(
-                [str(ROOT / "services" / f"{service}.sh")],
-                env=self.environment, stdout=log, stderr=log, start_new_session=True,
-            )  # fmt: skip
-
-    def kill(self, service: str) -> None:
-        """Kill a service's whole process group."""
-        os.killpg(self.services[service].pid, signal.SIGKILL)
-        self.services.pop(service).wait()
-
-    def module(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run a module of the job in the Flink environment."""
-        return subprocess.run(
-            [str(PYTHON), "-m", *arguments],
-            env=self.environment, capture_output=True, text=True, check=False, timeout=LIMIT_SECONDS,
-        )  # fmt: skip
-
-    def submit(self, *arguments: str) -> str:
-        """Submit the job and return its id."""
-        done = self.module("flink_job.submit", *arguments)
-        assert done.returncode == 0, done.stderr
-        return done.stdout.strip()
-
-    def wait(self, what: str, done: Any) -> None:
-        """Wait until `done()`; a JobManager that does not answer yet is waited for as well."""
-        deadline = time.monotonic() + LIMIT_SECONDS
-        while time.monotonic() < deadline:
-            try:
-                if done():
-                    return
-            except FlinkError:
-                pass
-            time.sleep(0.3)
-        log = self.log.read_text(errors="replace")
-        pytest.fail(f"not within {LIMIT_SECONDS} s: {what}\n{log[-3000:]}")
-
-    def drain(self, job: str) -> None:
-        """Wait until a checkpoint contains every visit and one more has been completed, so its output is committed."""
-        consumer = Consumer(
-            {"bootstrap.servers": self.broker.bootstrap, "group.id": self.environment["STACK_FLINK_GROUP_ID"]}
-        )
-        partitions = [TopicPartition(self.topics.visits, partition) for partition in (0, 1)]
-        end = sum(consumer.get_watermark_offsets(partition)[1] for partition in partitions)
-        read = lambda: sum(max(0, partition.offset) for partition in consumer.committed(partitions, 10))  # noqa: E731
-        self.wait(f"{end} visits in a checkpoint", lambda: read() == end)
-        completed = checkpoints(self.rest, job)["counts"]["completed"]
-        self.wait("two checkpoints more", lambda: checkpoints(self.rest, job)["counts"]["completed"] >= completed + 2)
-        consumer.close()
-
-    def dropped(self, job: str) -> list[str]:
-        """Every numLateRecordsDropped of the job: what a window operator threw away."""
-        values = []
-        for vertex in call(self.rest, f"/jobs/{job}")["vertices"]:
-            path = f"/jobs/{job}/vertices/{vertex['id']}/metrics"
-            names = [m["id"] for m in call(self.rest, path) if m["id"].endswith("numLateRecordsDropped")]
-            values += [metric["value"] for name in names for metric in call(self.rest, f"{path}?get={name}")]
-        return values
-
-
-@pytest.fixture
-def cluster(broker: Broker, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    """A running cluster; settings come from the test's parameter."""
-    running = Cluster(broker, tmp_path, **getattr(request, "param", {}))
-    running.start("jobmanager")
-    running.start("taskmanager")
-    try:
-        running.wait("a TaskManager", lambda: call(running.rest, "/taskmanagers")["taskmanagers"])
-        yield running
-    finally:
-        for service in list(running.services):
-            running.kill(service)
 
 
 @pytest.mark.parametrize("cluster", [{"STACK_FLINK_OUT_OF_ORDERNESS_SECONDS": str(CENTURIES_SECONDS)}], indirect=True)
@@ -159,8 +39,11 @@ def test_the_job_and_the_rule_agree_on_every_value(cluster: Cluster) -> None:
     assert result.in_windows > 500 and result.rejected > 1500
 
 
-def keep_producing(cluster: Cluster, stop: threading.Event) -> None:
-    """Send out-of-order visits, some late, some unparsable, at three times the speed of event time."""
+def keep_producing(cluster: Cluster, stop: threading.Event, partitions: int = 2, behind_ms: int = 0) -> None:
+    """Send out-of-order visits, some late, some unparsable, at three times the speed of event time.
+
+    Every further partition is `behind_ms` of event time behind the one before it.
+    """
     chance = random.Random(7)
     producer = Producer({"bootstrap.servers": cluster.broker.bootstrap, "linger.ms": 5})
     now = START + 100_000
@@ -168,9 +51,11 @@ def keep_producing(cluster: Cluster, stop: threading.Event) -> None:
         for _ in range(10):
             now += 6
             behind = chance.randrange(4900) if chance.random() > 0.02 else chance.randrange(20_000, 90_000)
-            visit = {"visit_id": f"v{chance.randrange(30)}", "event_time": iso_time(now - behind)}
+            partition = chance.randrange(partitions)
+            event_time = now - behind - partition * behind_ms
+            visit = {"visit_id": f"v{chance.randrange(30)}", "event_time": iso_time(event_time)}
             value = chance.choice((b"junk", None)) if chance.random() < 0.01 else json.dumps(visit).encode()
-            producer.produce(cluster.topics.visits, value, partition=chance.randrange(2), timestamp=now)
+            producer.produce(cluster.topics.visits, value, partition=partition, timestamp=now)
         producer.poll(0)
         stop.wait(0.02)
     producer.flush()
@@ -192,9 +77,8 @@ def test_nothing_is_lost_or_twice_after_a_kill_and_a_restore(cluster: Cluster) -
         completed = checkpoints(cluster.rest, job)["counts"]["completed"]
         cluster.wait("the next one", lambda: checkpoints(cluster.rest, job)["counts"]["completed"] > completed + 1)
         assert cluster.module("flink_job.cancel").returncode == 0
-        last = checkpoints(cluster.rest, job)["latest"]["completed"]["external_path"].removeprefix("file:")
         stop.wait(3)
-        job = cluster.submit("--from", last)
+        job = cluster.submit("--from", newest_checkpoint(cluster, job))
         stop.wait(4)
     finally:
         stop.set()
@@ -203,6 +87,109 @@ def test_nothing_is_lost_or_twice_after_a_kill_and_a_restore(cluster: Cluster) -
     # The JobManager asks for metrics every ten seconds.
     cluster.wait("the window operator's metrics", lambda: cluster.dropped(job))
     assert cluster.dropped(job) == ["0"]
-    result = account(cluster.broker.bootstrap, WINDOW_SECONDS, 5, cluster.topics)
+    result = account(cluster.broker.bootstrap, WINDOW_SECONDS, BOUND_SECONDS, cluster.topics)
     assert result.wrong == []
     assert min(result.in_windows, result.late, result.rejected, result.pending) > 0
+    assert_late_by_the_rule(cluster)
+
+
+def assert_late_by_the_rule(cluster: Cluster) -> None:
+    """Which visits are late follows from the topic alone, whatever was killed, restored or rescaled."""
+    expected = late_by_rule(cluster.broker.bootstrap, cluster.topics.visits, WINDOW_SECONDS, BOUND_SECONDS)
+    assert late_of(cluster.broker.bootstrap, cluster.topics) == expected
+
+
+@pytest.mark.parametrize("parallelisms", [(2,), pytest.param((1, 2, 4, 1), marks=pytest.mark.full)])
+@pytest.mark.parametrize("cluster", [{"partitions": "4"}], indirect=True)
+def test_nothing_is_lost_or_twice_at_any_parallelism(cluster: Cluster, parallelisms: tuple[int, ...]) -> None:
+    stop = threading.Event()
+    producing = threading.Thread(target=keep_producing, args=(cluster, stop, 4))
+    producing.start()
+    origin: list[str] = []
+    try:
+        for parallelism in parallelisms:
+            cluster.environment["STACK_FLINK_PARALLELISM"] = str(parallelism)
+            job = cluster.submit(*origin)
+            cluster.wait("two checkpoints", lambda job=job: checkpoints(cluster.rest, job)["counts"]["completed"] >= 2)
+            if parallelism > 1:
+                cluster.kill("taskmanager")
+                cluster.start("taskmanager")
+                restored = lambda job=job: checkpoints(cluster.rest, job)["latest"]["restored"]  # noqa: E731
+                cluster.wait("a restart from a checkpoint", restored)
+                done = checkpoints(cluster.rest, job)["counts"]["completed"]
+                more = lambda job=job, done=done: checkpoints(cluster.rest, job)["counts"]["completed"] > done  # noqa: E731
+                cluster.wait("the next one", more)
+            tasks = {vertex["name"]: vertex["parallelism"] for vertex in call(cluster.rest, f"/jobs/{job}")["vertices"]}
+            assert set(tasks.values()) == {parallelism}, tasks
+            assert cluster.module("flink_job.cancel").returncode == 0
+            origin = ["--from", newest_checkpoint(cluster, job)]
+        cluster.environment["STACK_FLINK_PARALLELISM"] = "4"
+        job = cluster.submit(*origin)
+        stop.wait(3)
+    finally:
+        stop.set()
+        producing.join()
+    cluster.drain(job)
+    result = account(cluster.broker.bootstrap, WINDOW_SECONDS, BOUND_SECONDS, cluster.topics)
+    assert result.wrong == []
+    assert min(result.in_windows, result.late, result.rejected, result.pending) > 0
+    assert_late_by_the_rule(cluster)
+
+
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        {"STACK_FLINK_PARALLELISM": "2", "partitions": "3"},
+        pytest.param({}, marks=pytest.mark.full),
+        pytest.param({"STACK_FLINK_PARALLELISM": "2"}, marks=pytest.mark.full),
+    ],
+    indirect=True,
+)
+def test_visits_of_an_idle_partition_are_late_also_after_a_restore(cluster: Cluster) -> None:
+    # Partition 0 goes on alone; once partition 1 is idle, windows close without it. A third partition is empty.
+    send(cluster, 1, range(20))
+    send(cluster, 0, range(20))
+    job = cluster.submit()
+    second = 20
+    windows = lambda: read_all(cluster.broker.bootstrap, cluster.topics.windows)  # noqa: E731
+
+    def closed_alone() -> bool:
+        nonlocal second
+        send(cluster, 0, [second])
+        second += 1
+        return any(json.loads(value)["window_start"] == iso_time(START + 20_000) for _, _, value, *_ in windows())
+
+    cluster.wait("a window that only partition 0 has reached", closed_alone)
+    assert cluster.module("flink_job.cancel").returncode == 0
+    # Back again: these windows are closed, and the restored job has no watermark yet.
+    send(cluster, 1, range(10, 25), "back")
+    job = cluster.submit("--from", newest_checkpoint(cluster, job))
+    cluster.drain(job)
+    # All partitions go on, so that everything before is closed.
+    for partition in cluster.partitions:
+        send(cluster, partition, [second + 100])
+    cluster.drain(job)
+    result = account(cluster.broker.bootstrap, WINDOW_SECONDS, BOUND_SECONDS, cluster.topics)
+    assert result.wrong == []
+    late = {where for where in late_of(cluster.broker.bootstrap, cluster.topics) if where[0] == 1}
+    assert {offset for _, offset in late} == set(range(20, 35))
+
+
+@pytest.mark.parametrize("cluster", [{"STACK_FLINK_IDLE_PARTITION_SECONDS": "2"}], indirect=True)
+def test_a_paused_taskmanager_makes_no_partition_idle(cluster: Cluster) -> None:
+    # Partition 1 is a minute of event time behind. If it counted as idle after the pause, its visits would be late.
+    stop = threading.Event()
+    producing = threading.Thread(target=keep_producing, args=(cluster, stop), kwargs={"behind_ms": 60_000})
+    producing.start()
+    try:
+        job = cluster.submit()
+        cluster.wait("two checkpoints", lambda: checkpoints(cluster.rest, job)["counts"]["completed"] >= 2)
+        # Longer than a partition may be without visits, shorter than the heartbeat's timeout.
+        cluster.pause("taskmanager", seconds=4)
+        stop.wait(5)
+    finally:
+        stop.set()
+        producing.join()
+    cluster.drain(job)
+    assert checkpoints(cluster.rest, job)["latest"]["restored"] is None
+    assert_late_by_the_rule(cluster)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from verdict.checker import Build
+from verdict.checkers.classic import classic
 from verdict.checkers.flink import flink
 from verdict.checkers.source import source
 from verdict.checkers.spark import spark
 
-CHECKERS: dict[str, Build] = {"source": source, "spark": spark, "flink": flink}
+CHECKERS: dict[str, Build] = {"source": source, "spark": spark, "flink": flink, "classic": classic}
 """Every checker by its name on the command line, in data-flow order."""
 PIPELINES = ("spark", "flink")
 """The pipelines, which read the source; the source itself is judged with each of them."""

@@ -23,7 +23,7 @@ from verdict.source.ledger import load_ledgers
 from verdict.store import Store
 
 _ROUNDING_MS = 2_500
-"""The job counts a pause in whole seconds of reading, one more after a restore, and visits arrive with a delay."""
+"""The job counts a pause in whole seconds, and reads a visit some time after it was acknowledged."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class FlinkChecker:
         self._settings, self._cluster, self._as_is = settings, cluster, options.as_is
         self.source = runs.run.visits
         self._names = Names(runs.run.visits, runs.run.windows, runs.run.late, runs.run.rejected)
-        self._outputs = (runs.run.rejected, runs.run.late, runs.run.windows)
+        self._outputs: tuple[str, ...] = (runs.run.rejected, runs.run.late, runs.run.windows)
         pause_ms = max(1_000, runs.run.idle_partition_seconds * 1000 - _ROUNDING_MS)
         self._rules = Rules(runs.run.window_seconds * 1000, runs.run.out_of_orderness_seconds * 1000, pause_ms)
 

@@ -1,0 +1,30 @@
+"""The Flink jobs of this project by name, and the settings of each: outputs, ids and checkpoints of its own.
+
+Both read the topic `visits`, so both can run at once.
+"""
+
+from __future__ import annotations
+
+from contract.settings import Settings
+
+MAIN, CLASSIC = "windows", "classic"
+JOBS = (MAIN, CLASSIC)
+"""`windows`: the windowing job of this project. `classic`: the same as tutorials write it, to see what that loses."""
+
+
+def settings_of(job: str, settings: Settings) -> Settings:
+    """The settings by which a job runs and is judged; `classic` has its own ones in place of the windowing job's."""
+    if job == MAIN:
+        return settings
+    name = settings.text("CLASSIC_JOB_NAME")
+    return settings.changed(
+        {
+            "FLINK_JOB_NAME": name,
+            "FLINK_GROUP_ID": name,
+            "FLINK_TRANSACTIONAL_ID_PREFIX": name,
+            # Deeper than the inspector looks for the windowing job's: the newest of those is what a restore takes.
+            "FLINK_CHECKPOINTS": f"{settings.text('FLINK_CHECKPOINTS')}/other-jobs/{name}",
+            "VISIT_WINDOWS_TOPIC": settings.text("CLASSIC_WINDOWS_TOPIC"),
+            "VISITS_LATE_TOPIC": settings.text("CLASSIC_LATE_TOPIC"),
+        }
+    )

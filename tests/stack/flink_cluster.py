@@ -1,0 +1,164 @@
+"""A Flink cluster for tests: a JobManager and a TaskManager in a folder, with topics of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from contract.settings import ROOT
+from contract.visit import iso_time
+from flink_job.rest import FlinkError, call, checkpoints
+from stack.ports import free_ports
+from tests.stack.broker import Broker
+from tests.stack.flink_accounts import Topics
+
+PYTHON = Path(os.environ.get("STACK_ARTIFACTS") or ROOT / ".artifacts") / "venv-flink" / "bin" / "python"
+START = 1767225600000
+WINDOW_SECONDS = 10
+LIMIT_SECONDS = 180
+BOUND_SECONDS = 5
+
+
+class Cluster:
+    """A JobManager and a TaskManager in a folder, and the job's four topics on a broker."""
+
+    def __init__(self, broker: Broker, home: Path, partitions: str = "2", **settings: str) -> None:
+        name = uuid.uuid4().hex[:8]
+        self.broker = broker
+        self.topics = Topics(*(f"{topic}-{name}" for topic in asdict(Topics()).values()))
+        ui, rpc = free_ports("127.0.0.1", 2)
+        self.rest = f"http://127.0.0.1:{ui}"
+        self.environment = os.environ | {
+            "STACK_HOME": str(home), "STACK_FLINK_REST": self.rest,
+            "STACK_FLINK_UI_PORT": str(ui), "STACK_FLINK_RPC_PORT": str(rpc), "STACK_KAFKA_BOOTSTRAP": broker.bootstrap,
+            "STACK_VISITS_TOPIC": self.topics.visits, "STACK_VISIT_WINDOWS_TOPIC": self.topics.windows,
+            "STACK_VISITS_LATE_TOPIC": self.topics.late, "STACK_VISITS_REJECTED_TOPIC": self.topics.rejected,
+            "STACK_FLINK_GROUP_ID": name, "STACK_FLINK_TRANSACTIONAL_ID_PREFIX": name,
+            "STACK_FLINK_CHECKPOINT_INTERVAL_MS": "1000", "STACK_TOPIC_PARTITIONS": partitions,
+            "STACK_CLASSIC_JOB_NAME": f"classic-{name}", "STACK_CLASSIC_WINDOWS_TOPIC": f"classic-windows-{name}",
+            "STACK_CLASSIC_LATE_TOPIC": f"classic-late-{name}",
+            "STACK_FLINK_WINDOW_SECONDS": str(WINDOW_SECONDS), "PYTHONPATH": str(ROOT),
+        } | settings  # fmt: skip
+        self.partitions = range(int(partitions))
+        self.log = home / "services.log"
+        self.services: dict[str, subprocess.Popen[bytes]] = {}
+        # Windows of a far future are written with their own time, which a broker refuses by default.
+        config = {"message.timestamp.after.max.ms": str(2**63 - 1), "retention.ms": "-1"}
+        names = [*asdict(self.topics).values(), f"classic-windows-{name}", f"classic-late-{name}"]
+        topics = [NewTopic(topic, int(partitions), 1, config=config) for topic in names]
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+        for future in admin.create_topics(topics).values():
+            future.result(timeout=LIMIT_SECONDS)
+
+    def start(self, service: str) -> None:
+        """Start a service in its own process group."""
+        with self.log.open("ab") as log:
+            self.services[service] = subprocess.Popen(
+                [str(ROOT / "services" / f"{service}.sh")],
+                env=self.environment, stdout=log, stderr=log, start_new_session=True,
+            )  # fmt: skip
+
+    def kill(self, service: str) -> None:
+        """Kill a service's whole process group."""
+        os.killpg(self.services[service].pid, signal.SIGKILL)
+        self.services.pop(service).wait()
+
+    def pause(self, service: str, *, seconds: float) -> None:
+        """Stop a service's whole process group with SIGSTOP for some time."""
+        group = self.services[service].pid
+        os.killpg(group, signal.SIGSTOP)
+        try:
+            time.sleep(seconds)
+        finally:
+            os.killpg(group, signal.SIGCONT)
+
+    def module(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a module of the job in the Flink environment."""
+        return subprocess.run(
+            [str(PYTHON), "-m", *arguments],
+            env=self.environment, cwd=self.environment["PYTHONPATH"],
+            capture_output=True, text=True, check=False, timeout=LIMIT_SECONDS,
+        )  # fmt: skip
+
+    def submit(self, *arguments: str) -> str:
+        """Submit the job and return its id."""
+        done = self.module("flink_job.submit", *arguments)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def wait(self, what: str, done: Any) -> None:
+        """Wait until `done()`; a JobManager that does not answer yet is waited for as well."""
+        deadline = time.monotonic() + LIMIT_SECONDS
+        while time.monotonic() < deadline:
+            try:
+                if done():
+                    return
+            except FlinkError:
+                pass
+            time.sleep(0.3)
+        log = self.log.read_text(errors="replace")
+        pytest.fail(f"not within {LIMIT_SECONDS} s: {what}\n{log[-3000:]}")
+
+    def drain(self, job: str) -> None:
+        """Wait until a checkpoint contains every visit and one more has been completed, so its output is committed."""
+        consumer = Consumer(
+            {"bootstrap.servers": self.broker.bootstrap, "group.id": self.environment["STACK_FLINK_GROUP_ID"]}
+        )
+        partitions = [TopicPartition(self.topics.visits, partition) for partition in self.partitions]
+        end = sum(consumer.get_watermark_offsets(partition)[1] for partition in partitions)
+        read = lambda: sum(max(0, partition.offset) for partition in consumer.committed(partitions, 10))  # noqa: E731
+        self.wait(f"{end} visits in a checkpoint", lambda: read() == end)
+        completed = checkpoints(self.rest, job)["counts"]["completed"]
+        self.wait("two checkpoints more", lambda: checkpoints(self.rest, job)["counts"]["completed"] >= completed + 2)
+        consumer.close()
+
+    def dropped(self, job: str) -> list[str]:
+        """Every numLateRecordsDropped of the job: what a window operator threw away."""
+        values = []
+        for vertex in call(self.rest, f"/jobs/{job}")["vertices"]:
+            path = f"/jobs/{job}/vertices/{vertex['id']}/metrics"
+            names = [m["id"] for m in call(self.rest, path) if m["id"].endswith("numLateRecordsDropped")]
+            values += [metric["value"] for name in names for metric in call(self.rest, f"{path}?get={name}")]
+        return values
+
+
+@pytest.fixture
+def cluster(broker: Broker, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """A running cluster; settings come from the test's parameter."""
+    running = Cluster(broker, tmp_path, **getattr(request, "param", {}))
+    running.start("jobmanager")
+    running.start("taskmanager")
+    try:
+        running.wait("a TaskManager", lambda: call(running.rest, "/taskmanagers")["taskmanagers"])
+        yield running
+    finally:
+        for service in list(running.services):
+            running.kill(service)
+
+
+def newest_checkpoint(cluster: Cluster, job: str) -> str:
+    """Folder of the job's newest completed checkpoint."""
+    return str(checkpoints(cluster.rest, job)["latest"]["completed"]["external_path"]).removeprefix("file:")
+
+
+def send(cluster: Cluster, partition: int, seconds: range | list[int], visit_id: str = "v") -> None:
+    """Send a visit for each second of event time since START."""
+    producer = Producer({"bootstrap.servers": cluster.broker.bootstrap})
+    for second in seconds:
+        at = START + second * 1000
+        visit = {"visit_id": visit_id, "event_time": iso_time(at)}
+        producer.produce(cluster.topics.visits, json.dumps(visit), partition=partition, timestamp=at)
+    producer.flush()

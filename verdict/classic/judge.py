@@ -1,0 +1,156 @@
+"""The judge of the classic job: each window of each visit once, with the right count.
+
+Its records have no key of their own, no timestamp and no headers, so only their content is judged. A visit is either
+in its window or on the topic of late visits; which of the two is right cannot be known without the source's offsets, so
+both are accepted. What it drops because it cannot be parsed is counted and accepted, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from contract.visit import iso_time
+from verdict.flink.reader import decode
+from verdict.model import EXAMPLES_PER_CATEGORY, FAULTS, Finding, Judgement, Outcome, Verdict, plural
+from verdict.store import Store
+
+
+@dataclass(frozen=True)
+class ClassicFacts:
+    """What the judge must know besides its tables.
+
+    `windows`: the topic; `window_ms`: the length of a window; `closed`: the end of the last window that every partition
+    has passed, in ms; `caught_up`: the job has committed everything.
+    """
+
+    windows: str
+    window_ms: int
+    closed: int
+    caught_up: bool
+
+
+# Per visit_id and window: how many visits the source has, how many of them are on the late topic, what is written.
+_ACCOUNT = """
+CREATE OR REPLACE TABLE account AS
+SELECT visit, window_end, any_value(visit_id) AS visit_id, sum(sent) AS sent, sum(late) AS late,
+    sum(records) AS records, sum(counted) AS counted, coalesce(bool_or(closing), false) AS closing,
+    sum(sent) - sum(late) AS expected
+FROM (
+    SELECT visit, window_end, visit_id, closing, 1 AS sent, 0 AS late, 0 AS records, 0 AS counted
+    FROM visits WHERE visit IS NOT NULL
+    UNION ALL SELECT visit, window_end, visit_id, NULL, 0, 1, 0, 0 FROM late WHERE visit IS NOT NULL
+    UNION ALL SELECT visit, window_end, visit_id, NULL, 0, 0, 1, visit_count FROM windows WHERE visit IS NOT NULL
+) GROUP BY visit, window_end
+"""
+
+# A window that is there with other figures is lost and unexpected; every record after its first is duplicated.
+_FATES = """
+CREATE OR REPLACE TABLE fates AS
+SELECT *,
+    greatest(records - 1, 0) AS duplicated,
+    CASE WHEN expected > 0 AND records = 0 AND $caught_up AND window_end <= $closed THEN 1
+         WHEN expected > 0 AND records = 1 AND counted <> expected THEN 1
+         WHEN expected > 0 AND records > 1 AND counted <> expected * records THEN 1 ELSE 0 END AS lost,
+    CASE WHEN expected > 0 AND records = 0 AND NOT ($caught_up AND window_end <= $closed) THEN 1 ELSE 0 END AS pending,
+    CASE WHEN expected <= 0 AND records > 0 THEN 1
+         WHEN records = 1 AND counted <> expected THEN 1
+         WHEN records > 1 AND counted <> expected * records THEN 1 ELSE 0 END AS unexpected
+FROM account WHERE NOT closing
+"""
+
+_FINDINGS = {
+    "lost": "window {id} {start} should count {expected}, and no record does; written: {records}",
+    "duplicated": "window {id} {start} is there {times} times; {expected} in the source, {counted} counted in all",
+    "unexpected": "window {id} {start} counts {counted} in {records}; the source has {expected} for it",
+    "pending": "window {id} {start} is open or not committed",
+}
+
+
+def judge(store: Store, facts: ClassicFacts) -> Judgement:
+    """Judge tables `visits`, `late` (rows of the reader's VISITS) and `windows` (rows of WINDOWS)."""
+    store.execute(_ACCOUNT)
+    store.execute(_FATES, caught_up=facts.caught_up, closed=facts.closed)
+    expected, observed, lost, duplicated, unexpected, pending = store.numbers(
+        """SELECT count(*) FILTER (WHERE expected > 0), sum(records), sum(lost), sum(duplicated), sum(unexpected),
+               sum(pending) FROM fates"""
+    )
+    (unreadable,) = store.numbers("SELECT count(*) FROM windows WHERE visit IS NULL")
+    unparsable, closing = store.numbers(
+        "SELECT count(*) FILTER (WHERE visit IS NULL), count(*) FILTER (WHERE closing) FROM visits"
+    )
+    (late,) = store.numbers("SELECT count(*) FROM late WHERE NOT closing")
+    source, waiting, missing = store.numbers(
+        """SELECT (SELECT count(*) FROM visits), sum(expected) FILTER (WHERE pending > 0),
+               sum(greatest(expected - counted, 0)) FILTER (WHERE pending = 0 AND expected > 0) FROM fates"""
+    )
+    unexpected += unreadable
+    counts = {"lost": lost, "duplicated": duplicated, "unexpected": unexpected}
+    outcome, reason = _outcome(source, counts, pending, facts)
+    verdict = Verdict(
+        "classic",
+        outcome,
+        reason,
+        expected=expected,
+        observed=observed + unreadable,
+        lost=lost,
+        duplicated=duplicated,
+        unexpected=unexpected,
+        pending=pending,
+        late=late,
+        closing=closing,
+        examples=tuple(_first_findings(store, facts)),
+        notes=(f"{plural(unparsable, 'record')} of the source cannot be parsed: the job drops them without a trace",),
+        records={
+            "source": source,
+            "in windows": source - unparsable - closing - late - waiting - missing,
+            "late": late,
+            "unparsable": unparsable,
+            "closing": closing,
+            "pending": waiting,
+            "lost": missing,
+        },
+    )
+    return Judgement(verdict, lambda category: _findings(store, facts, category))
+
+
+def _outcome(source: int, counts: dict[str, int], pending: int, facts: ClassicFacts) -> tuple[Outcome, str]:
+    if any(counts.values()):
+        wrong = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
+        return Outcome.VIOLATED, f"windows of {facts.windows}: {wrong}"
+    if not source:
+        return Outcome.UNKNOWN, "the source is empty: nothing to judge; start the generator"
+    if pending:
+        return Outcome.UNKNOWN, f"{plural(pending, 'window')} open or not committed; close them with scripts/settle.sh"
+    return Outcome.HOLDS, "every visit that can be parsed is in one window or late"
+
+
+def _first_findings(store: Store, facts: ClassicFacts) -> Iterator[Finding]:
+    for category in (*FAULTS, "pending"):
+        for number, finding in enumerate(_findings(store, facts, category)):
+            if number == EXAMPLES_PER_CATEGORY:
+                break
+            yield finding
+
+
+def _findings(store: Store, facts: ClassicFacts, category: str) -> Iterator[Finding]:
+    if category not in _FINDINGS:
+        return
+    rows = store.stream(
+        f"""SELECT visit_id, window_end, expected, records, counted FROM fates WHERE {category} > 0
+            ORDER BY window_end, visit_id"""
+    )
+    for visit_id, end, expected, records, counted in rows:
+        start = int(str(end)) - facts.window_ms
+        names: dict[str, object] = {
+            "topic": facts.windows, "visit_id": decode(visit_id), "window_start": iso_time(start),
+        }  # fmt: skip
+        text = _FINDINGS[category].format(
+            id=names["visit_id"],
+            start=names["window_start"],
+            expected=plural(int(str(expected)), "visit"),
+            counted=int(str(counted)),
+            records=plural(int(str(records)), "record"),
+            times=records,
+        )
+        yield Finding(category, text, names)
