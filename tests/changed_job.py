@@ -1,0 +1,28 @@
+"""The patches in docs/changing_the_flink_job.md."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+from contract.settings import ROOT
+
+_PAGE = ROOT / "docs" / "changing_the_flink_job.md"
+_PATCH = re.compile(r"^## ([^\n]+)\n(?:(?!## )[^\n]*\n)*?```diff\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def patches() -> dict[str, str]:
+    """Each patch by its heading."""
+    return dict(_PATCH.findall(_PAGE.read_text(encoding="utf-8")))
+
+
+def apply(patch: str, folder: Path, *flags: str) -> str:
+    """Apply a patch in a folder; returns what git has to complain."""
+    # Outside of a repository, git apply takes any folder; inside, it would skip files that it does not track.
+    command = ["git", "-c", "core.autocrlf=false", "apply", *flags, "-"]
+    done = subprocess.run(
+        command, cwd=folder, input=patch, capture_output=True, text=True, check=False,
+        env={"GIT_CEILING_DIRECTORIES": str(folder.parent), "PATH": "/usr/bin:/bin:/usr/local/bin"},
+    )  # fmt: skip
+    return done.stderr
