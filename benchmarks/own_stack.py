@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import os
+import signal
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -32,11 +34,27 @@ class OwnStack:
             "KAFKA_BOOTSTRAP": f"{_ADDRESS}:{ports['KAFKA_PORT']}",
             "FLINK_REST": f"http://{_ADDRESS}:{ports['FLINK_UI_PORT']}",
         }
-        own = {**ports, **reach, **settings, "BIND_ADDRESS": _ADDRESS, "HOME": str(home), "BACKEND": "local"}
-        self.settings = load(os.environ, own, {})
+        self._chosen = {**ports, **reach, **settings, "BIND_ADDRESS": _ADDRESS, "HOME": str(home), "BACKEND": "local"}
         self.home = Home(home)
         self.home.claim("local")
+        self._use({})
+
+    def _use(self, settings: Mapping[str, str]) -> None:
+        self.settings = load(os.environ, {**self._chosen, **settings}, {})
         self.backend = LocalBackend(self.settings, self.home)
+
+    @property
+    def mark(self) -> str:
+        """What the processes of this stack carry in their environment."""
+        marker = self.home.marker()
+        assert marker is not None
+        return marker.stack
+
+    def changed(self, settings: Mapping[str, str]) -> OwnStack:
+        """The same services, for programs that are to run with other settings."""
+        other = copy.copy(self)
+        other._use(settings)
+        return other
 
     def start(self, *names: str) -> None:
         """Start services and wait until they answer."""
@@ -82,6 +100,8 @@ def own_stack(settings: Mapping[str, str] | None = None) -> Iterator[OwnStack]:
 
 def exit_code_of(script: str, run: Callable[[], None]) -> int:
     """Run a benchmark; returns the exit code of the script, with a message where it could not measure."""
+    # Like Ctrl-C, so that its stack is stopped.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         run()
     except StackError as error:

@@ -1,139 +1,163 @@
-"""Both pipelines against Kafka's own consumer perf test, in one run, records counted in and out.
+"""CPU time of both pipelines per million visits, beside plain and naive ones, records counted in and out.
 
-Usage: python -m benchmarks.throughput [RECORDS]
+Usage: python -m benchmarks.throughput [RECORDS [RUNS]]
+
+The contenders run one after the other in each of RUNS rounds, so that a slow minute hits all of them; a round before
+warms the JVMs and is not counted. Medians, and the spread between the rounds.
 """
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
+import statistics
 import sys
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Sequence
 
+from benchmarks import spark_runs
+from benchmarks.flink_runs import Contender, Cost, run
 from benchmarks.own_stack import OwnStack, exit_code_of, own_stack, row
-from contract.settings import ROOT
 from stack.arguments import count
 from stack.errors import StackError
 from stack.messages import say
 from stack.services import service
 
-_LIMIT_SECONDS = "300"
-_WIDTHS = "{:<34} {:>12} {:>12} {:>12} {:>8}  {}"
-_SETTINGS = {
-    # Offsets are committed with each checkpoint: a short interval is a fine clock.
-    "FLINK_CHECKPOINT_INTERVAL_MS": "1000",
-    # The window of the published design that this job is compared with elsewhere.
-    "FLINK_WINDOW_SECONDS": "45",
-}
-_BATCH = re.compile(r" batch \d+.*, (\d+) rows, ([0-9.]+) s$", re.MULTILINE)
-_WARMING_BATCHES = 2
+_PARTITIONS = 4
+_SLOW_SHARE = 20
+_SPARK_SHARE = 5
+_SETTINGS = {"TOPIC_PARTITIONS": str(_PARTITIONS)}
+_JOB = "flink_job/stateful_flink_consumer.py"
+_OURS = Contender("windows", _JOB, ("--mode", "exactly-once"))
+_PLAIN = Contender("plain SQL", "benchmarks/jobs/plain_sql.py", judge="classic")
+CONTENDERS = (
+    _OURS,
+    Contender("no guarantee", "benchmarks/jobs/no_guarantee.py"),
+    _PLAIN,
+    Contender("classic", "flink_job/classic.py", ("--mode", "exactly-once"), share=_SLOW_SHARE, judge="classic"),
+)
+PARALLEL = tuple(
+    Contender(f"parallelism {number}", _JOB, ("--mode", "exactly-once"), parallelism=number) for number in (1, 2, 4)
+)
+_WIDTHS = "{:<34} {:>10} {:>10} {:>9} {:>13} {:>7}  {}"
 _PERF_FIELDS = 9
 
 
-class Rate(NamedTuple):
-    """Records read, records per second, and a further figure of the tool."""
-
-    records: int
-    per_second: int
-    fetching: int = 0
-
-
-def consumer(stack: OwnStack, records: int, group: str) -> Rate:
-    """Run Kafka's own consumer test. Its columns: nMsg, nMsg.sec and fetch.nMsg.sec."""
-    topic = stack.settings.values["VISITS_TOPIC"]
+def consumer_rate(stack: OwnStack, records: int, group: str) -> int:
+    """Run Kafka's own consumer test; returns records per second."""
     output = stack.ask(
         service("kafka"), "kafka-consumer-perf-test.sh", "--bootstrap-server", stack.backend.broker_inside,
-        "--topic", topic, "--group", f"perf-{group}", "--num-records", str(records), "--timeout", "60000",
-        "--hide-header",
+        "--topic", "visits", "--group", group, "--num-records", str(records), "--timeout", "60000", "--hide-header",
     )  # fmt: skip
     lines = [line.split(",") for line in output.splitlines() if line.count(",") + 1 >= _PERF_FIELDS]
-    fields = lines[-1]
-    return Rate(int(fields[4]), int(float(fields[5])), int(float(fields[9])))
+    if int(lines[-1][4]) < records:
+        raise StackError(f"the consumer has read {lines[-1][4]} records of {records}: not a valid measurement", 1)
+    return int(float(lines[-1][5]))
 
 
-def windows(stack: OwnStack, records: int) -> tuple[Rate, list[str]]:
-    """Let the Flink job read the topic; the second half of the records is measured, all of them are judged."""
-    stack.start("jobmanager", "taskmanager")
-    environ = stack.backend.environment("tools")
-    command = ["python", "-m", "benchmarks.windows_rate", str(records), _LIMIT_SECONDS]
-    with subprocess.Popen(command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, text=True) as measuring:
-        stack.ask(service("jobmanager"), "python", "-m", "flink_job.submit")
-        output, _ = measuring.communicate()
-    # With --as-is: the last windows stay open, since closing visits would change the number of records.
-    judged = stack.tool("benchmarks.judge", "flink", "--as-is").split()
-    stack.ask(service("jobmanager"), "python", "-m", "flink_job.cancel")
-    ends = stack.ask(
-        service("kafka"), "kafka-get-offsets.sh", "--bootstrap-server", stack.backend.broker_inside,
-        "--topic", stack.settings.values["VISIT_WINDOWS_TOPIC"],
+def flink(stack: OwnStack, records: int, rounds: int) -> None:
+    """Measure the Flink jobs and print their table."""
+    costs: dict[str, list[Cost]] = {contender.name: [] for contender in (*CONTENDERS, *PARALLEL)}
+    for number in range(rounds + 1):
+        for contender in (*CONTENDERS, *(PARALLEL if number else ())):
+            say(f"round {number} of {rounds}, {contender.name} ...")
+            cost = run(stack, contender, number, records // contender.share)
+            if contender in (_OURS, *PARALLEL) and cost.outcome != "holds":
+                raise StackError(f"{contender.name}: the verdict is {cost.outcome}: not a valid measurement", 1)
+            if number:
+                costs[contender.name].append(cost)
+    heading = f"{records} visits, {rounds} rounds"
+    row(_WIDTHS, heading, "records in", "out", "CPU s/M", "spread", "ratio", "verdict")
+    for contender in CONTENDERS:
+        _cost_row(contender.name, costs[contender.name], costs[_PLAIN.name])
+    print("\nCPU seconds per million visits by task, at parallelism 1, 2 and 4")
+    for contender in PARALLEL:
+        _cost_row(contender.name, costs[contender.name], costs[_PLAIN.name])
+        for name, seconds in _by_task(costs[contender.name]):
+            print(f"    {name:<30} {seconds:6.1f}")
+
+
+def _cost_row(name: str, costs: Sequence[Cost], plain: Sequence[Cost]) -> None:
+    figures = [cost.per_million for cost in costs]
+    ratios = [cost.per_million / base.per_million for cost, base in zip(costs, plain, strict=True)]
+    outcome = costs[-1].outcome + (" (disturbed)" if any(cost.disturbed for cost in costs) else "")
+    row(
+        _WIDTHS, name, costs[-1].records, costs[-1].written, f"{statistics.median(figures):.1f}",
+        f"{min(figures):.1f}-{max(figures):.1f}", f"{statistics.median(ratios):.2f}", outcome,
     )  # fmt: skip
-    stack.stop("taskmanager", "jobmanager")
-    written = sum(int(line.rpartition(":")[2]) for line in ends.splitlines())
-    return Rate(written, int(json.loads(output)["records_per_second"])), judged
 
 
-def synchronizer(stack: OwnStack, records: int) -> tuple[Rate, int, list[str]]:
-    """Let the synchronizer read the topic in five batches; the first two warm the JVM."""
-    environ = stack.backend.environment("tools")
-    command = ["python", "-m", "spark_job.visits_json_synchronizer", "--trigger", "available-now"]
-    command += ["--max-offsets-per-trigger", str(records // 5)]
-    done = subprocess.run(command, cwd=ROOT, env=environ, stderr=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        raise StackError(f"the synchronizer failed: {done.stderr.strip().splitlines()[-1]}", 1)
-    batches = [(int(rows), float(seconds)) for rows, seconds in _BATCH.findall(done.stderr)]
-    measured = batches[_WARMING_BATCHES:]
-    per_second = int(sum(rows for rows, _ in measured) / sum(seconds for _, seconds in measured))
-    lines = sum(_count_lines(path) for path in (stack.home.root / "output").rglob("part-*"))
-    return Rate(sum(rows for rows, _ in batches), per_second), lines, stack.tool("benchmarks.judge", "spark").split()
+def _by_task(costs: Sequence[Cost]) -> list[tuple[str, float]]:
+    """Threads by what they do, the most expensive first."""
+    total: dict[str, float] = {}
+    for cost in costs:
+        for thread, seconds in cost.threads.items():
+            name = re.sub(r"[#0-9/ (]+$", "", thread)
+            total[name] = total.get(name, 0.0) + seconds * 1e6 / cost.records / len(costs)
+    return sorted(((n, s) for n, s in total.items() if s >= 0.1), key=lambda pair: -pair[1])
 
 
-def _count_lines(path: Path) -> int:
-    with path.open("rb") as file:
-        return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
+def spark(stack: OwnStack, records: int, rounds: int) -> None:
+    """Measure the synchronizer and the naive one and print their table.
+
+    Each reads everything, and a fifth of it: the difference is what records cost, without the start of a JVM.
+    """
+    root = stack.home.root / "spark-runs"
+    small = stack.changed({"VISITS_TOPIC": f"visits_{_SPARK_SHARE}"})
+    figures: dict[str, list[float]] = {"synchronizer": [], "naive synchronizer": []}
+    written: dict[str, int] = {}
+    for number in range(rounds):
+        for name, costs in figures.items():
+            say(f"round {number + 1} of {rounds}, {name} ...")
+            seconds = []
+            for chosen, wanted in ((small, records // _SPARK_SHARE), (stack, records)):
+                folder = root / f"{name}-{number}-{wanted}".replace(" ", "-")
+                output, checkpoint = folder / "output", folder / "checkpoint"
+                command = ["python", "-m", "benchmarks.naive_synchronizer", str(output), str(checkpoint)]
+                if name == "synchronizer":
+                    command = ["python", "-m", "spark_job.visits_json_synchronizer", "--trigger", "available-now"]
+                    command += ["--output", str(output), "--checkpoint", str(checkpoint)]
+                done = spark_runs.run(chosen, command, output)
+                if done.lines != wanted:
+                    raise StackError(f"{name} has written {done.lines} lines of {wanted}: not a valid measurement", 1)
+                seconds.append(done.cpu_seconds)
+                written[name] = done.lines
+            costs.append((seconds[1] - seconds[0]) * 1e6 / (records - records // _SPARK_SHARE))
+    print()
+    for name, costs in figures.items():
+        ratios = [own / naive for own, naive in zip(costs, figures["naive synchronizer"], strict=True)]
+        row(
+            _WIDTHS, name, records, written[name], f"{statistics.median(costs):.1f}",
+            f"{min(costs):.1f}-{max(costs):.1f}", f"{statistics.median(ratios):.2f}", "-",
+        )  # fmt: skip
 
 
-def run(records: int) -> None:
-    """Measure all, and print the tables. Raises StackError when the records counted differ."""
+def measure(records: int, rounds: int) -> None:
+    """Measure all, and print the tables. Raises StackError when a measurement is not valid."""
     with own_stack(_SETTINGS) as stack:
         stack.start("kafka")
         stack.topics()
-        say(f"filling the topic with {records} visits ...")
-        acknowledged = stack.tool("benchmarks.fill", str(records)).strip()
-        say("Kafka's own consumer, twice; the second run counts ...")
-        consumer(stack, records, "cold")
-        baseline = consumer(stack, records, "warm")
-        say("Flink: the second half of the records is measured, all of them are judged ...")
-        flink, flink_judged = windows(stack, records)
-        say("Spark: five batches in one run; the first two warm the JVM ...")
-        spark, lines, spark_judged = synchronizer(stack, records)
-
-    def ratio(per_second: int) -> str:
-        return f"{per_second / baseline.per_second:.2f}"
-
-    row(_WIDTHS, f"{records} visits, {acknowledged} in topic", "records in", "out", "records/s", "ratio", "verdict")
-    row(_WIDTHS, "Kafka consumer perf test", baseline.records, "-", baseline.per_second, "1.00", "-")
-    fetching = baseline.fetching
-    row(_WIDTHS, "  the same, fetching alone", baseline.records, "-", fetching, ratio(fetching), "-")
-    row(
-        _WIDTHS, "Flink windows, exactly-once", records, flink.records, flink.per_second, ratio(flink.per_second),
-        flink_judged[0],
-    )  # fmt: skip
-    row(
-        _WIDTHS, "Spark synchronizer, file sink", spark.records, lines, spark.per_second, ratio(spark.per_second),
-        spark_judged[0],
-    )  # fmt: skip
-    print()
-    row(_WIDTHS, f"judging these {records} visits", "expected", "observed", "seconds", "MiB", "verdict")
-    for name, judged in (("flink", flink_judged), ("spark", spark_judged)):
-        row(_WIDTHS, f"verdict {name}", judged[1], judged[2], judged[3], judged[6], judged[0])
-    if {baseline.records, spark.records, lines} != {records}:
-        raise StackError(f"the records counted differ from {records}: this is not a valid measurement", 1)
+        for share in (1, _SLOW_SHARE, _SPARK_SHARE):
+            topic = "visits" if share == 1 else f"visits_{share}"
+            say(f"filling {topic} with {records // share} visits ...")
+            chosen = stack.changed({"VISITS_TOPIC": topic})
+            chosen.topics()
+            chosen.tool("benchmarks.fill", str(records // share))
+        consumer_rate(stack, records, "cold")
+        rate = consumer_rate(stack, records, "warm")
+        say(f"Kafka's own consumer reads {rate} records/s: the limit for every other reader")
+        stack.start("jobmanager", "taskmanager")
+        flink(stack, records, rounds)
+        stack.stop("taskmanager", "jobmanager")
+        spark(stack, records, rounds)
 
 
 def main() -> int:
     """Run the command line; returns the exit code."""
-    return exit_code_of("throughput.sh", lambda: run(count((sys.argv[1:] or ["1000000"])[0], "RECORDS")))
+
+    def chosen() -> None:
+        records, rounds = [*sys.argv[1:], *("1000000", "5")[len(sys.argv) - 1 :]]
+        measure(count(records, "RECORDS"), count(rounds, "RUNS"))
+
+    return exit_code_of("throughput.sh", chosen)
 
 
 if __name__ == "__main__":

@@ -10,13 +10,15 @@ from contract.visit import EVENT_TIME_PATTERN, MAX_NESTING, VISIT_ID_PATTERN
 EXACTLY_ONCE = "exactly-once"
 AT_LEAST_ONCE = "at-least-once"
 MODES = (EXACTLY_ONCE, AT_LEAST_ONCE)
+NONE = "none"
+"""No checkpoints, and sinks that promise nothing: only benchmarks run the job so, to see what a guarantee costs."""
 
 _CHECKPOINTING_MODE = {EXACTLY_ONCE: "EXACTLY_ONCE", AT_LEAST_ONCE: "AT_LEAST_ONCE"}
 
 
 def job_configuration(settings: Settings, mode: str) -> dict[str, str]:
-    """Flink options of one run of the job in `mode`, one of MODES."""
-    return {
+    """Flink options of one run of the job in `mode`, one of MODES, or NONE."""
+    return checkpointing(settings, mode) | {
         "pipeline.name": settings.text("FLINK_JOB_NAME"),
         "parallelism.default": settings.text("FLINK_PARALLELISM"),
         # Part of the state's layout: it limits every later rescaling, so it is set once.
@@ -25,6 +27,24 @@ def job_configuration(settings: Settings, mode: str) -> dict[str, str]:
         "pipeline.object-reuse": "true",
         # How often a partition is checked for idleness.
         "pipeline.auto-watermark-interval": "200 ms",
+        "state.backend.type": "hashmap",
+        # A killed TaskManager may stay down for long: keep trying until it is back.
+        "restart-strategy.type": "fixed-delay",
+        "restart-strategy.fixed-delay.attempts": "2147483647",
+        "restart-strategy.fixed-delay.delay": "1 s",
+        "table.local-time-zone": "UTC",
+        "table.exec.state.ttl": "0 ms",
+        # Count within the task that reads, then merge: fewer rows are sent to the task that owns a visit.
+        "table.optimizer.agg-phase-strategy": "TWO_PHASE",
+        "table.exec.window-agg.buffer-size-limit": "100000",
+    }
+
+
+def checkpointing(settings: Settings, mode: str) -> dict[str, str]:
+    """Flink options of the checkpoints; none in mode NONE."""
+    if mode == NONE:
+        return {}
+    return {
         # Barriers are aligned in exactly-once mode: state then contains each record before them once.
         "execution.checkpointing.mode": _CHECKPOINTING_MODE[mode],
         "execution.checkpointing.interval": f"{settings.number('FLINK_CHECKPOINT_INTERVAL_MS')} ms",
@@ -40,16 +60,6 @@ def job_configuration(settings: Settings, mode: str) -> dict[str, str]:
         "execution.checkpointing.dir": settings.flink_checkpoints.as_uri(),
         # A checkpoint is complete: chk-N needs no file of chk-N-1 and can be read or copied alone.
         "execution.checkpointing.incremental": "false",
-        "state.backend.type": "hashmap",
-        # A killed TaskManager may stay down for long: keep trying until it is back.
-        "restart-strategy.type": "fixed-delay",
-        "restart-strategy.fixed-delay.attempts": "2147483647",
-        "restart-strategy.fixed-delay.delay": "1 s",
-        "table.local-time-zone": "UTC",
-        "table.exec.state.ttl": "0 ms",
-        # Count within the task that reads, then merge: fewer rows are sent to the task that owns a visit.
-        "table.optimizer.agg-phase-strategy": "TWO_PHASE",
-        "table.exec.window-agg.buffer-size-limit": "100000",
     }
 
 

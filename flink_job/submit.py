@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from contract.jobs import CLASSIC, JOBS, MAIN, settings_of
@@ -25,13 +26,16 @@ from flink_job.rest import FlinkError, active_job, call
 
 PACKAGES = ("contract", "flink_job")
 """Files that the job's program imports; `.env` too, since contract.settings reads it."""
-PROGRAMS = {MAIN: "stateful_flink_consumer.py", CLASSIC: "classic.py"}
+FOLDER = Path(__file__).parent
+PROGRAMS = {MAIN: FOLDER / "stateful_flink_consumer.py", CLASSIC: FOLDER / "classic.py"}
 SUBMITTED = re.compile(r"JobID ([0-9a-f]{32})")
 RUNNING_LIMIT_SECONDS = 60
 POLL_SECONDS = 0.2
 
 
-def client_command(flink_home: str, python: str, program: Path, checkpoint: str | None, mode: str) -> list[str]:
+def client_command(
+    flink_home: str, python: str, program: Path, checkpoint: str | None, arguments: Sequence[str]
+) -> list[str]:
     """The `flink run` command line; the packages that the program imports are in the folder above it."""
     command = [f"{flink_home}/bin/flink", "run", "--detached"]
     if checkpoint:
@@ -39,11 +43,11 @@ def client_command(flink_home: str, python: str, program: Path, checkpoint: str 
         command += ["--fromSavepoint", checkpoint, "-restoreMode", "NO_CLAIM"]
     command += ["--python", str(program), "--pyFiles", str(program.parent.parent)]
     command += ["--pyClientExecutable", python, "--pyExecutable", python]
-    return [*command, "--mode", mode]
+    return [*command, *arguments]
 
 
-def submit(settings: Settings, checkpoint: str | None, job_name: str, mode: str) -> str:
-    """Submit and return the job id. Raises FlinkError when refused, and HomeError."""
+def submit(settings: Settings, program: Path, arguments: Sequence[str], checkpoint: str | None = None) -> str:
+    """Submit a program with its arguments and return the job id. Raises FlinkError when refused, and HomeError."""
     name = settings.text("FLINK_JOB_NAME")
     active = active_job(settings.flink_rest, name)
     if active is not None:
@@ -57,11 +61,11 @@ def submit(settings: Settings, checkpoint: str | None, job_name: str, mode: str)
     with tempfile.TemporaryDirectory(prefix="flink-job-") as folder:
         # The client copies every folder of -pyfs: so it gets these packages, not the project.
         packages = Path(folder)
-        for package in (*PACKAGES, ".env"):
-            (packages / package).symlink_to(ROOT / package)
-        program = packages / "flink_job" / PROGRAMS[job_name]
+        for path in {*(ROOT / name for name in (*PACKAGES, ".env")), program.parent}:
+            (packages / path.name).symlink_to(path)
+        linked = packages / program.parent.name / program.name
         done = subprocess.run(
-            client_command(environment["FLINK_HOME"], sys.executable, program, checkpoint, mode),
+            client_command(environment["FLINK_HOME"], sys.executable, linked, checkpoint, arguments),
             capture_output=True,
             text=True,
             check=False,
@@ -104,7 +108,8 @@ def main() -> int:
     arguments = parser.parse_args()
     try:
         settings = settings_of(arguments.job, Settings())
-        job_id = submit(settings, arguments.checkpoint, arguments.job, arguments.mode or settings.text("FLINK_MODE"))
+        mode = arguments.mode or settings.text("FLINK_MODE")
+        job_id = submit(settings, PROGRAMS[arguments.job], ["--mode", mode], arguments.checkpoint)
         print(job_id, flush=True)
         wait_until_running(settings, job_id)
     except (FlinkError, HomeError, SettingsError) as error:

@@ -13,6 +13,8 @@ from contract.settings import ROOT
 # inherit that. The handler is Python's own.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+# A job that is cancelled gets SIGTERM: like Ctrl-C, so that the tests stop what they have started.
+signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def _folders_of_a_stack() -> set[str]:

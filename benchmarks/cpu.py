@@ -1,0 +1,74 @@
+"""CPU time of a service's processes, and whether something else kept the machine busy meanwhile."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+
+from stack.processes import of_stack
+
+_DISTURBED_CORES = 0.2
+"""From this many cores on, other programs are a disturbance: the engine, the shell and this program need some, too."""
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def _times(pids: Iterator[int]) -> float:
+    total = 0.0
+    for pid in pids:
+        try:
+            # Children that have ended are in the times of their parent.
+            total += sum(psutil.Process(pid).cpu_times()[:4])
+        except psutil.Error:
+            continue
+    return total
+
+
+def service_seconds(mark: str, service: str) -> float:
+    """Return the CPU seconds so far of a service of a stack: its processes, Python workers too."""
+    return _times(process.pid for process in of_stack(mark) if process.service == service)
+
+
+def thread_seconds(mark: str, service: str) -> dict[str, float]:
+    """Return the CPU seconds so far of a service's threads, by the first 15 characters of their names (Linux)."""
+    found: dict[str, float] = defaultdict(float)
+    for process in of_stack(mark):
+        if process.service != service:
+            continue
+        for task in Path(f"/proc/{process.pid}/task").iterdir():
+            try:
+                name, _, rest = (task / "stat").read_text().partition("(")[2].rpartition(")")
+            except OSError:
+                continue
+            user, system = rest.split()[11:13]
+            found[name] += (int(user) + int(system)) / _TICKS
+    return found
+
+
+class Disturbance:
+    """Watches how many cores are busy with something else than a stack and this program."""
+
+    def __init__(self, mark: str) -> None:
+        self._mark = mark
+        self._began = time.monotonic()
+        self._busy, self._own = self._look()
+
+    def _look(self) -> tuple[float, float]:
+        times = psutil.cpu_times()
+        busy = sum(times) - times.idle - getattr(times, "iowait", 0.0)
+        me = psutil.Process()
+        family = {me.pid, *(child.pid for child in me.children(recursive=True))}
+        return busy, _times(iter(family | {process.pid for process in of_stack(self._mark)}))
+
+    def cores(self) -> float:
+        """Return the average number of cores that were busy with something else so far."""
+        busy, own = self._look()
+        return max(0.0, (busy - self._busy) - (own - self._own)) / max(0.1, time.monotonic() - self._began)
+
+    def disturbed(self) -> bool:
+        """Return whether that is enough to doubt the measurement."""
+        return self.cores() > _DISTURBED_CORES

@@ -1,0 +1,125 @@
+"""One run of a Flink job over the whole topic: what it cost the TaskManager, and what it wrote."""
+
+from __future__ import annotations
+
+import functools
+import time
+from dataclasses import dataclass
+
+from benchmarks.cpu import Disturbance, service_seconds, thread_seconds
+from benchmarks.own_stack import OwnStack
+from flink_job.rest import call
+from stack.errors import StackError
+from stack.services import service
+from stack.waiting import wait_until
+
+_LIMIT_SECONDS = 1800.0
+_QUIET_CORES = 0.15
+"""A TaskManager that uses less has nothing to do but its checkpoints."""
+_LOOK_SECONDS = 2.0
+_TASKMANAGER = "taskmanager"
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A job to measure.
+
+    `share`: it reads one in so many records, since it is slow; `judge`: the verdict's name for it.
+    """
+
+    name: str
+    program: str
+    arguments: tuple[str, ...] = ()
+    share: int = 1
+    judge: str = "flink"
+    parallelism: int = 1
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one run cost: CPU seconds, records in and out, and the verdict on its output."""
+
+    cpu_seconds: float
+    records: int
+    written: int
+    outcome: str
+    disturbed: bool
+    threads: dict[str, float]
+
+    @property
+    def per_million(self) -> float:
+        """CPU seconds per million records."""
+        return self.cpu_seconds * 1e6 / self.records
+
+
+def topic_of(contender: Contender) -> str:
+    """The topic that holds as many records as the contender reads."""
+    return "visits" if contender.share == 1 else f"visits_{contender.share}"
+
+
+def run(stack: OwnStack, contender: Contender, number: int, records: int) -> Cost:
+    """Submit the job with outputs of its own, wait until it has read everything, judge and cancel it.
+
+    Raises StackError when the source's own counter does not reach the number of records.
+    """
+    name = f"{contender.name.replace(' ', '-')}-{number}"
+    own = {
+        "VISITS_TOPIC": topic_of(contender),
+        "VISIT_WINDOWS_TOPIC": f"windows-{name}",
+        "VISITS_LATE_TOPIC": f"late-{name}",
+        "VISITS_REJECTED_TOPIC": f"rejected-{name}",
+        "CLASSIC_WINDOWS_TOPIC": f"windows-{name}",
+        "CLASSIC_LATE_TOPIC": f"late-{name}",
+        "CLASSIC_JOB_NAME": name,
+        "FLINK_JOB_NAME": name,
+        "FLINK_GROUP_ID": name,
+        "FLINK_TRANSACTIONAL_ID_PREFIX": name,
+        "FLINK_PARALLELISM": str(contender.parallelism),
+    }
+    changed = stack.changed(own)
+    changed.topics()
+    disturbance = Disturbance(stack.mark)
+    before, threads = service_seconds(stack.mark, _TASKMANAGER), thread_seconds(stack.mark, _TASKMANAGER)
+    program = ("python", "-m", "benchmarks.flink_submit", contender.program, *contender.arguments)
+    job = changed.ask(service("jobmanager"), *program).strip()
+    base = f"http://127.0.0.1:{stack.settings.values['FLINK_UI_PORT']}"
+    read = functools.partial(_records_read, base, job)
+    wait_until(lambda: read() >= records, f"{contender.name} to read {records} records", seconds=_LIMIT_SECONDS)
+    _wait_until_quiet(stack)
+    if (found := read()) != records:
+        raise StackError(f"{contender.name} has read {found} records of {records}: this is not a valid measurement", 1)
+    spent = service_seconds(stack.mark, _TASKMANAGER) - before
+    busy = {
+        name: seconds - threads.get(name, 0.0) for name, seconds in thread_seconds(stack.mark, _TASKMANAGER).items()
+    }
+    disturbed = disturbance.disturbed()
+    # With --as-is: the last windows stay open, since closing visits would change the number of records.
+    outcome, _, observed, *_ = changed.tool("benchmarks.judge", contender.judge, "--as-is").split()
+    call(base, f"/jobs/{job}?mode=cancel", method="PATCH")
+    wait_until(lambda: call(base, f"/jobs/{job}")["state"] == "CANCELED", "the job to end", seconds=60)
+    return Cost(spent, records, int(observed), outcome, disturbed, busy)
+
+
+def _records_read(base: str, job: str) -> int:
+    """Return the counter of the source operator, all its tasks together."""
+    vertex = call(base, f"/jobs/{job}")["vertices"][0]["id"]
+    path = f"/jobs/{job}/vertices/{vertex}/subtasks/metrics"
+    names = [m["id"] for m in call(base, path) if m["id"].startswith("Source__") and m["id"].endswith(".numRecordsIn")]
+    if not names:
+        return 0
+    return int(sum(metric.get("sum", 0) for metric in call(base, f"{path}?get={names[0]}")))
+
+
+def _wait_until_quiet(stack: OwnStack) -> None:
+    """Wait until the TaskManager has nothing to do any more: windows are written and committed."""
+    last = [time.monotonic(), service_seconds(stack.mark, _TASKMANAGER)]
+
+    def quiet() -> bool:
+        elapsed = time.monotonic() - last[0]
+        if elapsed < _LOOK_SECONDS:
+            return False
+        spent = service_seconds(stack.mark, _TASKMANAGER) - last[1]
+        last[:] = [time.monotonic(), last[1] + spent]
+        return spent < _QUIET_CORES * elapsed
+
+    wait_until(quiet, "the TaskManager to be quiet", seconds=_LIMIT_SECONDS)

@@ -1,0 +1,33 @@
+"""Submit a job of benchmarks/jobs/, or one of the project's, and wait until it runs.
+
+Usage: python -m benchmarks.flink_submit PROGRAM [ARGUMENT...]      in the Flink environment
+
+PROGRAM is a path below the project's root. Prints the job id; exit code 2 when it does not run.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from contract.settings import ROOT, Settings
+from flink_job.home import HomeError
+from flink_job.rest import FlinkError
+from flink_job.submit import submit, wait_until_running
+
+
+def main() -> int:
+    """Run the command line; returns the exit code."""
+    program, *arguments = sys.argv[1:]
+    settings = Settings()
+    try:
+        job_id = submit(settings, ROOT / program, arguments)
+        wait_until_running(settings, job_id)
+    except (FlinkError, HomeError) as error:
+        print(f"submit: {error}", file=sys.stderr)
+        return 2
+    print(job_id)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
