@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from contract.visit import parse_visit
+from contract.visit import iso_time, parse_visit
 from stack.waiting import wait_until
 from tests.stack.running_stack import ROOT, RunningStack
 
@@ -122,8 +122,13 @@ def test_flink_restores_as_foretold(mode: str, tmp_path: Path) -> None:
         assert f"{behind:,} visit{'s' * (behind > 1)} arrived since" in prose
         repeated = prose.splitlines()[-1]
 
+        [decider] = [each for each in report["operators"] if each["uid"] == "late-or-on-time"]
+        [clocks] = decider["state"]
+        assert (clocks["name"], [row["partition"] for row in clocks["rows"]]) == ("partition-clocks", ["0", "1"])
         [windows] = [each for each in report["operators"] if each["uid"] == "windows"]
         [store] = [each for each in windows["state"] if each["windows"]]
+        # The slowest partition decides up to where windows are closed.
+        assert min(row["closed_windows_up_to"] for row in clocks["rows"]) == iso_time(windows["watermark"] + 1)
         expected = open_windows(stack, starts, windows["watermark"])
         assert expected
         shown = {(row["key"], int(row["window_end"])): int(row["value"].split()[1].strip(",")) for row in store["rows"]}
