@@ -52,9 +52,9 @@ class Cost:
         return self.cpu_seconds * 1e6 / self.records
 
 
-def topic_of(contender: Contender) -> str:
-    """The topic that holds as many records as the contender reads."""
-    return "visits" if contender.share == 1 else f"visits_{contender.share}"
+def topic_of(share: int) -> str:
+    """The topic that holds one in `share` of the records."""
+    return "visits" if share == 1 else f"visits_{share}"
 
 
 def run(stack: OwnStack, contender: Contender, number: int, records: int) -> Cost:
@@ -64,7 +64,7 @@ def run(stack: OwnStack, contender: Contender, number: int, records: int) -> Cos
     """
     name = f"{contender.name.replace(' ', '-')}-{number}"
     own = {
-        "VISITS_TOPIC": topic_of(contender),
+        "VISITS_TOPIC": topic_of(contender.share),
         "VISIT_WINDOWS_TOPIC": f"windows-{name}",
         "VISITS_LATE_TOPIC": f"late-{name}",
         "VISITS_REJECTED_TOPIC": f"rejected-{name}",

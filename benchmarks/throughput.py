@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 
 from benchmarks import spark_runs
-from benchmarks.flink_runs import Contender, Cost, run
+from benchmarks.flink_runs import Contender, Cost, run, topic_of
 from benchmarks.own_stack import OwnStack, exit_code_of, own_stack, row
 from stack.arguments import count
 from stack.errors import StackError
@@ -45,7 +45,7 @@ def consumer_rate(stack: OwnStack, records: int, group: str) -> int:
     """Run Kafka's own consumer test; returns records per second."""
     output = stack.ask(
         service("kafka"), "kafka-consumer-perf-test.sh", "--bootstrap-server", stack.backend.broker_inside,
-        "--topic", "visits", "--group", group, "--num-records", str(records), "--timeout", "60000", "--hide-header",
+        "--topic", topic_of(1), "--group", group, "--num-records", str(records), "--timeout", "60000", "--hide-header",
     )  # fmt: skip
     lines = [line.split(",") for line in output.splitlines() if line.count(",") + 1 >= _PERF_FIELDS]
     if int(lines[-1][4]) < records:
@@ -101,7 +101,7 @@ def spark(stack: OwnStack, records: int, rounds: int) -> None:
     Each reads everything, and a fifth of it: the difference is what records cost, without the start of a JVM.
     """
     root = stack.home.root / "spark-runs"
-    small = stack.changed({"VISITS_TOPIC": f"visits_{_SPARK_SHARE}"})
+    small = stack.changed({"VISITS_TOPIC": topic_of(_SPARK_SHARE)})
     figures: dict[str, list[float]] = {"synchronizer": [], "naive synchronizer": []}
     written: dict[str, int] = {}
     for number in range(rounds):
@@ -136,7 +136,7 @@ def measure(records: int, rounds: int) -> None:
         stack.start("kafka")
         stack.topics()
         for share in (1, _SLOW_SHARE, _SPARK_SHARE):
-            topic = "visits" if share == 1 else f"visits_{share}"
+            topic = topic_of(share)
             say(f"filling {topic} with {records // share} visits ...")
             chosen = stack.changed({"VISITS_TOPIC": topic})
             chosen.topics()

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from pyflink.common import Configuration, Duration, Time, Types, WatermarkStrategy
+from pyflink.common import Duration, Time, Types, WatermarkStrategy
 from pyflink.common.serialization import ByteArraySchema, SimpleStringSchema
 from pyflink.common.watermark_strategy import TimestampAssigner
 from pyflink.datastream import OutputTag, ProcessWindowFunction, StreamExecutionEnvironment
@@ -27,8 +27,8 @@ from pyflink.datastream.window import TumblingEventTimeWindows
 from contract.jobs import CLASSIC, settings_of
 from contract.settings import Settings
 from contract.visit import iso_time, parse_visit
-from flink_job.guarantees import MODES, job_configuration
-from flink_job.run_file import leave_settings
+from flink_job.execution import execute, new_environment
+from flink_job.guarantees import MODES
 
 VISIT = Types.TUPLE([Types.STRING(), Types.LONG()])
 LATE = OutputTag("late", Types.TUPLE([Types.STRING(), Types.LONG()]))
@@ -87,10 +87,7 @@ def sink(settings: Settings, topic: str, mode: str) -> KafkaSink:
 
 def describe(settings: Settings, mode: str) -> StreamExecutionEnvironment:
     """Build the job; the returned environment executes it."""
-    configuration = Configuration()
-    for name, value in job_configuration(settings, mode).items():
-        configuration.set_string(name, value)
-    environment = StreamExecutionEnvironment.get_execution_environment(configuration)
+    environment = new_environment(settings, mode)
     source = (
         KafkaSource.builder()
         .set_bootstrap_servers(settings.bootstrap)
@@ -131,8 +128,7 @@ def main() -> None:
     parser.add_argument("--mode", choices=MODES, default=None, help="default: FLINK_MODE in .env")
     settings = settings_of(CLASSIC, Settings())
     mode = parser.parse_args().mode or settings.text("FLINK_MODE")
-    submitted = describe(settings, mode).execute(settings.text("FLINK_JOB_NAME"))
-    leave_settings(settings, mode, str(submitted.get_job_id()))
+    execute(describe(settings, mode), settings, mode)
 
 
 if __name__ == "__main__":

@@ -15,17 +15,16 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from pyflink.common import Configuration
 from pyflink.datastream import StreamExecutionEnvironment
 from pyflink.table import StreamTableEnvironment
 
 from contract.settings import Settings
 from contract.visit import LATE_REASON, REASON_HEADER, REFUSAL_REASONS, SOURCE_OFFSET_HEADER, SOURCE_PARTITION_HEADER
 from flink_job import java_classes, tables
-from flink_job.guarantees import MODES, job_configuration
+from flink_job.execution import execute, new_environment
+from flink_job.guarantees import MODES
 from flink_job.names import name_operators
 from flink_job.on_time import decide
-from flink_job.run_file import leave_settings
 
 RECORD = "record_key, record_value, source_partition, source_offset, source_timestamp"
 
@@ -85,10 +84,7 @@ def iso_ms(milliseconds: str) -> str:
 
 def describe(settings: Settings, mode: str, jar: Path) -> StreamExecutionEnvironment:
     """Build the job; the returned environment executes it. `jar` has the job's Java classes."""
-    configuration = Configuration()
-    for name, value in job_configuration(settings, mode).items():
-        configuration.set_string(name, value)
-    environment = StreamExecutionEnvironment.get_execution_environment(configuration)
+    environment = new_environment(settings, mode)
     environment.add_jars(jar.as_uri())
     table_env = StreamTableEnvironment.create(environment)
     table_env.execute_sql(tables.visits(settings))
@@ -109,16 +105,19 @@ def describe(settings: Settings, mode: str, jar: Path) -> StreamExecutionEnviron
     return environment
 
 
+def run(settings: Settings, mode: str) -> None:
+    """Compile the job's Java classes, build the job and submit it."""
+    with tempfile.TemporaryDirectory(prefix="flink-job-classes-") as folder:
+        jar = java_classes.compile_into(Path(folder))
+        execute(describe(settings, mode, jar), settings, mode)
+
+
 def main() -> None:
-    """Read the command line, build the job and submit it to the cluster."""
+    """Read the command line and submit the job to the cluster."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mode", choices=MODES, default=None, help="default: FLINK_MODE in .env")
     settings = Settings()
-    mode = parser.parse_args().mode or settings.text("FLINK_MODE")
-    with tempfile.TemporaryDirectory(prefix="flink-job-classes-") as folder:
-        jar = java_classes.compile_into(Path(folder))
-        submitted = describe(settings, mode, jar).execute(settings.text("FLINK_JOB_NAME"))
-    leave_settings(settings, mode, str(submitted.get_job_id()))
+    run(settings, parser.parse_args().mode or settings.text("FLINK_MODE"))
 
 
 if __name__ == "__main__":

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import islice
 
 CATEGORIES = ("lost", "duplicated", "unexpected", "disordered", "pending")
 """The categories of findings, in the order in which they are shown."""
@@ -101,6 +102,11 @@ class Verdict:
 
 Findings = Callable[[str], Iterator[Finding]]
 """All findings of a category, one after the other."""
+
+
+def first_findings(find: Findings, categories: Iterable[str]) -> tuple[Finding, ...]:
+    """Return the first few findings of each category."""
+    return tuple(finding for category in categories for finding in islice(find(category), EXAMPLES_PER_CATEGORY))
 
 
 @dataclass(frozen=True)

@@ -5,23 +5,18 @@ A baseline for benchmarks. It writes windows as the classic job does, so its out
 
 from __future__ import annotations
 
-from pyflink.common import Configuration
-from pyflink.datastream import StreamExecutionEnvironment
 from pyflink.table import StreamTableEnvironment
 
 from contract.settings import Settings
 from flink_job import tables
-from flink_job.guarantees import EXACTLY_ONCE, job_configuration, with_clause
-from flink_job.run_file import leave_settings
+from flink_job.execution import execute, new_environment
+from flink_job.guarantees import EXACTLY_ONCE, with_clause
 
 
 def main() -> None:
     """Build the job and submit it."""
     settings = Settings()
-    configuration = Configuration()
-    for name, value in job_configuration(settings, EXACTLY_ONCE).items():
-        configuration.set_string(name, value)
-    environment = StreamExecutionEnvironment.get_execution_environment(configuration)
+    environment = new_environment(settings, EXACTLY_ONCE)
     table_env = StreamTableEnvironment.create(environment)
     source = {
         "connector": "kafka",
@@ -58,8 +53,7 @@ FROM (
   WHERE visit_id IS NOT NULL
   GROUP BY visit_id, window_start, window_end)""")
     inserts.attach_as_datastream()
-    submitted = environment.execute(settings.text("FLINK_JOB_NAME"))
-    leave_settings(settings, EXACTLY_ONCE, str(submitted.get_job_id()))
+    execute(environment, settings, EXACTLY_ONCE)
 
 
 if __name__ == "__main__":

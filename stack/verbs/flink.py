@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
@@ -18,6 +19,14 @@ def _run(stack: Stack, module: str, words: Sequence[str]) -> int:
 
 def _ask(stack: Stack, job: Sequence[str], *words: str) -> str:
     return stack.backend.execute(service("jobmanager"), [*_INSPECT, *job, *words], capture=True).stdout.strip()
+
+
+def _job_in(words: Sequence[str]) -> list[str]:
+    """Return the flag that names the job, in one form."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--job")
+    job = parser.parse_known_args(words)[0].job
+    return ["--job", job] if job else []
 
 
 def submit(stack: Stack, words: Sequence[str]) -> int:
@@ -52,7 +61,7 @@ def restore(stack: Stack, words: Sequence[str]) -> int:
     if "/" in which:
         which = stack.backend.path_inside(Path(which))
     stack.require_running("kafka", "jobmanager")
-    job = flags[flags.index("--job") :][:2] if "--job" in flags else []
+    job = _job_in(flags)
     checkpoint, newest = _ask(stack, job, "resolve", which), _ask(stack, job, "resolve", "latest")
     offsets = _ask(stack, job, "offsets", checkpoint)
     say(f"restoring from {stack.backend.path_outside(checkpoint)}")

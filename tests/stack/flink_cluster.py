@@ -121,9 +121,15 @@ class Cluster:
         end = sum(consumer.get_watermark_offsets(partition)[1] for partition in partitions)
         read = lambda: sum(max(0, partition.offset) for partition in consumer.committed(partitions, 10))  # noqa: E731
         self.wait(f"{end} visits in a checkpoint", lambda: read() == end)
-        completed = checkpoints(self.rest, job)["counts"]["completed"]
-        self.wait("two checkpoints more", lambda: checkpoints(self.rest, job)["counts"]["completed"] >= completed + 2)
+        self.wait_for_checkpoints(job, 2)
         consumer.close()
+
+    def wait_for_checkpoints(self, job: str, more: int) -> None:
+        """Wait until the job has completed so many checkpoints more."""
+        completed = checkpoints(self.rest, job)["counts"]["completed"]
+        self.wait(
+            f"{more} checkpoints more", lambda: checkpoints(self.rest, job)["counts"]["completed"] >= completed + more
+        )
 
     def dropped(self, job: str) -> list[str]:
         """Every numLateRecordsDropped of the job: what a window operator threw away."""

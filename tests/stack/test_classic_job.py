@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from contract.settings import ROOT
-from flink_job.rest import checkpoints
 from tests.stack.flink_cluster import Cluster, newest_checkpoint, send
 
 pytestmark = pytest.mark.stack
@@ -26,20 +25,14 @@ def verdict(cluster: Cluster) -> dict[str, Any]:
     return dict(json.loads(done.stdout))
 
 
-def settle(cluster: Cluster, job: str) -> None:
-    """Wait for two checkpoints more."""
-    done = checkpoints(cluster.rest, job)["counts"]["completed"]
-    cluster.wait("two checkpoints more", lambda: checkpoints(cluster.rest, job)["counts"]["completed"] >= done + 2)
-
-
 def test_the_verdict_names_what_the_classic_job_repeats_and_loses_after_a_restore(cluster: Cluster) -> None:
     for partition in (0, 1):
         send(cluster, partition, range(10), "written")
         send(cluster, partition, [22], "open")
         send(cluster, partition, [27], f"clock{partition}")
     job = cluster.submit("--job", "classic")
-    settle(cluster, job)
-    settle(cluster, job)
+    cluster.wait_for_checkpoints(job, 2)
+    cluster.wait_for_checkpoints(job, 2)
     # A faultless pipeline so far.
     found = verdict(cluster)
     assert (found["outcome"], found["observed"], found["pending"]) == ("unknown", 1, 3), found
@@ -50,8 +43,8 @@ def test_the_verdict_names_what_the_classic_job_repeats_and_loses_after_a_restor
         send(cluster, partition, [28], f"clock{partition}")
         send(cluster, partition, [60], f"clock{partition}")
     job = cluster.submit("--job", "classic", "--from", newest_checkpoint(cluster, job))
-    settle(cluster, job)
-    settle(cluster, job)
+    cluster.wait_for_checkpoints(job, 2)
+    cluster.wait_for_checkpoints(job, 2)
     found = verdict(cluster)
     print(json.dumps(found, indent=1))
     assert found["outcome"] == "violated"

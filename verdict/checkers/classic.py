@@ -12,8 +12,7 @@ from verdict.checkers.flink import FlinkChecker
 from verdict.classic.judge import ClassicFacts, judge
 from verdict.cluster import Cluster
 from verdict.flink.reader import VISITS, WINDOWS, visit_rows, window_rows
-from verdict.flink.tables import load_source
-from verdict.loading import topic_rows
+from verdict.flink.tables import load_source, load_table
 from verdict.model import Judgement
 from verdict.store import Store
 
@@ -37,12 +36,8 @@ class ClassicChecker(FlinkChecker):
                 ("windows", self._run.windows, WINDOWS, partial(window_rows, window_ms=window_ms)),
             )
             for table, topic, schema, parse in tables:
-                store.create(table, schema)
-                for _, rows in topic_rows(
-                    self._cluster, topic, self._cluster.spans(topic, committed=True), parse, store.folder
-                ):
-                    if rows.num_rows:
-                        store.append(table, rows)
+                spans = self._cluster.spans(topic, committed=True)
+                load_table(store, self._cluster, table, topic, spans, schema=schema, parse=parse)
             source = source_spans(self._cluster, self.source, caught_up=caught_up)
             clocks = load_source(store, self._cluster, self.source, source, rules=self._rules, arrivals=None)
         with clock.measure("judging"):

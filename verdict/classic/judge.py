@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from contract.visit import iso_time
 from verdict.flink.reader import decode
-from verdict.model import EXAMPLES_PER_CATEGORY, FAULTS, Finding, Judgement, Outcome, Verdict, plural
+from verdict.model import CATEGORIES, Finding, Judgement, Outcome, Verdict, first_findings, plural
 from verdict.store import Store
 
 
@@ -30,17 +31,16 @@ class ClassicFacts:
     caught_up: bool
 
 
-# Per visit_id and window: how many visits the source has, how many of them are on the late topic, what is written.
+# Per visit_id and window: the visits of the source without those on the late topic, and what is written.
 _ACCOUNT = """
 CREATE OR REPLACE TABLE account AS
-SELECT visit, window_end, any_value(visit_id) AS visit_id, sum(sent) AS sent, sum(late) AS late,
-    sum(records) AS records, sum(counted) AS counted, coalesce(bool_or(closing), false) AS closing,
-    sum(sent) - sum(late) AS expected
+SELECT visit, window_end, any_value(visit_id) AS visit_id, coalesce(bool_or(closing), false) AS closing,
+    sum(expected) AS expected, sum(records) AS records, sum(counted) AS counted
 FROM (
-    SELECT visit, window_end, visit_id, closing, 1 AS sent, 0 AS late, 0 AS records, 0 AS counted
+    SELECT visit, window_end, visit_id, closing, 1 AS expected, 0 AS records, 0 AS counted
     FROM visits WHERE visit IS NOT NULL
-    UNION ALL SELECT visit, window_end, visit_id, NULL, 0, 1, 0, 0 FROM late WHERE visit IS NOT NULL
-    UNION ALL SELECT visit, window_end, visit_id, NULL, 0, 0, 1, visit_count FROM windows WHERE visit IS NOT NULL
+    UNION ALL SELECT visit, window_end, visit_id, NULL, -1, 0, 0 FROM late WHERE visit IS NOT NULL
+    UNION ALL SELECT visit, window_end, visit_id, NULL, 0, 1, visit_count FROM windows WHERE visit IS NOT NULL
 ) GROUP BY visit, window_end
 """
 
@@ -49,14 +49,13 @@ _FATES = """
 CREATE OR REPLACE TABLE fates AS
 SELECT *,
     greatest(records - 1, 0) AS duplicated,
-    CASE WHEN expected > 0 AND records = 0 AND $caught_up AND window_end <= $closed THEN 1
-         WHEN expected > 0 AND records = 1 AND counted <> expected THEN 1
-         WHEN expected > 0 AND records > 1 AND counted <> expected * records THEN 1 ELSE 0 END AS lost,
-    CASE WHEN expected > 0 AND records = 0 AND NOT ($caught_up AND window_end <= $closed) THEN 1 ELSE 0 END AS pending,
-    CASE WHEN expected <= 0 AND records > 0 THEN 1
-         WHEN records = 1 AND counted <> expected THEN 1
-         WHEN records > 1 AND counted <> expected * records THEN 1 ELSE 0 END AS unexpected
-FROM account WHERE NOT closing
+    CAST(expected > 0 AND (wrong OR (records = 0 AND due)) AS INTEGER) AS lost,
+    CAST(expected > 0 AND records = 0 AND NOT due AS INTEGER) AS pending,
+    CAST(wrong OR (expected <= 0 AND records > 0) AS INTEGER) AS unexpected
+FROM (
+    SELECT *, $caught_up AND window_end <= $closed AS due, records > 0 AND counted <> expected * records AS wrong
+    FROM account WHERE NOT closing
+)
 """
 
 _FINDINGS = {
@@ -85,6 +84,7 @@ def judge(store: Store, facts: ClassicFacts) -> Judgement:
                sum(greatest(expected - counted, 0)) FILTER (WHERE pending = 0 AND expected > 0) FROM fates"""
     )
     unexpected += unreadable
+    find = partial(_findings, store, facts)
     counts = {"lost": lost, "duplicated": duplicated, "unexpected": unexpected}
     outcome, reason = _outcome(source, counts, pending, facts)
     verdict = Verdict(
@@ -99,7 +99,7 @@ def judge(store: Store, facts: ClassicFacts) -> Judgement:
         pending=pending,
         late=late,
         closing=closing,
-        examples=tuple(_first_findings(store, facts)),
+        examples=first_findings(find, CATEGORIES),
         notes=(f"{plural(unparsable, 'record')} of the source cannot be parsed: the job drops them without a trace",),
         records={
             "source": source,
@@ -111,7 +111,7 @@ def judge(store: Store, facts: ClassicFacts) -> Judgement:
             "lost": missing,
         },
     )
-    return Judgement(verdict, lambda category: _findings(store, facts, category))
+    return Judgement(verdict, find)
 
 
 def _outcome(source: int, counts: dict[str, int], pending: int, facts: ClassicFacts) -> tuple[Outcome, str]:
@@ -123,14 +123,6 @@ def _outcome(source: int, counts: dict[str, int], pending: int, facts: ClassicFa
     if pending:
         return Outcome.UNKNOWN, f"{plural(pending, 'window')} open or not committed; close them with scripts/settle.sh"
     return Outcome.HOLDS, "every visit that can be parsed is in one window or late"
-
-
-def _first_findings(store: Store, facts: ClassicFacts) -> Iterator[Finding]:
-    for category in (*FAULTS, "pending"):
-        for number, finding in enumerate(_findings(store, facts, category)):
-            if number == EXAMPLES_PER_CATEGORY:
-                break
-            yield finding
 
 
 def _findings(store: Store, facts: ClassicFacts, category: str) -> Iterator[Finding]:

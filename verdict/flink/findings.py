@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from contract.visit import iso_time
 from verdict.escape import printable
 from verdict.flink.reader import decode
-from verdict.model import CATEGORIES, EXAMPLES_PER_CATEGORY, Finding
+from verdict.model import Finding
 from verdict.store import Store
 
 _FAULTS = {
@@ -42,16 +41,6 @@ def all_findings(store: Store, names: Names, window_ms: int, category: str) -> I
     """Yield everything that a category counts, in a fixed order."""
     for find in _FINDERS[category]:
         yield from find(store, names, window_ms)
-
-
-def first_findings(store: Store, names: Names, window_ms: int, counts: Mapping[str, int]) -> tuple[Finding, ...]:
-    """Return the first few findings of each category that has any."""
-    return tuple(
-        finding
-        for category in CATEGORIES
-        if counts[category]
-        for finding in itertools.islice(all_findings(store, names, window_ms, category), EXAMPLES_PER_CATEGORY)
-    )
 
 
 def _window(visit_id: object, window_end: object, window_ms: int) -> tuple[str, dict[str, object]]:

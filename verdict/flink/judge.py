@@ -6,14 +6,15 @@ Source = in windows + late + rejected + pending + lost, exactly; docs/verdict.md
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from contract.visit import LATE_REASON
 from verdict.flink.clock import PartitionClock, Rules
 from verdict.flink.decisions import LateCounts, explain_late
-from verdict.flink.findings import Names, all_findings, first_findings
+from verdict.flink.findings import Names, all_findings
 from verdict.flink.reader import REASONS
 from verdict.flink.windows import Totals, compare_windows
-from verdict.model import FAULTS, Judgement, Outcome, Verdict, plural
+from verdict.model import CATEGORIES, FAULTS, Findings, Judgement, Outcome, Verdict, first_findings, plural
 from verdict.store import Store
 
 
@@ -103,8 +104,8 @@ def judge(store: Store, facts: FlinkFacts) -> Judgement:
     store.execute(_UNDECIDED)
     totals = compare_windows(store, _misplaced(facts.partitions[facts.names.windows]))
     store.execute(_WINDOW_FATE, reached=_reached(store, facts, positions, totals))
-    verdict = _verdict(store, facts, totals, late)
-    return Judgement(verdict, lambda category: all_findings(store, facts.names, facts.rules.window_ms, category))
+    find = partial(all_findings, store, facts.names, facts.rules.window_ms)
+    return Judgement(_verdict(store, facts, totals, late, find), find)
 
 
 def _misplaced(counts: tuple[int, int], table: str = "") -> str:
@@ -159,7 +160,7 @@ def _reached(store: Store, facts: FlinkFacts, positions: dict[int, int], totals:
     return max(proofs)
 
 
-def _verdict(store: Store, facts: FlinkFacts, totals: Totals, late_counts: LateCounts) -> Verdict:
+def _verdict(store: Store, facts: FlinkFacts, totals: Totals, late_counts: LateCounts, find: Findings) -> Verdict:
     names = facts.names
     source, unparsable, aside = store.numbers(
         "SELECT count(*), count(*) FILTER (visit IS NULL), (SELECT count(*) FROM set_aside) FROM visits"
@@ -205,7 +206,7 @@ def _verdict(store: Store, facts: FlinkFacts, totals: Totals, late_counts: LateC
         late=late,
         rejected=rejected,
         closing=closing,
-        examples=first_findings(store, names, facts.rules.window_ms, counts),
+        examples=first_findings(find, [category for category in CATEGORIES if counts[category]]),
         notes=(
             *facts.notes,
             f"expected: {plural(windows, 'window')}, {plural(aside, 'late visit')}, "

@@ -43,7 +43,14 @@ def load_outputs(store: Store, reader: TopicReader, names: Names, spans: Mapping
         ("windows", names.windows, WINDOWS, partial(window_rows, window_ms=rules.window_ms)),
     )
     for table, topic, schema, parse in tables:
-        store.create(table, schema)
-        for _, rows in topic_rows(reader, topic, spans[topic], parse, store.folder):
-            if rows.num_rows:
-                store.append(table, rows)
+        load_table(store, reader, table, topic, spans[topic], schema=schema, parse=parse)
+
+
+def load_table(
+    store: Store, reader: TopicReader, table: str, topic: str, spans: Spans, *, schema: pa.Schema, parse: Parse
+) -> None:
+    """Fill a table from a topic."""
+    store.create(table, schema)
+    for _, rows in topic_rows(reader, topic, spans, parse, store.folder):
+        if rows.num_rows:
+            store.append(table, rows)

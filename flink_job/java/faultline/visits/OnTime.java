@@ -41,6 +41,8 @@ public final class OnTime extends AbstractStreamOperator implements OneInputStre
     private final int idleSeconds;
 
     private transient ListState saved;
+    /** The partitions that come to this task. */
+    private transient int[] mine;
     /** By partition: windows that end here or before are closed. */
     private transient long[] clocks;
     /** By partition: seconds without a visit, while others had some. */
@@ -77,6 +79,15 @@ public final class OnTime extends AbstractStreamOperator implements OneInputStre
             int partition = ((Integer) clock.f0).intValue() % partitions;
             clocks[partition] = Math.max(clocks[partition], ((Long) clock.f1).longValue());
         }
+        mine = new int[partitions];
+        int count = 0;
+        int tasks = getRuntimeContext().getTaskInfo().getNumberOfParallelSubtasks();
+        for (int partition = 0; partition < partitions; partition++) {
+            if (ByPartition.task(partition, tasks) == getRuntimeContext().getTaskInfo().getIndexOfThisSubtask()) {
+                mine[count++] = partition;
+            }
+        }
+        mine = Arrays.copyOf(mine, count);
         quietSeconds = new int[partitions];
         watermark = Long.MIN_VALUE;
     }
@@ -84,10 +95,8 @@ public final class OnTime extends AbstractStreamOperator implements OneInputStre
     public void snapshotState(StateSnapshotContext context) throws Exception {
         super.snapshotState(context);
         saved.clear();
-        for (int partition = 0; partition < partitions; partition++) {
-            if (isMine(partition)) {
-                saved.add(Tuple2.of(Integer.valueOf(partition), Long.valueOf(clocks[partition])));
-            }
+        for (int partition : mine) {
+            saved.add(Tuple2.of(Integer.valueOf(partition), Long.valueOf(clocks[partition])));
         }
     }
 
@@ -95,7 +104,7 @@ public final class OnTime extends AbstractStreamOperator implements OneInputStre
         super.open();
         decided = new JoinedRowData();
         isLate = new GenericRowData(1);
-        if (task() >= partitions) {
+        if (mine.length == 0) {
             // No partition comes to this task, so it must not hold back the watermark.
             output.emitWatermarkStatus(WatermarkStatus.IDLE);
         }
@@ -139,23 +148,13 @@ public final class OnTime extends AbstractStreamOperator implements OneInputStre
 
     private void advance() {
         long closed = Long.MAX_VALUE;
-        for (int partition = 0; partition < partitions; partition++) {
-            if (isMine(partition)) {
-                closed = Math.min(closed, clocks[partition]);
-            }
+        for (int partition : mine) {
+            closed = Math.min(closed, clocks[partition]);
         }
         if (closed != Long.MAX_VALUE && closed != NO_VISIT_YET && closed - 1 > watermark) {
             watermark = closed - 1;
             output.emitWatermark(new Watermark(watermark));
         }
-    }
-
-    private boolean isMine(int partition) {
-        return partition % getRuntimeContext().getTaskInfo().getNumberOfParallelSubtasks() == task();
-    }
-
-    private int task() {
-        return getRuntimeContext().getTaskInfo().getIndexOfThisSubtask();
     }
 
     /** The start of the last window that contains a time: a multiple of the slide, so windows end there, too. */
