@@ -6,6 +6,7 @@ Exit code 0: holds, 1: violated, 2: unknown (nothing read, source still moving, 
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import json
 import os
 import signal
@@ -151,6 +152,8 @@ def _stop(number: int, _: FrameType | None) -> None:
 
 
 if __name__ == "__main__":
+    # Kafka's client, DuckDB and Arrow are native code: after a crash of theirs Python says nothing without this.
+    faulthandler.enable()
     signal.signal(signal.SIGTERM, _stop)
     try:
         code = main()

@@ -10,7 +10,6 @@ from confluent_kafka import (
     OFFSET_INVALID,
     TIMESTAMP_CREATE_TIME,
     Consumer,
-    ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaError,
     KafkaException,
@@ -30,6 +29,11 @@ from verdict.records import Batch, Record, Span, Spans
 
 _ANSWER_SECONDS = 10.0
 """How long the broker may take to answer one question."""
+
+_RETRY_SECONDS = 0.2
+_NO_COORDINATOR_YET = (
+    KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+)  # fmt: skip
 
 _STALL_SECONDS = 30.0
 """How long a read may return nothing before it fails."""
@@ -72,11 +76,15 @@ class Cluster:
     def group_offsets(self, group: str, topic: str) -> dict[int, int]:
         """Return the committed offsets of a consumer group for a topic; partitions without a commit are omitted."""
         asked = [TopicPartition(topic, partition) for partition in self._partitions(topic)]
+        # A consumer that never joins the group: the admin client can crash the process while the group's coordinator
+        # moves (https://github.com/confluentinc/librdkafka/issues/5040).
+        consumer = Consumer(self._common | {"group.id": group, "enable.auto.commit": False})
         try:
-            future = self._admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group, asked)])[group]
-            answered = future.result(timeout=_ANSWER_SECONDS).topic_partitions or []
-        except (KafkaException, TimeoutError) as error:
+            answered = _committed(consumer, asked)
+        except KafkaException as error:
             raise Unknown(f"the offsets of group {group} cannot be read at {self.bootstrap}: {error}") from None
+        finally:
+            consumer.close()
         for item in answered:
             if item.error is not None:
                 raise Unknown(f"the offsets of group {group} cannot be read at {self.bootstrap}: {item.error.str()}")
@@ -168,6 +176,21 @@ class Cluster:
                 "fetch.queue.backoff.ms": 10,
             }
         )
+
+
+def _committed(consumer: Consumer, asked: list[TopicPartition]) -> list[TopicPartition]:
+    """Ask for a group's offsets until its coordinator can answer; a broker that has just started cannot yet.
+
+    Raises KafkaException when there is no answer in time.
+    """
+    deadline = time.monotonic() + _ANSWER_SECONDS
+    while True:
+        try:
+            return consumer.committed(asked, timeout=_ANSWER_SECONDS)
+        except KafkaException as error:
+            if error.args[0].code() not in _NO_COORDINATOR_YET or time.monotonic() >= deadline:
+                raise
+        time.sleep(_RETRY_SECONDS)
 
 
 def _take(topic: str, messages: list[Message], waiting: dict[int, int]) -> list[Message]:

@@ -35,7 +35,7 @@ def test_the_verdict_names_what_the_classic_job_repeats_and_loses_after_a_restor
     cluster.wait_for_checkpoints(job, 2)
     # A faultless pipeline so far.
     found = verdict(cluster)
-    assert (found["outcome"], found["observed"], found["pending"]) == ("unknown", 1, 3), found
+    assert (found["outcome"], found["observed"], found["pending"]) == ("unknown", 1, 3), json.dumps(found, indent=1)
     assert cluster.module("flink_job.cancel", "--job", "classic").returncode == 0
     # The first visit after the restore is late: its window is written.
     send(cluster, 0, [5], "written")

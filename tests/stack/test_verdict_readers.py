@@ -40,7 +40,8 @@ from tests.judge.flink_world import (
     settle,
 )
 from tests.judge.spark_world import Topic, even_batches, write_output
-from tests.stack.broker import Broker
+from tests.stack.broker import Broker, run_broker
+from verdict.cluster import Cluster
 from verdict.records import Record
 
 pytestmark = pytest.mark.stack
@@ -411,6 +412,13 @@ def test_no_broker_and_no_topic_are_unknown(stack: Stack) -> None:
     code, verdict = stack.verdict("spark", VISITS_TOPIC="no-such-topic")
     assert code == 2
     assert "no-such-topic does not exist" in str(verdict["reason"])
+
+
+def test_a_broker_whose_group_coordinator_still_loads_is_waited_for(tmp_path: Path) -> None:
+    # The first question about a group makes a new broker create its topic of offsets.
+    for broker in run_broker(tmp_path):
+        broker.create_topics("visits")
+        assert Cluster(broker.bootstrap).group_offsets("no-such-group", "visits") == {}
 
 
 def test_both_pipelines_share_a_table_that_ends_in_their_verdicts(stack: Stack) -> None:
