@@ -35,12 +35,15 @@ _WHOLE = (["tests/unit", "tests/judge"], ["tests/stack"])
 _TIERS: dict[str, tuple[list[str], list[str]]] = {
     "unit": (["tests/unit"], []),
     "judge": (["tests/judge"], []),
-    "stack": ([], ["tests"]),
-    "compose": ([], ["tests"]),
+    "stack": ([], ["tests/stack"]),
+    "compose": ([], ["tests/stack"]),
     "all": _WHOLE,
     "full": _WHOLE,
 }
-"""Tests of each tier: those that run in a process per core, and those that run one after the other."""
+"""Tests of each tier: those that need no JVM, and those that do."""
+_WITHOUT_JVM = ("--numprocesses", "auto", "--dist", "worksteal")
+_WITH_JVM = ("--numprocesses", "2", "--dist", "loadfile")
+"""They mostly wait: two files at a time, each with services of its own; more would not fit into a laptop's memory."""
 
 
 def lab(stack: Stack, words: Sequence[str]) -> int:
@@ -151,14 +154,14 @@ def test(stack: Stack, words: Sequence[str]) -> int:
             )
         say("no container engine answers: the Compose tier is skipped")
         markers.append("not compose")
-    parallel, serial = _TIERS[tier]
+    without_jvm, with_jvm = _TIERS[tier]
     # Tests choose their own homes and ports.
     environ = {
         name: value
         for name, value in local.plain_environment("tools").items()
         if not name.startswith(PREFIX) or name in (f"{PREFIX}ARTIFACTS", f"{PREFIX}BASE_IMAGE")
     }
-    for paths, how in ((parallel, ["--numprocesses", "auto", "--dist", "worksteal"]), (serial, [])):
+    for paths, how in ((without_jvm, _WITHOUT_JVM), (with_jvm, _WITH_JVM)):
         if paths:
             command = ["python", "-m", "pytest", "-m", " and ".join(markers), *paths, *how, *flags]
             failed |= subprocess.run(command, cwd=ROOT, env=environ, check=False).returncode != 0
