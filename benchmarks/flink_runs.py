@@ -10,7 +10,6 @@ from benchmarks.cpu import Disturbance, service_seconds, thread_seconds
 from benchmarks.own_stack import OwnStack
 from flink_job.rest import call
 from stack.errors import StackError
-from stack.services import service
 from stack.waiting import wait_until
 
 _LIMIT_SECONDS = 1800.0
@@ -81,7 +80,7 @@ def run(stack: OwnStack, contender: Contender, number: int, records: int) -> Cos
     disturbance = Disturbance(stack.mark)
     before, threads = service_seconds(stack.mark, _TASKMANAGER), thread_seconds(stack.mark, _TASKMANAGER)
     program = ("python", "-m", "benchmarks.flink_submit", contender.program, *contender.arguments)
-    job = changed.ask(service("jobmanager"), *program).strip()
+    job = changed.ask(changed.service("jobmanager"), *program).strip()
     base = f"http://127.0.0.1:{stack.settings.values['FLINK_UI_PORT']}"
     read = functools.partial(_records_read, base, job)
     wait_until(lambda: read() >= records, f"{contender.name} to read {records} records", seconds=_LIMIT_SECONDS)

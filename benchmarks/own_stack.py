@@ -16,7 +16,7 @@ from stack.errors import StackError
 from stack.home import Home
 from stack.messages import say
 from stack.ports import free_ports
-from stack.services import LOCAL_PORTS, SERVICES, Service, service
+from stack.services import LOCAL_PORTS, TABLE, Service, service
 from stack.settings import load
 from stack.waiting import wait_until
 
@@ -30,10 +30,7 @@ class OwnStack:
     def __init__(self, home: Path, settings: Mapping[str, str]) -> None:
         ports = dict(zip(LOCAL_PORTS, map(str, free_ports(_ADDRESS, len(LOCAL_PORTS))), strict=True))
         # The script's own environment names the broker and the JobManager of the user's stack.
-        reach = {
-            "KAFKA_BOOTSTRAP": f"{_ADDRESS}:{ports['KAFKA_PORT']}",
-            "FLINK_REST": f"http://{_ADDRESS}:{ports['FLINK_UI_PORT']}",
-        }
+        reach = {"KAFKA_BOOTSTRAP": f"{_ADDRESS}:{ports['KAFKA_PORT']}", "FLINK_REST": ""}
         self._chosen = {**ports, **reach, **settings, "BIND_ADDRESS": _ADDRESS, "HOME": str(home), "BACKEND": "local"}
         self.home = Home(home)
         self.home.claim("local")
@@ -50,6 +47,10 @@ class OwnStack:
         assert marker is not None
         return marker.stack
 
+    def service(self, name: str) -> Service:
+        """Find a service by its name."""
+        return service(name, self.settings.values)
+
     def changed(self, settings: Mapping[str, str]) -> OwnStack:
         """The same services, for programs that are to run with other settings."""
         other = copy.copy(self)
@@ -59,15 +60,15 @@ class OwnStack:
     def start(self, *names: str) -> None:
         """Start services and wait until they answer."""
         for name in names:
-            self.backend.start(service(name), ())
+            self.backend.start(self.service(name), ())
         for name in names:
-            answers = functools.partial(self.backend.answers, service(name))
+            answers = functools.partial(self.backend.answers, self.service(name))
             wait_until(answers, f"{name} to answer", seconds=_START_SECONDS)
 
     def stop(self, *names: str) -> None:
         """Stop services."""
         for name in names:
-            self.backend.stop(service(name))
+            self.backend.stop(self.service(name))
 
     def ask(self, row: Service, *command: str) -> str:
         """Run a command in a service's environment and return its output. Raises StackError when it fails."""
@@ -93,7 +94,7 @@ def own_stack(settings: Mapping[str, str] | None = None) -> Iterator[OwnStack]:
         try:
             yield stack
         finally:
-            for row in SERVICES:
+            for row in TABLE:
                 stack.backend.kill(row)
             stack.backend.down(wipe=True)
 

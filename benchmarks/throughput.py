@@ -19,7 +19,6 @@ from benchmarks.own_stack import OwnStack, exit_code_of, own_stack, row
 from stack.arguments import count
 from stack.errors import StackError
 from stack.messages import say
-from stack.services import service
 
 _PARTITIONS = 4
 _SLOW_SHARE = 20
@@ -44,7 +43,7 @@ _PERF_FIELDS = 9
 def consumer_rate(stack: OwnStack, records: int, group: str) -> int:
     """Run Kafka's own consumer test; returns records per second."""
     output = stack.ask(
-        service("kafka"), "kafka-consumer-perf-test.sh", "--bootstrap-server", stack.backend.broker_inside,
+        stack.service("kafka"), "kafka-consumer-perf-test.sh", "--bootstrap-server", stack.backend.broker_inside,
         "--topic", topic_of(1), "--group", group, "--num-records", str(records), "--timeout", "60000", "--hide-header",
     )  # fmt: skip
     lines = [line.split(",") for line in output.splitlines() if line.count(",") + 1 >= _PERF_FIELDS]

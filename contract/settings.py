@@ -28,6 +28,11 @@ def guard_jar(engine: str) -> Path:
     return artifacts() / "jars" / "web_guard" / f"web-guard-{engine}.jar"
 
 
+def class_archive(program: str) -> Path:
+    """The file of classes that the JVM of a program maps at its start; spark_job/class_archive.py writes Spark's."""
+    return artifacts() / "class-archives" / f"{program}.jsa"
+
+
 class SettingsError(Exception):
     """A setting is missing or has no sensible value; the message names it and the next step."""
 
@@ -84,9 +89,16 @@ class Settings:
 
     @property
     def flink_rest(self) -> str:
-        """Base address of the JobManager's REST API as seen from this process."""
-        default = f"http://{self.jobmanager_host}:{self.text('FLINK_UI_PORT')}"
-        return self._values.get("FLINK_REST") or default
+        """Base address of each JobManager's REST API as seen from this process, with commas between them."""
+        addresses = [f"http://{self.jobmanager_host}:{self.text('FLINK_UI_PORT')}"]
+        if self.flink_is_highly_available:
+            addresses.append(f"http://{self.service_host('jobmanager-2')}:{self.text('FLINK_STANDBY_UI_PORT')}")
+        return self._values.get("FLINK_REST") or ",".join(addresses)
+
+    @property
+    def flink_is_highly_available(self) -> bool:
+        """Whether a standby JobManager and ZooKeeper are part of the stack."""
+        return self.number("FLINK_JOBMANAGERS") > 1
 
     @property
     def values(self) -> dict[str, str]:
@@ -103,6 +115,7 @@ class Settings:
     def web_names(self) -> list[str]:
         """Host names under which the web pages of Flink and Spark answer, here and from the containers."""
         names = [*self.text("WEB_NAMES").split(","), self.text("BIND_ADDRESS"), self._values.get("JOBMANAGER_HOST", "")]
+        names += [self.service_host("jobmanager-2")] if self.flink_is_highly_available else []
         return list(dict.fromkeys(name for name in names if name))
 
     @property
@@ -114,6 +127,10 @@ class Settings:
     def jobmanager_host(self) -> str:
         """Host of the JobManager as seen from this process."""
         return self._values.get("JOBMANAGER_HOST") or self.text("BIND_ADDRESS")
+
+    def service_host(self, service: str) -> str:
+        """Host of another service as seen from this process: its name in containers, BIND_ADDRESS elsewhere."""
+        return service if self._values.get("JOBMANAGER_HOST") else self.text("BIND_ADDRESS")
 
     @property
     def state(self) -> Path:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Summary: Succeed when the service of this container is ready; Compose calls it every few seconds.
-# Usage: docker/health.sh kafka|generator|spark|jobmanager|taskmanager
+# Usage: docker/health.sh kafka|zookeeper|generator|spark|jobmanager|jobmanager-2|taskmanager
 #
 # Only bash builtins where possible: a check must cost little CPU during a demo on two cores.
 set -euo pipefail
@@ -30,9 +30,14 @@ case "${1:-}" in
   kafka) listens "${STACK_KAFKA_CONTAINER_PORT}" ;;
   generator) connected_to "${STACK_KAFKA_CONTAINER_PORT}" ;;
   spark) listens "${STACK_SPARK_UI_PORT}" ;;
+  zookeeper) listens "${STACK_ZOOKEEPER_PORT}" ;;
   jobmanager) [[ "$(fetch 127.0.0.1 "${STACK_FLINK_UI_PORT}" /overview)" == *'"taskmanagers"'* ]] ;;
-  # Healthy means that the JobManager counts it, not only that the process runs.
-  taskmanager) [[ "$(fetch "${STACK_JOBMANAGER_HOST}" "${STACK_FLINK_UI_PORT}" /overview)" =~ \"taskmanagers\":[1-9] ]] ;;
+  jobmanager-2) [[ "$(fetch 127.0.0.1 "${STACK_FLINK_STANDBY_UI_PORT}" /overview)" == *'"taskmanagers"'* ]] ;;
+  # Healthy means that a JobManager counts it, not only that the process runs.
+  taskmanager)
+    [[ "$( (fetch "${STACK_JOBMANAGER_HOST}" "${STACK_FLINK_UI_PORT}" /overview) ||
+      (fetch jobmanager-2 "${STACK_FLINK_STANDBY_UI_PORT}" /overview))" =~ \"taskmanagers\":[1-9] ]]
+    ;;
   *)
     echo "health: no service is called '${1:-}'" >&2
     exit 2

@@ -28,10 +28,15 @@ def job_configuration(settings: Settings, mode: str) -> dict[str, str]:
         # How often a partition is checked for idleness.
         "pipeline.auto-watermark-interval": "200 ms",
         "state.backend.type": "hashmap",
-        # A killed TaskManager may stay down for long: keep trying until it is back.
-        "restart-strategy.type": "fixed-delay",
-        "restart-strategy.fixed-delay.attempts": "2147483647",
-        "restart-strategy.fixed-delay.delay": "1 s",
+        # At once after the first failure, less often when it keeps failing, and for ever: a killed TaskManager may stay
+        # down for long.
+        "restart-strategy.type": "exponential-delay",
+        "restart-strategy.exponential-delay.attempts-before-reset-backoff": "2147483647",
+        "restart-strategy.exponential-delay.initial-backoff": "100 ms",
+        "restart-strategy.exponential-delay.max-backoff": "10 s",
+        "restart-strategy.exponential-delay.backoff-multiplier": "2.0",
+        "restart-strategy.exponential-delay.reset-backoff-threshold": "1 min",
+        "restart-strategy.exponential-delay.jitter-factor": "0.1",
         "table.local-time-zone": "UTC",
         "table.exec.state.ttl": "0 ms",
         # Count within the task that reads, then merge: fewer rows are sent to the task that owns a visit.

@@ -6,16 +6,23 @@ configuration, jars, logs and pid files from the environment, so each service ha
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import os
 import shlex
 import shutil
 import sys
+import tempfile
+import uuid
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
 from contract.settings import Settings, artifacts, guard_jar
 
 TEMPLATES = Path(__file__).parent / "conf"
+LEADER, STANDBY = "jobmanager", "jobmanager-2"
+"""The services that run a JobManager; alone, or until another takes over, the first one leads."""
 
 
 class HomeError(Exception):
@@ -63,27 +70,85 @@ def render(template: str, values: Mapping[str, str]) -> str:
     return template
 
 
-def configuration_values(settings: Settings, state: Path, flink: Path) -> dict[str, str]:
-    """Values of the placeholders in config.yaml, by name.
+def configuration_values(settings: Settings, service: str, state: Path, flink: Path) -> dict[str, str]:
+    """Values of the placeholders in config.yaml of a service, by name.
 
     On a host everything stays on BIND_ADDRESS. In a container FLINK_BIND_HOST is 0.0.0.0, and the TaskManager
     detects by itself under which of its addresses the JobManager reaches it.
     """
     host, bind = settings.jobmanager_host, settings.bind_host("flink")
+    port = settings.text("FLINK_UI_PORT")
+    if service == STANDBY:
+        host, port = settings.service_host(STANDBY), settings.text("FLINK_STANDBY_UI_PORT")
+    started = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
     return {
         "JOBMANAGER_HOST": host,
+        "REST_HOST": host,
+        "REST_PORT": port,
+        "RESOURCE_ID": f"{service}_{started}",
+        "HIGH_AVAILABILITY_LINES": "\n".join(high_availability(settings)),
         "FLINK_BIND_HOST": bind,
         "TASKMANAGER_HOST_LINE": "" if bind == "0.0.0.0" else f"taskmanager.host: {bind}",
         "FLINK_RPC_PORT": settings.text("FLINK_RPC_PORT"),
-        "FLINK_UI_PORT": settings.text("FLINK_UI_PORT"),
         "FLINK_CHECKPOINTS_RETAINED": settings.text("FLINK_CHECKPOINTS_RETAINED"),
         "WEB_NAMES": ",".join(settings.web_names),
-        "WEB_ORIGIN": f"http://{settings.text('BIND_ADDRESS')}:{settings.text('FLINK_UI_PORT')}",
+        "WEB_ORIGIN": f"http://{settings.text('BIND_ADDRESS')}:{port}",
         "TMP": str(state / "tmp"),
         "JVM_FLAGS": settings.text("JVM_FLAGS"),
         "JVM_FLAGS_SHORT": settings.text("JVM_FLAGS_SHORT"),
         "JAVA_OPTS": java_options((flink / "conf" / "config.yaml").read_text(encoding="utf-8")),
     }
+
+
+def _cluster(settings: Settings) -> Path:
+    """Folder of what a JobManager that takes over needs: the job, and which checkpoints are complete."""
+    return settings.flink_checkpoints / "high-availability"
+
+
+def forget_other_cluster(settings: Settings) -> None:
+    """Remove what highly available JobManagers remembered, when this one starts alone.
+
+    It submits the job from its newest checkpoint. A highly available cluster that starts later would run
+    the remembered job beside it, or from an older checkpoint.
+    """
+    if not settings.flink_is_highly_available:
+        shutil.rmtree(_cluster(settings), ignore_errors=True)
+
+
+def high_availability(settings: Settings) -> list[str]:
+    """Lines of config.yaml for a standby JobManager; none when there is only one JobManager.
+
+    ZooKeeper elects the leader and holds pointers to files in `high-availability`. The cluster's id is kept beside
+    those files: without them, what ZooKeeper remembers is of no use.
+    """
+    if not settings.flink_is_highly_available:
+        return []
+    timeout = settings.number("FLINK_LEADER_TIMEOUT_MS")
+    return [
+        "high-availability.type: zookeeper",
+        f"high-availability.zookeeper.quorum: {settings.service_host('zookeeper')}:{settings.text('ZOOKEEPER_PORT')}",
+        "high-availability.zookeeper.path.root: /faultline",
+        f"high-availability.cluster-id: /{_cluster_id(_cluster(settings))}",
+        f"high-availability.storageDir: {_cluster(settings).as_uri()}",
+        # ZooKeeper notices a killed leader by its silence.
+        f"high-availability.zookeeper.client.session-timeout: {timeout}",
+        f"high-availability.zookeeper.client.connection-timeout: {timeout}",
+        "high-availability.zookeeper.client.retry-wait: 1000",
+        "high-availability.zookeeper.client.max-retry-attempts: 60",
+    ]
+
+
+def _cluster_id(folder: Path) -> str:
+    """The id in a file of this folder; the first service to ask chooses it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "cluster-id"
+    with tempfile.NamedTemporaryFile("w", dir=folder, encoding="ascii") as chosen:
+        chosen.write(uuid.uuid4().hex)
+        chosen.flush()
+        # A link, since it appears with its content and never replaces another service's choice.
+        with contextlib.suppress(FileExistsError):
+            os.link(chosen.name, file)
+    return file.read_text(encoding="ascii")
 
 
 def prepare(settings: Settings, service: str) -> dict[str, str]:
@@ -95,7 +160,9 @@ def prepare(settings: Settings, service: str) -> dict[str, str]:
     shutil.rmtree(folders["tmp"], ignore_errors=True)
     for folder in folders.values():
         folder.mkdir(parents=True, exist_ok=True)
-    values = configuration_values(settings, state, flink)
+    if service == LEADER:
+        forget_other_cluster(settings)
+    values = configuration_values(settings, service, state, flink)
     for template in TEMPLATES.iterdir():
         text = render(template.read_text(encoding="utf-8"), values)
         (folders["conf"] / template.name).write_text(text, encoding="utf-8")

@@ -9,6 +9,7 @@ import json
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -24,19 +25,43 @@ class FlinkError(Exception):
 
 
 def call(base: str, path: str, method: str = "GET") -> Any:
-    """Return the JSON answer of `base + path`, waiting for a JobManager that is still starting. Raises FlinkError."""
-    request = urllib.request.Request(base + path, method=method)
+    """Return the JSON answer of a JobManager, waiting for one that is still starting. Raises FlinkError.
+
+    `base`: the address of the JobManager, or those of all of them with commas between: each answers for the leader, so
+    the first that runs is asked.
+    """
+    bases = base.split(",")
+    # A standby passes requests on to a leader that was killed until another is elected.
+    not_yet = {HTTPStatus.SERVICE_UNAVAILABLE, *([HTTPStatus.INTERNAL_SERVER_ERROR] if len(bases) > 1 else [])}
     deadline = time.monotonic() + STARTING_LIMIT_SECONDS
     while True:
         try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
-                return json.loads(response.read() or b"{}")
+            return _first_answer(bases, path, method)
         except urllib.error.HTTPError as error:
-            if error.code != HTTPStatus.SERVICE_UNAVAILABLE or time.monotonic() >= deadline:
+            if error.code not in not_yet or time.monotonic() >= deadline:
                 raise FlinkError(f"{base}{path}: the JobManager answers {error.code} {error.reason}") from error
             time.sleep(STARTING_POLL_SECONDS)
         except (OSError, ValueError) as error:
             raise FlinkError(f"no JobManager answers at {base} ({error}); is the service jobmanager up?") from error
+
+
+def _first_answer(bases: Sequence[str], path: str, method: str) -> Any:
+    """Ask one address after the other until one answers; raises what the last one raised."""
+    *others, last = bases
+    for base in others:
+        try:
+            return _answer(base + path, method)
+        except urllib.error.HTTPError:
+            raise
+        except OSError:
+            continue
+    return _answer(last + path, method)
+
+
+def _answer(address: str, method: str) -> Any:
+    request = urllib.request.Request(address, method=method)
+    with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
+        return json.loads(response.read() or b"{}")
 
 
 def jobs_named(base: str, name: str) -> list[dict[str, Any]]:

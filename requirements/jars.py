@@ -29,8 +29,9 @@ HERE = Path(__file__).resolve().parent
 ROOTS = HERE / "jars.in"
 LOCK = HERE / "jars.lock"
 # Jars of the Spark distribution must not be there twice. The broker's tools depend on all of
-# Kafka Connect, half of the download, for a command that is not used here.
+# Kafka Connect, half of the download, for a command that is not used here. ZooKeeper needs Netty for TLS only.
 PROVIDED = {
+    "zookeeper": ("io.netty:*", "org.apache.yetus:audience-annotations"),
     "kafka": ("org.apache.kafka:connect-runtime", "org.apache.kafka:connect-transforms"),
     "spark": (
         "org.apache.spark:spark-sql_2.13",

@@ -19,7 +19,7 @@ from stack.errors import StackError
 from stack.messages import say
 
 LOCKS = ROOT / "requirements"
-JAR_GROUPS = ("kafka", "spark", "flink")
+JAR_GROUPS = ("kafka", "spark", "flink", "zookeeper")
 BUILD = "build"
 GUARDED = ("spark", "flink")
 """Engines whose web pages have a guard."""

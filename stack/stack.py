@@ -18,7 +18,7 @@ from stack.backends.local import LocalBackend
 from stack.errors import StackError
 from stack.home import Home
 from stack.messages import say
-from stack.services import SERVICES, Service, service
+from stack.services import JOBMANAGERS, Service, require_counts, service, services
 from stack.settings import StackSettings, load, unknown_variables
 
 _BACKENDS: dict[str, Callable[[StackSettings, Home], Backend]] = {LOCAL: LocalBackend, COMPOSE: ComposeBackend}
@@ -40,12 +40,29 @@ class Stack:
 
     def is_up(self) -> bool:
         """Whether the stack was brought up here and its broker runs."""
-        return self.home.up() is not None and self.backend.state(SERVICES[0]) == RUNNING
+        return self.home.up() is not None and self.backend.state(self.services[0]) == RUNNING
+
+    @property
+    def services(self) -> tuple[Service, ...]:
+        """The services that keep running."""
+        return services(self.settings.values)
+
+    def service(self, name: str) -> Service:
+        """Find a service by its name. Raises StackError that lists the names."""
+        return service(name, self.settings.values)
+
+    def jobmanager(self) -> Service:
+        """A JobManager that runs: each of them answers for the leader. Raises StackError when none does."""
+        for row in self.services:
+            if row.name in JOBMANAGERS and self.backend.state(row) == RUNNING:
+                return row
+        self.require_running(JOBMANAGERS[0])
+        return self.service(JOBMANAGERS[0])
 
     def require_running(self, *names: str) -> None:
         """Raise StackError when one of these services does not run."""
         for name in names:
-            state = self.backend.state(service(name))
+            state = self.backend.state(self.service(name))
             if state != RUNNING:
                 raise StackError(
                     f"service {name} is {state}; start it with scripts/start.sh {name}, "
@@ -84,6 +101,7 @@ def open_stack(flags: Mapping[str, str]) -> Stack:
     home = Home(Path(os.environ.get(PREFIX + "HOME") or ROOT).resolve())
     up = home.up()
     settings = load(os.environ, flags, up.explicit if up else {})
+    require_counts(settings.values)
     name, reason = _choose(settings, home)
     return Stack(settings, home, _BACKENDS[name](settings, home), reason)
 

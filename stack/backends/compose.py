@@ -17,7 +17,7 @@ from stack.backends.containers import Container, Docker
 from stack.errors import StackError
 from stack.home import Home
 from stack.messages import say
-from stack.services import PUBLISHED_PORTS, SERVICES, TABLE, Service
+from stack.services import TABLE, Service, services, table
 from stack.services import service as find
 from stack.settings import StackSettings
 from stack.waiting import wait_until
@@ -66,7 +66,16 @@ class ComposeBackend:
             "STACK_UID": str(identity[0]),
             "STACK_GID": str(identity[1]),
             "IMAGE_TAG": self._tag,
+            "COMPOSE_PROFILES": ",".join(sorted({row.second for row in self._table if row.second})),
         }
+
+    @property
+    def _table(self) -> tuple[Service, ...]:
+        return table(self._settings.values)
+
+    @property
+    def _services(self) -> tuple[Service, ...]:
+        return services(self._settings.values)
 
     @property
     def broker_inside(self) -> str:
@@ -86,7 +95,7 @@ class ComposeBackend:
             {} if self.docker.ask("buildx", "version") else {"DOCKER_BUILDKIT": "0", "COMPOSE_DOCKER_CLI_BUILD": "0"}
         )
         built: dict[str, str] = {}
-        for row in SERVICES:
+        for row in self._services:
             # One service per image: the others with the same image use it.
             built.setdefault(row.image, row.name)
         if not self.docker.quietly("build", *built.values(), more=classic):
@@ -98,7 +107,7 @@ class ComposeBackend:
 
     def is_prepared(self) -> bool:
         """Whether every image exists; images may be older than the code."""
-        images = {f"faultline/{row.image}:{self._tag}" for row in SERVICES}
+        images = {f"faultline/{row.image}:{self._tag}" for row in self._services}
         # It fails when one of them is missing.
         return bool(self.docker.ask("image", "inspect", "--format", "{{.Id}}", *images))
 
@@ -109,20 +118,21 @@ class ComposeBackend:
         before = {name for name, found in self.docker.containers().items() if not found.ended}
         if not before:
             preflight.check_memory(preflight.MEMORY_MIB)
-            preflight.check_ports(self._settings.values["BIND_ADDRESS"], PUBLISHED_PORTS, self._settings.ports())
+            published = [row.published for row in self._services if row.published]
+            preflight.check_ports(self._settings.values["BIND_ADDRESS"], published, self._settings.ports())
         preflight.check_disk(self._home.root, preflight.RUN_MIB)
         try:
             self._start_all(before)
         except BaseException:
             say("the stack did not come up; stopping what was started")
-            started = [row.name for row in reversed(TABLE) if row.name not in before]
+            started = [row.name for row in reversed(self._table) if row.name not in before]
             self.docker.quietly("stop", *started)
             raise
 
     def _start_all(self, running: set[str]) -> None:
         if running:
             # A service that runs must not be replaced, even when its settings have changed.
-            missing = [row for row in TABLE if row.name not in running]
+            missing = [row for row in self._table if row.name not in running]
             for row in missing:
                 self._await_needs(row)
                 if not self.docker.quietly("up", "--detach", "--no-deps", "--no-build", row.name):
@@ -135,7 +145,7 @@ class ComposeBackend:
 
     def _await_needs(self, row: Service) -> None:
         for need in row.needs:
-            answers = functools.partial(self.answers, find(need))
+            answers = functools.partial(self.answers, find(need, self._settings.values))
             wait_until(answers, f"{need} to answer", seconds=_UP_SECONDS, explain=self.explain)
 
     def _unready(self, *, ended: bool = False) -> list[Service]:
@@ -143,7 +153,7 @@ class ComposeBackend:
         containers = self.docker.containers()
         return [
             row
-            for row in TABLE
+            for row in self._table
             if not _is_ready(row, containers.get(row.name))
             and (not ended or (row.name in containers and containers[row.name].ended))
         ]
@@ -153,7 +163,7 @@ class ComposeBackend:
 
     def down(self, *, wipe: bool) -> list[Path]:
         """Remove the containers; with `wipe` also the broker's volume and the folders of the stack."""
-        for row in SERVICES:
+        for row in self._services:
             # A frozen process does not see SIGTERM.
             if self.state(row) == PAUSED:
                 self.resume(row)
@@ -323,7 +333,7 @@ class ComposeBackend:
 
 def _tag_in_use(project: str) -> str:
     """Tag of the images that a project's containers run; empty when it has none."""
-    kafka = Docker(project, os.environ).containers().get(SERVICES[0].name)
+    kafka = Docker(project, os.environ).containers().get(TABLE[0].name)
     return kafka.image.rpartition(":")[2] if kafka else ""
 
 

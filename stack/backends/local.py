@@ -23,7 +23,7 @@ from stack.errors import StackError
 from stack.home import Home
 from stack.messages import say
 from stack.processes import KEEPER, Process, end, keep, of_stack, send
-from stack.services import LOCAL_PORTS, SERVICES, TABLE, Service
+from stack.services import Service, services, table
 from stack.services import service as find
 from stack.settings import StackSettings
 from stack.waiting import wait_until
@@ -43,6 +43,10 @@ class LocalBackend:
         self.artifacts = Artifacts(Path(settings.values["ARTIFACTS"]), self._python, settings.environment())
         self._run, self._logs = home.state / "run", home.state / "logs"
         self._java: Path | None = None
+
+    @property
+    def _services(self) -> tuple[Service, ...]:
+        return services(self._settings.values)
 
     @property
     def broker_inside(self) -> str:
@@ -107,9 +111,9 @@ class LocalBackend:
         self._check_room()
         started: list[Service] = []
         try:
-            for row in TABLE:
+            for row in table(self._settings.values):
                 for need in row.needs:
-                    self._await(find(need))
+                    self._await(find(need, self._settings.values))
                 if row.one_shot:
                     self._run_once(row)
                 elif self.state(row) not in (RUNNING, PAUSED):
@@ -128,10 +132,11 @@ class LocalBackend:
             raise
 
     def _check_room(self) -> None:
-        running = [row for row in SERVICES if self.state(row) in (RUNNING, PAUSED)]
+        running = [row for row in self._services if self.state(row) in (RUNNING, PAUSED)]
         if not running:
+            listens = [port for row in self._services for port in row.listens]
             preflight.check_memory(preflight.MEMORY_MIB)
-            preflight.check_ports(self._settings.values["BIND_ADDRESS"], LOCAL_PORTS, self._settings.ports())
+            preflight.check_ports(self._settings.values["BIND_ADDRESS"], listens, self._settings.ports())
         preflight.check_disk(self._home.root, preflight.RUN_MIB)
 
     def _require_well(self, started: Sequence[Service]) -> None:
@@ -140,7 +145,7 @@ class LocalBackend:
             raise StackError(f"{ended[0].name} ended during the start; its last lines:\n{self.explain()}")
 
     def _run_once(self, row: Service) -> None:
-        done = self._command([str(ROOT / "services" / f"{row.name}.sh")], row.environment, stdout=_STDERR)
+        done = self._command(_command(row), row.environment, stdout=_STDERR)
         if done.returncode:
             raise StackError(f"{row.name} failed, see the lines above")
 
@@ -154,7 +159,7 @@ class LocalBackend:
 
     def down(self, *, wipe: bool) -> list[Path]:
         """Stop every service, then every other process of this stack."""
-        for row in reversed(SERVICES):
+        for row in reversed(self._services):
             self.stop(row)
         end(self._processes, "the stack's processes")
         return self._home.wipe() if wipe else []
@@ -165,7 +170,7 @@ class LocalBackend:
         """Start a service under a keeper."""
         for folder in (self._run, self._logs):
             folder.mkdir(parents=True, exist_ok=True)
-        command = [str(ROOT / "services" / f"{service.name}.sh"), *arguments]
+        command = [*_command(service), *arguments]
         (self._run / f"{service.name}.settings.json").write_text(json.dumps(dict(self._settings.values)), "utf-8")
         log, record = self._logs / f"{service.name}.log", self._record(service)
         flags = ["--log", str(log), "--record", str(record)]
@@ -280,7 +285,7 @@ class LocalBackend:
     def explain(self) -> str:
         """The last lines of each service that has ended."""
         parts = []
-        for row in SERVICES:
+        for row in self._services:
             state = self.state(row)
             if state != RUNNING and (words := self.log(row, _EXPLAIN_LINES)):
                 parts.append(f"-- {row.name} ({state}):\n{words}")
@@ -313,3 +318,8 @@ class LocalBackend:
 
     def _record(self, service: Service) -> Path:
         return self._run / f"{service.name}.json"
+
+
+def _command(row: Service) -> list[str]:
+    script, *words = row.command
+    return [str(ROOT / script), *words]

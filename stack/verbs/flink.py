@@ -7,18 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from stack.messages import say
-from stack.services import service
 from stack.stack import Stack
 
 _INSPECT = ("python", "-m", "inspector.flink")
 
 
 def _run(stack: Stack, module: str, words: Sequence[str]) -> int:
-    return stack.backend.execute(service("jobmanager"), ["python", "-m", module, *words], check=False).returncode
+    return stack.backend.execute(stack.jobmanager(), ["python", "-m", module, *words], check=False).returncode
 
 
 def _ask(stack: Stack, job: Sequence[str], *words: str) -> str:
-    return stack.backend.execute(service("jobmanager"), [*_INSPECT, *job, *words], capture=True).stdout.strip()
+    return stack.backend.execute(stack.jobmanager(), [*_INSPECT, *job, *words], capture=True).stdout.strip()
 
 
 def _job_in(words: Sequence[str]) -> list[str]:
@@ -31,26 +30,23 @@ def _job_in(words: Sequence[str]) -> list[str]:
 
 def submit(stack: Stack, words: Sequence[str]) -> int:
     """Submit the job, to read the topic from its earliest offset."""
-    stack.require_running("kafka", "jobmanager")
+    stack.require_running("kafka")
     return _run(stack, "flink_job.submit", words)
 
 
 def cancel(stack: Stack, words: Sequence[str]) -> int:
     """Cancel the job; its checkpoints are retained."""
-    stack.require_running("jobmanager")
     return _run(stack, "flink_job.cancel", words)
 
 
 def status(stack: Stack, words: Sequence[str]) -> int:
     """Show the job as one line of JSON."""
-    stack.require_running("jobmanager")
     return _run(stack, "flink_job.status", words)
 
 
 def checkpoints(stack: Stack, words: Sequence[str]) -> int:
     """List the checkpoints on disk."""
-    stack.require_running("jobmanager")
-    return stack.backend.execute(service("jobmanager"), [*_INSPECT, "list", *words], check=False).returncode
+    return stack.backend.execute(stack.jobmanager(), [*_INSPECT, "list", *words], check=False).returncode
 
 
 def restore(stack: Stack, words: Sequence[str]) -> int:
@@ -60,7 +56,7 @@ def restore(stack: Stack, words: Sequence[str]) -> int:
         which = flags.pop(0)
     if "/" in which:
         which = stack.backend.path_inside(Path(which))
-    stack.require_running("kafka", "jobmanager")
+    stack.require_running("kafka")
     job = _job_in(flags)
     checkpoint, newest = _ask(stack, job, "resolve", which), _ask(stack, job, "resolve", "latest")
     offsets = _ask(stack, job, "offsets", checkpoint)

@@ -8,7 +8,6 @@ from pathlib import Path
 from stack.arguments import count
 from stack.backend import PAUSED, RUNNING
 from stack.errors import StackError
-from stack.services import service
 from stack.stack import Stack
 
 _SETTLE_SECONDS = 120
@@ -39,7 +38,7 @@ def settle(stack: Stack, words: Sequence[str]) -> int:
         seconds, left = count(left[1] if len(left) > 1 else "", "--wait"), left[2:]
     if left:
         raise StackError(f"unknown argument '{left[0]}'; see scripts/settle.sh --help")
-    state = stack.backend.state(service("generator"))
+    state = stack.backend.state(stack.service("generator"))
     if state in (RUNNING, PAUSED):
         raise StackError(
             f"the generator is {state}, and its next visits would open windows again; "
@@ -47,7 +46,7 @@ def settle(stack: Stack, words: Sequence[str]) -> int:
         )
     stack.require_running("kafka")
     # Its messages go to stderr; the one line on stdout comes at the end.
-    stack.backend.execute(service("generator"), ["python", "-m", "generator.close"], capture=True)
+    stack.backend.execute(stack.service("generator"), ["python", "-m", "generator.close"], capture=True)
     return stack.backend.tool(["python", "-m", "verdict.settled", "--wait", str(seconds)]).returncode
 
 

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 from stack.arguments import count
 from stack.errors import StackError
-from stack.services import service
 from stack.stack import Stack
 
 _END_OF_TOPIC = ("--timeout-ms", "3000")
@@ -51,7 +50,11 @@ def _consumer(
 ) -> subprocess.CompletedProcess[str]:
     command = ["kafka-console-consumer.sh", "--bootstrap-server", stack.backend.broker_inside, "--topic", topic]
     return stack.backend.execute(
-        service("kafka"), [*command, "--isolation-level", isolation, *flags], capture=whole, quiet=whole, check=False
+        stack.service("kafka"),
+        [*command, "--isolation-level", isolation, *flags],
+        capture=whole,
+        quiet=whole,
+        check=False,
     )
 
 

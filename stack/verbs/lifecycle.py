@@ -9,7 +9,6 @@ from stack.backend import PAUSED, RUNNING
 from stack.errors import StackError
 from stack.home import Up, names
 from stack.messages import say
-from stack.services import SERVICES
 from stack.stack import Stack
 from stack.verbs.services import check_flags
 
@@ -21,11 +20,11 @@ def up(stack: Stack, words: Sequence[str]) -> int:
     """Start the whole stack."""
     parse_none("up", words)
     stack.warn()
-    running = stack.is_up() and all(stack.backend.state(row) in (RUNNING, PAUSED) for row in SERVICES)
+    running = stack.is_up() and all(stack.backend.state(row) in (RUNNING, PAUSED) for row in stack.services)
     say(f"backend: {stack.backend.name} ({stack.reason})")
     if not running:
         stack.backend.prepare()
-        for row in SERVICES:
+        for row in stack.services:
             check_flags(stack, row, words_of(stack, row))
     stack.home.claim(stack.backend.name)
     stack = stack.with_backend()
@@ -38,8 +37,9 @@ def up(stack: Stack, words: Sequence[str]) -> int:
         say("every service was up already")
         _say_what_differs(stack)
     pages = "  ".join(
-        f"{title} http://{stack.address}:{stack.settings.values[port]}"
-        for title, port in (row.page for row in SERVICES if row.page)
+        f"{row.page} http://{stack.address}:{stack.settings.values[row.published]}"
+        for row in stack.services
+        if row.page and row.published
     )
     say(f"the stack is up: {pages}  Kafka {stack.address}:{stack.settings.values['KAFKA_PORT']}")
     say("next: scripts/status.sh, scripts/verdict.sh flink --as-is, scripts/down.sh")
@@ -48,7 +48,7 @@ def up(stack: Stack, words: Sequence[str]) -> int:
 
 def _say_what_differs(stack: Stack) -> None:
     """Print which running services have other settings than their next start would give them."""
-    for row in SERVICES:
+    for row in stack.services:
         theirs = stack.backend.settings_of(row)
         changed = [
             f"{name} is {theirs[name] or 'empty'}, now {value or 'empty'}"

@@ -9,7 +9,7 @@ from stack.arguments import count
 from stack.backend import PAUSED, RUNNING
 from stack.errors import StackError
 from stack.messages import say
-from stack.services import Service, service
+from stack.services import JOBMANAGERS, Service
 from stack.stack import Stack
 from stack.waiting import wait_until
 
@@ -19,7 +19,7 @@ _LOG_LINES = 50
 
 def start(stack: Stack, words: Sequence[str]) -> int:
     """Start one service of a stack that is up; further words are flags for it."""
-    row, flags = _named("start", words), list(words[1:])
+    row, flags = _named(stack, "start", words), list(words[1:])
     stack.warn()
     if row.name != "kafka":
         stack.require_running("kafka")
@@ -40,7 +40,7 @@ def start(stack: Stack, words: Sequence[str]) -> int:
     if stack.backend.state(row) != RUNNING and not row.may_finish:
         raise StackError(f"{row.name} ended during its start; its last lines:\n{stack.backend.log(row, 8)}")
     say(f"{row.name} was started")
-    if row.name == "jobmanager":
+    if row.name in JOBMANAGERS and JOBMANAGERS[1] not in {each.name for each in stack.services}:
         say("a job that ran on the previous JobManager is gone; restore it with scripts/flink_restore.sh latest")
     return 0
 
@@ -58,7 +58,7 @@ def check_flags(stack: Stack, row: Service, flags: Sequence[str]) -> None:
 
 def stop(stack: Stack, words: Sequence[str]) -> int:
     """Stop one service with SIGTERM."""
-    row = _only("stop", words)
+    row = _only(stack, "stop", words)
     with stack.changing():
         stack.backend.stop(row)
     say(f"{row.name} has stopped")
@@ -67,7 +67,7 @@ def stop(stack: Stack, words: Sequence[str]) -> int:
 
 def kill(stack: Stack, words: Sequence[str]) -> int:
     """Kill all processes of a service with SIGKILL."""
-    row = _only("kill", words)
+    row = _only(stack, "kill", words)
     stack.require_alive(row)
     stack.backend.kill(row)
     say(f"{row.name} was killed; start it again with scripts/start.sh {row.name}")
@@ -76,7 +76,7 @@ def kill(stack: Stack, words: Sequence[str]) -> int:
 
 def pause(stack: Stack, words: Sequence[str]) -> int:
     """Freeze a service."""
-    row = _only("pause", words)
+    row = _only(stack, "pause", words)
     stack.require_running(row.name)
     stack.backend.pause(row)
     say(f"{row.name} is frozen; scripts/resume.sh {row.name} resumes it")
@@ -85,7 +85,7 @@ def pause(stack: Stack, words: Sequence[str]) -> int:
 
 def resume(stack: Stack, words: Sequence[str]) -> int:
     """Resume a frozen service."""
-    row = _only("resume", words)
+    row = _only(stack, "resume", words)
     state = stack.backend.state(row)
     if state != PAUSED:
         raise StackError(f"service {row.name} is {state}, not paused")
@@ -96,7 +96,7 @@ def resume(stack: Stack, words: Sequence[str]) -> int:
 
 def logs(stack: Stack, words: Sequence[str]) -> int:
     """Show the last log lines of a service."""
-    row = _named("logs", words)
+    row = _named(stack, "logs", words)
     lines = count(words[1], "the number of lines") if len(words) > 1 else _LOG_LINES
     log = stack.backend.log(row, lines)
     if not log:
@@ -108,20 +108,20 @@ def logs(stack: Stack, words: Sequence[str]) -> int:
 
 def execute(stack: Stack, words: Sequence[str]) -> int:
     """Run a command in the environment of a service, with its tools on PATH."""
-    row = _named("exec", words)
+    row = _named(stack, "exec", words)
     if len(words) == 1:
         raise StackError("which command? e.g. scripts/exec.sh jobmanager flink list")
     return stack.backend.execute(row, list(words[1:]), check=False).returncode
 
 
-def _named(verb: str, words: Sequence[str]) -> Service:
+def _named(stack: Stack, verb: str, words: Sequence[str]) -> Service:
     if not words:
         raise StackError(f"which service? see scripts/{verb}.sh --help")
-    return service(words[0])
+    return stack.service(words[0])
 
 
-def _only(verb: str, words: Sequence[str]) -> Service:
-    row = _named(verb, words)
+def _only(stack: Stack, verb: str, words: Sequence[str]) -> Service:
+    row = _named(stack, verb, words)
     if len(words) > 1:
         raise StackError(f"unknown argument '{words[1]}'; see scripts/{verb}.sh --help")
     return row

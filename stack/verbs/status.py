@@ -13,7 +13,7 @@ from stack.arguments import flags_in
 from stack.backend import PAUSED, RUNNING
 from stack.errors import StackError
 from stack.messages import say
-from stack.services import SERVICES, service
+from stack.services import JOBMANAGERS
 from stack.stack import Stack
 
 _MIB = 1 << 20
@@ -37,16 +37,17 @@ def collect(stack: Stack) -> dict[str, Any]:
     """Collect the state. Keys: services, flink_job, synchronizer, behind, disk_free_mib, problems, well."""
     services = [
         {"service": row.name, "state": stack.backend.state(row), "memory_mib": stack.backend.memory(row) // _MIB}
-        for row in SERVICES
+        for row in stack.services
     ]
     states = {str(each["service"]): each["state"] for each in services}
     problems = [
         f"{row.name} is {states[row.name]}; {_next_step(row.name, str(states[row.name]))}"
-        for row in SERVICES
+        for row in stack.services
         if states[row.name] == PAUSED or (states[row.name] != RUNNING and not row.may_finish)
     ]
-    job = _job(stack) if states["jobmanager"] == RUNNING else None
-    if states["jobmanager"] == RUNNING and (job is None or job["state"] != "RUNNING"):
+    managed = any(states.get(name) == RUNNING for name in JOBMANAGERS)
+    job = _job(stack) if managed else None
+    if managed and (job is None or job["state"] != "RUNNING"):
         way = (
             "wait until it runs" if job and job["state"] in _ON_ITS_WAY else "restore it with scripts/flink_restore.sh"
         )
@@ -70,7 +71,7 @@ def _next_step(name: str, state: str) -> str:
 
 
 def _job(stack: Stack) -> dict[str, Any] | None:
-    done = stack.backend.execute(service("jobmanager"), ["python", "-m", "flink_job.status"], capture=True, check=False)
+    done = stack.backend.execute(stack.jobmanager(), ["python", "-m", "flink_job.status"], capture=True, check=False)
     try:
         job: dict[str, Any] = json.loads(done.stdout)
     except ValueError:
@@ -106,9 +107,9 @@ def _behind(stack: Stack) -> dict[str, Any] | None:
 
 
 def _show(report: dict[str, Any]) -> None:
-    lines = [f"{'service':<12} {'state':<8} {'memory (MiB)':>12}"]
-    lines += [f"{each['service']:<12} {each['state']:<8} {each['memory_mib']:>12}" for each in report["services"]]
-    lines.append(f"{'total':<12} {'':<8} {sum(each['memory_mib'] for each in report['services']):>12}")
+    lines = [f"{'service':<13} {'state':<8} {'memory (MiB)':>12}"]
+    lines += [f"{each['service']:<13} {each['state']:<8} {each['memory_mib']:>12}" for each in report["services"]]
+    lines.append(f"{'total':<13} {'':<8} {sum(each['memory_mib'] for each in report['services']):>12}")
     lines.append("")
     job = report["flink_job"]
     if job is None:

@@ -80,7 +80,7 @@ def test_flink_does_not_start_without_the_guard(tmp_path: Path) -> None:
 
 def test_containers_call_the_jobmanager_by_its_name(distribution: Path, tmp_path: Path) -> None:
     inside = Settings({"STACK_JOBMANAGER_HOST": "jobmanager"})
-    values = home.configuration_values(inside, tmp_path, distribution)
+    values = home.configuration_values(inside, "jobmanager", tmp_path, distribution)
     assert values["WEB_NAMES"] == "localhost,127.0.0.1,[::1],jobmanager"
 
 
@@ -88,7 +88,7 @@ def test_a_container_binds_everywhere_and_lets_the_taskmanager_find_its_address(
     distribution: Path, tmp_path: Path
 ) -> None:
     inside = Settings({"STACK_FLINK_BIND_HOST": "0.0.0.0", "STACK_JOBMANAGER_HOST": "jobmanager"})
-    values = home.configuration_values(inside, tmp_path, distribution)
+    values = home.configuration_values(inside, "jobmanager", tmp_path, distribution)
     assert values["FLINK_BIND_HOST"] == "0.0.0.0"
     assert values["JOBMANAGER_HOST"] == "jobmanager"
     assert values["TASKMANAGER_HOST_LINE"] == ""
@@ -102,3 +102,45 @@ def test_a_missing_connector_says_what_to_run(tmp_path: Path) -> None:
 def test_an_unknown_distribution_is_refused() -> None:
     with pytest.raises(home.HomeError, match=r"env\.java\.opts\.all"):
         home.java_options("jobmanager:\n  bind-host: localhost\n")
+
+
+HIGHLY_AVAILABLE = {"STACK_FLINK_JOBMANAGERS": "2"}
+
+
+def test_one_jobmanager_needs_no_zookeeper() -> None:
+    assert home.high_availability(DEFAULTS) == []
+
+
+def test_all_services_of_a_highly_available_cluster_share_its_id(tmp_path: Path) -> None:
+    settings = Settings(HIGHLY_AVAILABLE | {"STACK_HOME": str(tmp_path)})
+    first, second = home.high_availability(settings), home.high_availability(settings)
+    assert first == second
+    assert f"high-availability.zookeeper.quorum: 127.0.0.1:{DEFAULTS.text('ZOOKEEPER_PORT')}" in first
+    folder = settings.flink_checkpoints / "high-availability"
+    assert f"high-availability.cluster-id: /{(folder / 'cluster-id').read_text()}" in first
+    assert [file.name for file in folder.iterdir()] == ["cluster-id"]
+
+
+def test_a_jobmanager_that_starts_alone_forgets_the_highly_available_cluster(tmp_path: Path) -> None:
+    # Its job continues from the newest checkpoint; the remembered one would start from an older one later.
+    together = Settings(HIGHLY_AVAILABLE | {"STACK_HOME": str(tmp_path)})
+    before = home.high_availability(together)
+    home.forget_other_cluster(together)
+    assert home.high_availability(together) == before
+    home.forget_other_cluster(Settings({"STACK_HOME": str(tmp_path)}))
+    assert home.high_availability(together) != before
+
+
+def test_the_standby_has_a_page_of_its_own(distribution: Path, tmp_path: Path) -> None:
+    settings = Settings(HIGHLY_AVAILABLE | {"STACK_HOME": str(tmp_path)})
+    values = home.configuration_values(settings, "jobmanager-2", tmp_path, distribution)
+    assert values["REST_PORT"] == DEFAULTS.text("FLINK_STANDBY_UI_PORT")
+    assert values["WEB_ORIGIN"].endswith(f":{values['REST_PORT']}")
+    assert values["RESOURCE_ID"].startswith("jobmanager-2_2")
+
+
+def test_containers_reach_zookeeper_and_the_standby_by_name(tmp_path: Path) -> None:
+    inside = Settings(HIGHLY_AVAILABLE | {"STACK_JOBMANAGER_HOST": "jobmanager", "STACK_HOME": str(tmp_path)})
+    assert "high-availability.zookeeper.quorum: zookeeper:2181" in home.high_availability(inside)
+    assert inside.flink_rest == "http://jobmanager:8081,http://jobmanager-2:8082"
+    assert "jobmanager-2" in inside.web_names

@@ -44,8 +44,11 @@ def test_every_service_of_the_table_is_in_compose_with_its_image_and_grace(compo
     for row in TABLE:
         entry = entries[row.name]
         assert entry["image"] == f"faultline/{row.image}:${{IMAGE_TAG}}", row.name
-        assert f"services/{row.name}.sh" in entry["command"], row.name
-        assert (ROOT / "services" / f"{row.name}.sh").exists()
+        assert entry["command"].startswith(" ".join(row.command)), row.name
+        assert (ROOT / row.command[0]).exists()
+        assert entry.get("profiles", []) == ([row.second] if row.second else []), row.name
+        published = [f"${{BIND_ADDRESS}}:${{{row.published}}}:${{{row.published}}}"] if row.published else []
+        assert entry.get("ports", []) == published, row.name
         if not row.one_shot:
             assert entry["stop_grace_period"] == f"{row.grace_seconds:g}s", row.name
 
@@ -70,15 +73,15 @@ def test_only_permissions_runs_as_root_and_nothing_restarts(compose: dict[str, A
 
 def test_ports_are_published_on_the_bind_address_only(compose: dict[str, Any]) -> None:
     published = [port for service in compose["services"].values() for port in service.get("ports", [])]
-    assert len(published) == 3
+    assert len(published) == 4
     assert all(port.startswith("${BIND_ADDRESS}:") for port in published)
 
 
 def test_every_long_running_service_has_a_health_check_and_the_script_knows_it(compose: dict[str, Any]) -> None:
     known = (ROOT / "docker" / "health.sh").read_text(encoding="utf-8")
-    for name in ("kafka", "generator", "spark", "jobmanager", "taskmanager"):
+    for name in ("kafka", "zookeeper", "generator", "spark", "jobmanager", "jobmanager-2", "taskmanager"):
         assert compose["services"][name]["healthcheck"]["test"] == ["CMD", "docker/health.sh", name]
-        assert f"\n  {name}) " in known
+        assert f"\n  {name})" in known
 
 
 def collect(bundle: Path, packaged: Path, target: Path) -> list[str]:
