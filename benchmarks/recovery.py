@@ -1,0 +1,214 @@
+"""How long each pipeline needs after a SIGKILL, until its next checkpoint is complete or its next batch committed.
+
+Times are those that Flink and the file system record: the pause between two looks does not count.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from benchmarks.own_stack import OwnStack, exit_code_of, own_stack, row
+from flink_job.rest import FlinkError, active_job, call, checkpoints
+from stack.arguments import count
+from stack.errors import StackError
+from stack.messages import say
+from stack.services import JOBMANAGERS
+from stack.waiting import wait_until
+
+_SPARES = {"FLINK_TASKMANAGERS": "2", "FLINK_JOBMANAGERS": "2"}
+_LIMIT_SECONDS = 120.0
+_WIDTHS = "{:<58} {:>8} {:>12}"
+_GRANTED = re.compile(r"^(\S+) .*was granted leadership", re.MULTILINE)
+_WHOLE_LOG = 100_000
+
+Fault = Callable[[OwnStack], float]
+"""Breaks something, repairs it if nothing else does, and returns the seconds until the pipeline has recovered."""
+
+
+class Flink:
+    """What the faults ask the JobManagers."""
+
+    def __init__(self, stack: OwnStack) -> None:
+        settings = stack.settings.typed
+        self._base, self._name = settings.flink_rest, settings.text("FLINK_JOB_NAME")
+
+    def job(self) -> str:
+        """The id of the running job. Raises StackError when there is none."""
+        job = active_job(self._base, self._name)
+        if job is None:
+            raise StackError("no Flink job is active")
+        return str(job["jid"])
+
+    def statistics(self) -> dict[str, Any]:
+        """Checkpoint statistics of the running job."""
+        return checkpoints(self._base, self.job())
+
+    def taskmanager(self) -> str:
+        """The service that runs the job's tasks."""
+        job = self.job()
+        vertex = call(self._base, f"/jobs/{job}")["vertices"][0]["id"]
+        manager = call(self._base, f"/jobs/{job}/vertices/{vertex}/taskmanagers")["taskmanagers"][0]
+        return str(manager["taskmanager-id"]).rpartition("_")[0]
+
+    def taskmanagers(self) -> int:
+        """How many are registered."""
+        return len(call(self._base, "/taskmanagers")["taskmanagers"])
+
+    def seconds_to_checkpoint(self, killed_at: float) -> float:
+        """Wait for a checkpoint that the restored job completes after a kill; returns the seconds from the kill."""
+        found: list[float] = []
+
+        def completed() -> bool:
+            try:
+                latest = self.statistics()["latest"]
+            except (FlinkError, StackError):
+                return False
+            restored, newest = latest["restored"], latest["completed"]
+            if not restored or not newest or newest["trigger_timestamp"] < restored["restore_timestamp"]:
+                return False
+            if restored["restore_timestamp"] / 1000 > killed_at:
+                found.append(newest["latest_ack_timestamp"] / 1000 - killed_at)
+            return bool(found)
+
+        wait_until(completed, "a checkpoint after the kill", seconds=_LIMIT_SECONDS)
+        return found[0]
+
+    def wait_until_steady(self) -> None:
+        """Wait for two more checkpoints, so that the next fault meets a job at work."""
+        wanted = self.statistics()["counts"]["completed"] + 2
+        wait_until(
+            lambda: bool(self.statistics()["counts"]["completed"] >= wanted), "two checkpoints", seconds=_LIMIT_SECONDS
+        )
+
+
+def kill_taskmanager(stack: OwnStack) -> float:
+    """Kill the TaskManager and start it again at once."""
+    killed_at = _kill(stack, "taskmanager")
+    stack.start("taskmanager")
+    return Flink(stack).seconds_to_checkpoint(killed_at)
+
+
+def kill_taskmanager_with_spare(stack: OwnStack) -> float:
+    """Kill the TaskManager that runs the tasks; the other one takes over."""
+    flink = Flink(stack)
+    wait_until(lambda: flink.taskmanagers() == 2, "the spare TaskManager", seconds=_LIMIT_SECONDS)
+    name = flink.taskmanager()
+    seconds = flink.seconds_to_checkpoint(_kill(stack, name))
+    stack.start(name)
+    return seconds
+
+
+def kill_jobmanager(stack: OwnStack) -> float:
+    """Kill the only JobManager, start it, and restore the job, as a person would."""
+    killed_at = _kill(stack, "jobmanager")
+    stack.start("jobmanager")
+    stack.backend.up()
+    return Flink(stack).seconds_to_checkpoint(killed_at)
+
+
+def kill_leading_jobmanager(stack: OwnStack) -> float:
+    """Kill the JobManager that leads; the standby takes over."""
+    name = _leader(stack)
+    seconds = Flink(stack).seconds_to_checkpoint(_kill(stack, name))
+    stack.start(name)
+    return seconds
+
+
+def kill_synchronizer(stack: OwnStack) -> float:
+    """Kill the Spark driver and start it again at once."""
+    killed_at = _kill(stack, "spark")
+    stack.start("spark")
+    commits = stack.home.root / "checkpoints" / "spark" / stack.settings.typed.query() / "commits"
+    later: list[float] = []
+
+    def committed() -> bool:
+        times = (file.stat().st_mtime for file in commits.iterdir() if file.name.isdigit())
+        later[:] = sorted(at for at in times if at > killed_at)
+        return bool(later)
+
+    wait_until(committed, "a committed batch after the kill", seconds=_LIMIT_SECONDS)
+    return later[0] - killed_at
+
+
+AS_IT_COMES: Mapping[str, Fault] = {
+    "TaskManager, started again": kill_taskmanager,
+    "JobManager, started again, job restored": kill_jobmanager,
+    "synchronizer, started again": kill_synchronizer,
+}
+WITH_SPARES: Mapping[str, Fault] = {
+    "TaskManager, a spare takes over": kill_taskmanager_with_spare,
+    "JobManager, the standby takes over": kill_leading_jobmanager,
+}
+
+
+def _kill(stack: OwnStack, name: str) -> float:
+    killed_at = time.time()
+    stack.backend.kill(stack.service(name))
+    return killed_at
+
+
+def _leader(stack: OwnStack) -> str:
+    """The JobManager that was granted leadership last, as the logs say."""
+    granted: dict[str, str] = {}
+    for name in JOBMANAGERS:
+        found = _GRANTED.findall(stack.backend.log(stack.service(name), _WHOLE_LOG))
+        if found:
+            granted[name] = found[-1]
+    if not granted:
+        raise StackError("no JobManager has been granted leadership")
+    return max(granted, key=lambda name: granted[name])
+
+
+def _judge(stack: OwnStack) -> None:
+    """Settle, and raise StackError unless both pipelines hold."""
+    stack.stop("generator")
+    stack.ask(stack.service("generator"), "python", "-m", "generator.close")
+    stack.tool("verdict.settled", "--wait", "120")
+    outcome = json.loads(stack.tool("verdict", "all", "--json"))["outcome"]
+    if outcome != "holds":
+        raise StackError(f"the verdict is {outcome}: not a valid measurement", 1)
+
+
+def measure(faults: Mapping[str, Fault], settings: Mapping[str, str], rounds: int) -> dict[str, list[float]]:
+    """Run the faults in turn on a stack of their own; returns seconds by fault."""
+    seconds: dict[str, list[float]] = {name: [] for name in faults}
+    with own_stack(settings) as stack:
+        stack.backend.up()
+        for number in range(rounds):
+            for name, fault in faults.items():
+                Flink(stack).wait_until_steady()
+                seconds[name].append(fault(stack))
+                say(f"round {number + 1} of {rounds}, {name}: {seconds[name][-1]:.1f} s")
+        Flink(stack).wait_until_steady()
+        _judge(stack)
+    return seconds
+
+
+def show(title: str, seconds: Mapping[str, Sequence[float]]) -> None:
+    """Print a table of medians."""
+    row(_WIDTHS, title, "seconds", "spread")
+    for name, figures in seconds.items():
+        spread = f"{min(figures):.1f}-{max(figures):.1f}"
+        row(_WIDTHS, name, f"{statistics.median(figures):.1f}", spread)
+
+
+def main() -> int:
+    """Run the command line; returns the exit code."""
+
+    def chosen() -> None:
+        rounds = count(sys.argv[1] if len(sys.argv) > 1 else "5", "ROUNDS")
+        first = measure(AS_IT_COMES, {}, rounds)
+        show(f"SIGKILL, {rounds} rounds; the verdict holds", first)
+        show("with a spare TaskManager and a standby JobManager", measure(WITH_SPARES, _SPARES, rounds))
+
+    return exit_code_of("recovery.sh", chosen)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
