@@ -9,12 +9,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyspark
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from contract.settings import Settings, artifacts, guard_jar
+from contract.settings import Settings, artifacts, class_archive, guard_jar
 from spark_job.options import Options, UserError
 
 _CONF_DIR = Path(__file__).with_name("conf")
@@ -34,6 +35,7 @@ def configuration(options: Options, settings: Settings, scratch: Path) -> dict[s
         "spark.driver.extraJavaOptions": " ".join(
             [
                 settings.text("JVM_FLAGS"),
+                *_archive_flags(),
                 # Reserve the whole heap at the start (memory is touched only when needed): no full GC to grow it.
                 f"-Xms{settings.text('SPARK_DRIVER_MEMORY')}",
                 "-XX:MetaspaceSize=192m",
@@ -85,6 +87,9 @@ def configuration(options: Options, settings: Settings, scratch: Path) -> dict[s
     if local:
         # Read in place: spark.jars would copy each jar first.
         conf["spark.driver.extraClassPath"] += f":{jars / '*'}"
+        # Spark's start script puts its configuration folder before its jars, and a class archive cannot have classes
+        # of jars behind a folder.
+        conf["spark.driver.extraClassPath"] += f":{Path(pyspark.__file__).parent / 'jars' / '*'}"
         # Driver and executor are one process: other processes need only the UI.
         conf["spark.driver.host"] = conf["spark.driver.bindAddress"] = "127.0.0.1"
     else:
@@ -93,6 +98,15 @@ def configuration(options: Options, settings: Settings, scratch: Path) -> dict[s
         if bind not in {"0.0.0.0", "::"}:
             conf["spark.driver.host"] = bind
     return conf
+
+
+def _archive_flags() -> list[str]:
+    """JVM flags for the class archive, if there is one; with another Java the JVM ignores the file."""
+    archive = class_archive("spark")
+    if not archive.is_file():
+        return []
+    # Its warnings would go to stdout, which is for results.
+    return [f"-XX:SharedArchiveFile={archive}", "-Xlog:disable", "-Xlog:all=error:stderr"]
 
 
 def scratch_folder(options: Options, settings: Settings) -> Path:

@@ -40,7 +40,9 @@ class LocalBackend:
 
     def __init__(self, settings: StackSettings, home: Home) -> None:
         self._settings, self._home = settings, home
-        self.artifacts = Artifacts(Path(settings.values["ARTIFACTS"]), self._python, settings.environment())
+        self.artifacts = Artifacts(
+            Path(settings.values["ARTIFACTS"]), self._python, self._find_java, settings.environment()
+        )
         self._run, self._logs = home.state / "run", home.state / "logs"
         self._java: Path | None = None
 
