@@ -15,7 +15,7 @@ tickTime=$((FLINK_LEADER_TIMEOUT_MS / 4))
 admin.enableServer=false
 CONFIGURATION
 
-read -ra flags <<<"${JVM_FLAGS_SHORT}"
 # Its log grows by blocks of 64 KiB, not of 64 MiB.
-exec java "${flags[@]}" -Xmx64m -Dzookeeper.preAllocSize=64 -Dorg.slf4j.simpleLogger.defaultLogLevel=warn \
+read -ra flags <<<"${JVM_FLAGS_SHORT} -Xmx64m -Dzookeeper.preAllocSize=64 -Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
+exec java ${flags[@]+"${flags[@]}"} \
   -cp "${ARTIFACTS}/jars/zookeeper/*" org.apache.zookeeper.server.quorum.QuorumPeerMain "${data}/zoo.cfg"

@@ -5,6 +5,7 @@ import socket
 import subprocess
 from pathlib import Path
 
+import pyspark
 import pytest
 
 from contract.settings import ROOT, Settings
@@ -28,8 +29,21 @@ def test_local_mode_reads_jars_in_place(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("STACK_ARTIFACTS", "/somewhere")
     made = conf(tmp_path)
     guard = "/somewhere/jars/web_guard/web-guard-spark.jar"
-    assert made["spark.driver.extraClassPath"] == f"{guard}:/somewhere/jars/spark/*"
+    ours, sparks = f"{guard}:/somewhere/jars/spark/*", f"{Path(pyspark.__file__).parent}/jars/*"
+    assert made["spark.driver.extraClassPath"] == f"{ours}:{sparks}"
     assert "spark.jars" not in made
+
+
+def test_a_class_archive_is_used_if_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STACK_ARTIFACTS", str(tmp_path))
+    assert "SharedArchiveFile" not in conf(tmp_path)["spark.driver.extraJavaOptions"]
+    archive = tmp_path / "class-archives" / "spark.jsa"
+    archive.parent.mkdir()
+    archive.touch()
+    flags = conf(tmp_path)["spark.driver.extraJavaOptions"].split()
+    assert f"-XX:SharedArchiveFile={archive}" in flags
+    # A JVM prints its warnings to stdout, which is for results.
+    assert "-Xlog:disable" in flags
 
 
 def test_a_cluster_gets_the_jars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
