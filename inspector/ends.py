@@ -57,7 +57,7 @@ def set_against(report: Report, ends: Ends) -> None:
         name = f"{partition.topic} partition {partition.partition}"
         if start > end:
             report.problems.append(
-                f"{name} ends at {end}, before offset {start} of the checkpoint: the topic was made anew;"
+                f"{name} ends at {end}, before offset {start} of the checkpoint: the topic was created again;"
                 " records would be skipped or the restart fail"
             )
         elif start < first:

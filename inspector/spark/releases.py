@@ -44,11 +44,20 @@ def writers(batch: PlannedBatch | None) -> list[str]:
     """Return the tried releases that can have written a batch; none when it has settings that none of them writes."""
     if batch is None or not batch.configuration or not batch.configuration.keys() <= PINNED_SINCE.keys():
         return []
-    since = max(PINNED_SINCE[name] for name in batch.configuration)
-    since = max(since, OFFSETS_SINCE.get(batch.version, since))
+    needed = [PINNED_SINCE[name] for name in batch.configuration]
+    since = max([*needed, OFFSETS_SINCE.get(batch.version, needed[0])], key=_numbers)
     # A release that adds no setting writes what the one before it writes.
-    later = min((each for each in PINNED_SINCE.values() if each > since), default="9")
-    return [release for release in TRIED if since <= release < later]
+    later = [each for each in PINNED_SINCE.values() if is_before(since, each)]
+    return [release for release in TRIED if not is_before(release, since) and all(is_before(release, e) for e in later)]
+
+
+def is_before(release: str, other: str) -> bool:
+    """Whether a release is older than another one; 4.9 is older than 4.10."""
+    return _numbers(release) < _numbers(other)
+
+
+def _numbers(release: str) -> tuple[int, ...]:
+    return tuple(map(int, release.split(".")))
 
 
 def formats(offsets: Offsets, commits: Commits) -> dict[str, str]:
@@ -62,7 +71,7 @@ def formats(offsets: Offsets, commits: Commits) -> dict[str, str]:
 
 def cannot_read(release: str, version: int, since: dict[int, str]) -> bool:
     """Whether a release stops at a file of this version of a log."""
-    return release < since.get(version, TRIED[-1])
+    return is_before(release, since.get(version, TRIED[-1]))
 
 
 def in_words(releases: list[str]) -> str:

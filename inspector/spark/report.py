@@ -11,7 +11,7 @@ from inspector.model import Report, Step
 from inspector.spark.commits import Commits, read_commits
 from inspector.spark.log import LogError, list_log
 from inspector.spark.offsets import Offsets, PlannedBatch, read_all
-from inspector.spark.releases import METADATA_NEEDED_SINCE, TRIED, formats, in_words, writers
+from inspector.spark.releases import METADATA_NEEDED_SINCE, TRIED, formats, in_words, is_before, writers
 from inspector.spark.restart import Logs, predict
 from inspector.spark.sink import read_sink
 from inspector.spark.sources import UNKNOWN, explain, initial_offset, kind_of
@@ -132,7 +132,7 @@ def _query_id(path: Path, problems: list[str]) -> tuple[str, str]:
 
 
 def _before_needed() -> list[str]:
-    return [release for release in TRIED if release < METADATA_NEEDED_SINCE]
+    return [release for release in TRIED if is_before(release, METADATA_NEEDED_SINCE)]
 
 
 def _gaps(path: Path, planned: list[int], committed: set[int], asynchronous: bool) -> list[str]:

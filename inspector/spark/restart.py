@@ -56,7 +56,7 @@ def predict_with(logs: Logs, release: str) -> Restart:
     if logs.identity == "damaged":
         return _impossible(None, f"Spark reads {logs.checkpoint / 'metadata'} first of all")
     present = bool(logs.offsets.batches or logs.offsets.errors or logs.offsets.unknown or logs.committed)
-    if logs.identity == "missing" and present and release >= releases.METADATA_NEEDED_SINCE:
+    if logs.identity == "missing" and present and not releases.is_before(release, releases.METADATA_NEEDED_SINCE):
         return _impossible(None, f"{logs.checkpoint / 'metadata'} is missing beside offsets or commits")
     return _by_logs(logs, release)
 
@@ -95,7 +95,7 @@ def _at_offsets(logs: Logs, release: str, last: int) -> Restart | None:
         return _impossible(last, f"Spark reads {file} first, and {offsets.errors[last]}")
     version = offsets.batches[last].version
     evolving = offsets.batches[last].configuration.get(releases.EVOLUTION) == "true"
-    if evolving and version == 1 and release >= releases.EVOLUTION_NEEDS_V2_SINCE:
+    if evolving and version == 1 and not releases.is_before(release, releases.EVOLUTION_NEEDS_V2_SINCE):
         why = f"this release needs offsets of version 2 for named sources, and {file} is of version 1"
         return _impossible(last, why)
     if releases.cannot_read(release, version, releases.OFFSETS_SINCE):

@@ -84,15 +84,15 @@ def _prove(lab: Lab, rows: dict[tuple[str, str], Measured]) -> None:
         *_counts(rows["latest-commit", FILE_SINK]),
     )
     lab.story.prove(
-        "Without its latest offset too, a batch is planned anew under an old number, "
+        "Without its latest offset too, a batch is planned again under an old number, "
         "and the file sink, which knows the number, drops the new rows without a word.",
         *_counts(rows["latest-commit-and-offset", FILE_SINK], lost=ROWS),
     )
     lab.story.prove(
-        "A topic made anew that has grown past the old offsets loses rows without any error, "
+        "A topic that was created again and has grown past the old offsets loses rows without any error, "
         "whatever failOnDataLoss says.",
-        *_counts(rows["anew-longer-true", FILE_SINK], lost=40),
-        *_counts(rows["anew-longer-false", FILE_SINK], lost=40),
+        *_counts(rows["again-longer-true", FILE_SINK], lost=40),
+        *_counts(rows["again-longer-false", FILE_SINK], lost=40),
     )
     stops = [row for (name, _), row in rows.items() if name.startswith("state-") and name != "state-schema"]
     lab.story.prove(

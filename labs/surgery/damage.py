@@ -52,7 +52,7 @@ def delete_output(bench: Bench) -> None:
     bench.folder.delete(bench.pipeline.output)
 
 
-def make_anew(rows: int) -> Callable[[Bench], None]:
+def create_again(rows: int) -> Callable[[Bench], None]:
     """Delete the topic and create it again under its name, then send `rows`."""
 
     def cut(bench: Bench) -> None:
@@ -79,7 +79,7 @@ def add_partitions(count: int) -> Callable[[Bench], None]:
         deadline = time.monotonic() + _SECONDS
         while len(admin.list_topics(topic.topic, timeout=_SECONDS).topics[topic.topic].partitions) < count:
             if time.monotonic() > deadline:
-                raise LabError(f"waited {_SECONDS} s in vain for {count} partitions; see {bench.broker.log}")
+                raise LabError(f"{count} partitions were not there within {_SECONDS} s; see {bench.broker.log}")
             time.sleep(0.1)
         topic.partitions = count
 

@@ -43,7 +43,7 @@ def _other_application(bench: Bench) -> Outcome:
     first = bench.pipeline.start()
     try:
         if not entered.wait(_SECONDS):
-            raise LabError(f"waited {_SECONDS} s in vain for batch {BATCHES} to begin")
+            raise LabError(f"batch {BATCHES} did not begin within {_SECONDS} s")
         done = subprocess.run(
             [
                 sys.executable,

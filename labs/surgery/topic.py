@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from labs.pipeline import FILE_SINK
 from labs.surgery.case import Bench, Case, Group
-from labs.surgery.damage import add_partitions, age_out, delete_topic, make_anew
+from labs.surgery.damage import add_partitions, age_out, create_again, delete_topic
 
 
 def _both(
@@ -32,17 +32,17 @@ GROUP = Group(
     "A topic of two partitions; the checkpoint has 20 as the next offset of each.",
     [
         *_both(
-            "anew-shorter",
+            "again-shorter",
             "topic deleted and created again, 6 rows in it",
-            make_anew(6),
+            create_again(6),
             "The stop is the warning: keep `true`. A new topic needs a new checkpoint.",
             "Rows of the new topic were never read, and no error says so. Keep `true`.",
             arriving=0,
         ),
         *_both(
-            "anew-longer",
+            "again-longer",
             "topic deleted and created again, already 60 rows in it",
-            make_anew(60),
+            create_again(60),
             "The option does not see it: offsets are numbers, and 20 exists in the new topic too. Never reuse a "
             "topic's name under a running query; a new topic needs a new checkpoint.",
             "As above.",

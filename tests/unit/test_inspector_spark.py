@@ -478,7 +478,7 @@ def test_lag_is_the_distance_to_the_topics_ends(killed: Path) -> None:
     set_against(report, {("visits", 0): (0, 140), ("visits", 1): (0, 160)})
     assert restart_sentence(report).endswith("partition 1 from 15 to 20; 260 visits arrived since.")
     assert not report.problems
-    for ends, word in (((0, 7), "was made anew"), ((30, 140), "retention deleted 10 records")):
+    for ends, word in (((0, 7), "was created again"), ((30, 140), "retention deleted 10 records")):
         report = opened(killed)
         set_against(report, {("visits", 0): ends, ("visits", 1): (0, 160)})
         assert any(word in problem for problem in report.problems)

@@ -13,7 +13,7 @@ import pytest
 from contract.settings import ROOT
 from inspector.model import Report
 from inspector.render.prose import render, restart_sentence
-from inspector.spark.releases import TRIED
+from inspector.spark.releases import TRIED, is_before
 from inspector.spark.report import read_report
 from inspector.spark.state import list_operators
 
@@ -254,3 +254,9 @@ def test_named_sources_of_4_2_do_not_start_with_4_3() -> None:
     assert restart is not None
     assert restart.action == "continue"
     assert [(each.releases, each.action) for each in restart.elsewhere] == [(["4.3"], "impossible")]
+
+
+def test_releases_are_compared_by_their_numbers() -> None:
+    assert is_before("4.9", "4.10")
+    assert is_before("3.5", "4.0")
+    assert not is_before("4.10", "4.10")
