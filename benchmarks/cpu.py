@@ -1,8 +1,9 @@
-"""CPU time of a service's processes, and whether something else kept the machine busy meanwhile."""
+"""CPU time of a service's processes and of programs, and whether something else kept the machine busy meanwhile."""
 
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 from collections import defaultdict
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from stack.processes import of_stack
 
 _DISTURBED_CORES = 0.2
 """From this many cores on, other programs are a disturbance: the engine, the shell and this program need some, too."""
+_LOOK_SECONDS = 0.1
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -47,6 +49,21 @@ def thread_seconds(mark: str, service: str) -> dict[str, float]:
             user, system = rest.split()[11:13]
             found[name] += (int(user) + int(system)) / _TICKS
     return found
+
+
+def seconds_until_end(process: subprocess.Popen[bytes]) -> float:
+    """Wait until a process has ended; returns the CPU seconds of it and its children."""
+    # A process that has ended takes its times with it, unless its parent waits for it: so the last look counts.
+    spent: dict[int, float] = {}
+    watched = psutil.Process(process.pid)
+    while process.poll() is None:
+        try:
+            for member in (watched, *watched.children(recursive=True)):
+                spent[member.pid] = sum(member.cpu_times()[:2])
+        except psutil.Error:
+            pass
+        time.sleep(_LOOK_SECONDS)
+    return sum(spent.values())
 
 
 class Disturbance:
