@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import psutil
 
+from contract.settings import ROOT
+from stack.errors import StackError
 from stack.processes import of_stack
 
 _DISTURBED_CORES = 0.2
@@ -51,7 +54,19 @@ def thread_seconds(mark: str, service: str) -> dict[str, float]:
     return found
 
 
-def seconds_until_end(process: subprocess.Popen[bytes]) -> float:
+def seconds_of_program(name: str, command: Sequence[str], environ: Mapping[str, str]) -> float:
+    """Run a program to its end; returns its CPU seconds. Raises StackError with its last lines when it fails."""
+    with tempfile.TemporaryFile() as words:
+        process = subprocess.Popen(command, cwd=ROOT, env=environ, stdout=words, stderr=words)
+        seconds = _seconds_until_end(process)
+        words.seek(0)
+        tail = words.read().decode(errors="replace").strip().splitlines()[-3:]
+    if process.returncode:
+        raise StackError(f"{name} failed: {' / '.join(tail)}", 1)
+    return seconds
+
+
+def _seconds_until_end(process: subprocess.Popen[bytes]) -> float:
     """Wait until a process has ended; returns the CPU seconds of it and its children."""
     # A process that has ended takes its times with it, unless its parent waits for it: so the last look counts.
     spent: dict[int, float] = {}

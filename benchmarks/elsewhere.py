@@ -9,15 +9,12 @@ end of a process. The windowing job runs already, and is measured over all of it
 from __future__ import annotations
 
 import statistics
-import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
 
-from benchmarks.cpu import Disturbance, seconds_until_end
+from benchmarks.cpu import Disturbance, seconds_of_program
 from benchmarks.flink_runs import Contender, run, topic_of
 from benchmarks.own_stack import OwnStack, exit_code_of, own_stack, row
-from contract.settings import ROOT
 from stack.arguments import count
 from stack.errors import StackError
 from stack.messages import say
@@ -52,14 +49,7 @@ def _run(stack: OwnStack, name: str, number: int, share: int) -> tuple[float, in
     changed.topics()
     python = str(changed.backend.artifacts.interpreter("elsewhere"))
     command = [python, "-W", "ignore", "-m", _PROGRAMS[name], str(stack.home.root / "elsewhere" / own)]
-    with tempfile.TemporaryFile() as words:
-        environ = changed.backend.environment("tools")
-        process = subprocess.Popen(command, cwd=ROOT, env=environ, stdout=words, stderr=words)
-        seconds = seconds_until_end(process)
-        words.seek(0)
-        tail = words.read().decode(errors="replace").strip().splitlines()[-3:]
-    if process.returncode:
-        raise StackError(f"{name} failed: {' / '.join(tail)}", 1)
+    seconds = seconds_of_program(name, command, changed.backend.environment("tools"))
     outcome, _, observed, *_ = changed.tool("benchmarks.judge", "classic", "--as-is").split()
     return seconds, int(observed), outcome
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.cpu import seconds_until_end
+from benchmarks.cpu import seconds_of_program
 from benchmarks.own_stack import OwnStack
-from contract.settings import ROOT
-from stack.errors import StackError
 
 
 @dataclass(frozen=True)
@@ -24,14 +20,7 @@ class Run:
 
 def run(stack: OwnStack, command: Sequence[str], output: Path) -> Run:
     """Run a synchronizer to its end. Raises StackError when it fails."""
-    environ = stack.backend.environment("tools")
-    with tempfile.TemporaryFile() as words:
-        process = subprocess.Popen(command, cwd=ROOT, env=environ, stdout=words, stderr=words)
-        spent = seconds_until_end(process)
-        words.seek(0)
-        tail = words.read().decode(errors="replace").strip().splitlines()[-3:]
-    if process.returncode:
-        raise StackError(f"{command[2]} failed: {' / '.join(tail)}", 1)
+    spent = seconds_of_program(command[2], command, stack.backend.environment("tools"))
     return Run(spent, sum(_count_lines(path) for path in output.rglob("part-*")))
 
 

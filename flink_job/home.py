@@ -83,7 +83,6 @@ def configuration_values(settings: Settings, service: str, state: Path, flink: P
     started = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
     return {
         "JOBMANAGER_HOST": host,
-        "REST_HOST": host,
         "REST_PORT": port,
         "RESOURCE_ID": f"{service}_{started}",
         "HIGH_AVAILABILITY_LINES": "\n".join(high_availability(settings)),

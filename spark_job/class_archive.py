@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from contract.settings import Settings
 from spark_job.delta import DELTA_CONFIGURATION
 from spark_job.options import UserError, parse
-from spark_job.session import configuration, launch
+from spark_job.session import QUIET, configuration, launch
 
 _WRITE_SECONDS = 120
 _NO_BROKER = "127.0.0.1:1"
@@ -64,8 +64,8 @@ def write(file: Path) -> None:
         options = replace(parse([], settings), query="class-archive")
         conf = configuration(options, settings, Path(folder)) | DELTA_CONFIGURATION | {"spark.ui.port": "0"}
         part = file.with_suffix(".part")
-        quiet = "-Xlog:disable -Xlog:all=error:stderr"
-        conf["spark.driver.extraJavaOptions"] += f" -XX:TieredStopAtLevel=1 -XX:ArchiveClassesAtExit={part} {quiet}"
+        flags = ("-XX:TieredStopAtLevel=1", f"-XX:ArchiveClassesAtExit={part}", *QUIET)
+        conf["spark.driver.extraJavaOptions"] = " ".join((conf["spark.driver.extraJavaOptions"], *flags))
         spark = launch(conf, settings, {"stdout": subprocess.DEVNULL})
         practise(spark, Path(folder))
         process = spark.sparkContext._gateway.proc  # type: ignore[union-attr]

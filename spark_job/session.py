@@ -18,6 +18,8 @@ from pyspark.sql import SparkSession
 from contract.settings import Settings, artifacts, class_archive, guard_jar
 from spark_job.options import Options, UserError
 
+QUIET = ("-Xlog:disable", "-Xlog:all=error:stderr")
+"""A JVM's warnings about a class archive would go to stdout, which is for results."""
 _CONF_DIR = Path(__file__).with_name("conf")
 GUARD = "faultline.web.SparkGuard"
 """The servlet filter before the UI, in the jar of web_guard/."""
@@ -105,8 +107,7 @@ def _archive_flags() -> list[str]:
     archive = class_archive("spark")
     if not archive.is_file():
         return []
-    # Its warnings would go to stdout, which is for results.
-    return [f"-XX:SharedArchiveFile={archive}", "-Xlog:disable", "-Xlog:all=error:stderr"]
+    return [f"-XX:SharedArchiveFile={archive}", *QUIET]
 
 
 def scratch_folder(options: Options, settings: Settings) -> Path:
