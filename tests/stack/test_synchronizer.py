@@ -110,8 +110,8 @@ def test_killed_inside_a_batch(
 
     flags = ("--sink", sink, "--trigger", "1 second", "--max-offsets-per-trigger", "200")
     held = run(*flags, "--hold-batch", "1")
-    held.wait_for(Path(f"{checkpoint}.held").exists, "held batch")
-    assert "batch 1 held between offsets/1 and commits/1" in held.words()
+    held.wait_for(lambda: "batch 1 held between offsets/1 and commits/1" in held.words(), "held batch")
+    assert Path(f"{checkpoint}.held").read_text() == "1\n"
     assert (checkpoint / "offsets" / "1").exists()
     assert not (checkpoint / "commits" / "1").exists()
     assert held.signal_group(signal.SIGKILL) == -signal.SIGKILL
