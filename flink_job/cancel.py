@@ -1,6 +1,6 @@
 """Cancel the job without a savepoint and wait until it is CANCELED; its checkpoints are retained.
 
-Usage: python -m flink_job.cancel [--job windows|classic]
+Usage: python -m flink_job.cancel [--job windows|classic] [--show PREFIX]
 
 Prints the last completed checkpoint on stderr, and the job id on stdout. Exit codes: 0 it is
 cancelled, 1 no job was active, 2 no JobManager or not cancelled in time.
@@ -24,6 +24,7 @@ def main() -> int:
     """Run the command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="flink_job.cancel", description="Cancel a job.")
     parser.add_argument("--job", choices=JOBS, default=MAIN, help="which one (default: %(default)s)")
+    parser.add_argument("--show", metavar="PREFIX", help="print Flink's own command, as typed behind this")
     arguments = parser.parse_args()
     try:
         settings = settings_of(arguments.job, Settings())
@@ -33,6 +34,8 @@ def main() -> int:
             print("cancel: no job is active; scripts/flink_submit.sh submits one", file=sys.stderr)
             return 1
         job_id = job["jid"]
+        if arguments.show:
+            print(f"   = {arguments.show} flink cancel {job_id}", file=sys.stderr)
         call(base, f"/jobs/{job_id}?mode=cancel", method="PATCH")
         deadline = time.monotonic() + LIMIT_SECONDS
         while call(base, f"/jobs/{job_id}")["state"] != "CANCELED":

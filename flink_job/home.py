@@ -23,6 +23,11 @@ from contract.settings import Settings, artifacts, guard_jar
 TEMPLATES = Path(__file__).parent / "conf"
 LEADER, STANDBY = "jobmanager", "jobmanager-2"
 """The services that run a JobManager; alone, or until another takes over, the first one leads."""
+CLIENT = "client"
+"""The home of Flink's command line, which submits jobs."""
+PROJECT = Path(__file__).resolve().parents[1]
+_IMPORTED = ("contract", "flink_job", ".env")
+"""What a job's program imports; contract.settings reads `.env`."""
 
 
 class HomeError(Exception):
@@ -86,6 +91,7 @@ def configuration_values(settings: Settings, service: str, state: Path, flink: P
         "REST_PORT": port,
         "RESOURCE_ID": f"{service}_{started}",
         "HIGH_AVAILABILITY_LINES": "\n".join(high_availability(settings)),
+        "CLIENT_LINES": "\n".join(python_client(state) if service == CLIENT else []),
         "FLINK_BIND_HOST": bind,
         "TASKMANAGER_HOST_LINE": "" if bind == "0.0.0.0" else f"taskmanager.host: {bind}",
         "FLINK_RPC_PORT": settings.text("FLINK_RPC_PORT"),
@@ -150,6 +156,23 @@ def _cluster_id(folder: Path) -> str:
     return file.read_text(encoding="ascii")
 
 
+def python_client(state: Path) -> list[str]:
+    """Lines of config.yaml with which `flink run --python PROGRAM` needs no further flag."""
+    return [
+        f"python.client.executable: {sys.executable}",
+        f"python.executable: {sys.executable}",
+        f"python.files: {state / 'packages'}",
+    ]
+
+
+def _link_packages(folder: Path) -> None:
+    """Link what a job's program imports: the client copies the whole folder, which must not be the project's."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for name in _IMPORTED:
+        (folder / name).symlink_to(PROJECT / name)
+
+
 def prepare(settings: Settings, service: str) -> dict[str, str]:
     """Make the service's folders and return the environment variables that point Flink's scripts to them."""
     flink = distribution()
@@ -161,6 +184,8 @@ def prepare(settings: Settings, service: str) -> dict[str, str]:
         folder.mkdir(parents=True, exist_ok=True)
     if service == LEADER:
         forget_other_cluster(settings)
+    if service == CLIENT:
+        _link_packages(state / "packages")
     values = configuration_values(settings, service, state, flink)
     for template in TEMPLATES.iterdir():
         text = render(template.read_text(encoding="utf-8"), values)

@@ -4,9 +4,9 @@
                              ├─ late ────────────────────────────────── visits_late
                              └─ not a visit ─────────────────────────── visits_rejected
 
-Run by `flink run -d -py flink_job/stateful_flink_consumer.py -pyfs <folder of contract and flink_job>`;
-`python -m flink_job.submit` does that. Every record is read, parsed, counted and written in the JVM: this
-program only defines the job and ends once it is submitted.
+Run by `flink run --detached --python flink_job/stateful_flink_consumer.py`; `python -m flink_job.submit` does that.
+Every record is read, parsed, counted and written in the JVM: this program only defines the job and ends once it is
+submitted.
 """
 
 from __future__ import annotations

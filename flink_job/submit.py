@@ -1,6 +1,7 @@
 """Submit a job with Flink's own client, and wait until it runs.
 
 Usage: python -m flink_job.submit [--job windows|classic] [--from CHECKPOINT] [--mode exactly-once|at-least-once]
+       [--show PREFIX]
 
 Prints the job id on stdout, messages on stderr. Refused while a job of that name is active: two jobs
 would share one set of transactional ids and fence each other off. Exit codes: 0 it runs, 2 it does not.
@@ -11,21 +12,19 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shlex
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from contract.jobs import CLASSIC, JOBS, MAIN, settings_of
-from contract.settings import ROOT, Settings, SettingsError
+from contract.settings import Settings, SettingsError
 from flink_job.guarantees import MODES
-from flink_job.home import HomeError, prepare
+from flink_job.home import CLIENT, HomeError, prepare
 from flink_job.rest import FlinkError, active_job, call
 
-PACKAGES = ("contract", "flink_job")
-"""Files that the job's program imports; `.env` too, since contract.settings reads it."""
 FOLDER = Path(__file__).parent
 PROGRAMS = {MAIN: FOLDER / "stateful_flink_consumer.py", CLASSIC: FOLDER / "classic.py"}
 SUBMITTED = re.compile(r"JobID ([0-9a-f]{32})")
@@ -33,21 +32,22 @@ RUNNING_LIMIT_SECONDS = 60
 POLL_SECONDS = 0.2
 
 
-def client_command(
-    flink_home: str, python: str, program: Path, checkpoint: str | None, arguments: Sequence[str]
-) -> list[str]:
-    """The `flink run` command line; the packages that the program imports are in the folder above it."""
-    command = [f"{flink_home}/bin/flink", "run", "--detached"]
+def client_command(program: Path, checkpoint: str | None, arguments: Sequence[str]) -> list[str]:
+    """The `flink run` command line. Its configuration names the interpreter and the packages, see flink_job/home.py."""
+    command = ["flink", "run", "--detached"]
     if checkpoint:
         # State that the job no longer has must fail the restore, not be dropped silently.
-        command += ["--fromSavepoint", checkpoint, "-restoreMode", "NO_CLAIM"]
-    command += ["--python", str(program), "--pyFiles", str(program.parent.parent)]
-    command += ["--pyClientExecutable", python, "--pyExecutable", python]
-    return [*command, *arguments]
+        command += ["--fromSavepoint", Path(checkpoint).as_uri(), "-restoreMode", "NO_CLAIM"]
+    return [*command, "--python", str(program), *arguments]
 
 
-def submit(settings: Settings, program: Path, arguments: Sequence[str], checkpoint: str | None = None) -> str:
-    """Submit a program with its arguments and return the job id. Raises FlinkError when refused, and HomeError."""
+def submit(
+    settings: Settings, program: Path, arguments: Sequence[str], checkpoint: str | None = None, show: str | None = None
+) -> str:
+    """Submit a program with its arguments and return the job id. Raises FlinkError when refused, and HomeError.
+
+    `show`: print the command line, as a person types it behind these words.
+    """
     name = settings.text("FLINK_JOB_NAME")
     active = active_job(settings.flink_rest, name)
     if active is not None:
@@ -57,20 +57,12 @@ def submit(settings: Settings, program: Path, arguments: Sequence[str], checkpoi
         )
     if not call(settings.flink_rest, "/taskmanagers")["taskmanagers"]:
         print("submit: no TaskManager is registered yet; the job starts as soon as one is", file=sys.stderr)
-    environment = os.environ | prepare(settings, "client")
-    with tempfile.TemporaryDirectory(prefix="flink-job-") as folder:
-        # The client copies every folder of -pyfs: so it gets these packages, not the project.
-        packages = Path(folder)
-        for path in {*(ROOT / name for name in (*PACKAGES, ".env")), program.parent}:
-            (packages / path.name).symlink_to(path)
-        linked = packages / program.parent.name / program.name
-        done = subprocess.run(
-            client_command(environment["FLINK_HOME"], sys.executable, linked, checkpoint, arguments),
-            capture_output=True,
-            text=True,
-            check=False,
-            env=environment,
-        )
+    environment = os.environ | prepare(settings, CLIENT)
+    command = client_command(program, checkpoint, arguments)
+    if show:
+        print(f"   = {show} {shlex.join(command)}", file=sys.stderr)
+    command[0] = str(Path(environment["FLINK_HOME"]) / "bin" / "flink")
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     submitted = SUBMITTED.search(done.stdout)
     if done.returncode != 0 or submitted is None:
         # The client's own stack trace does not help; the program's last lines do.
@@ -105,11 +97,12 @@ def main() -> int:
     parser.add_argument("--job", choices=JOBS, default=MAIN, help="which one (default: %(default)s)")
     parser.add_argument("--from", dest="checkpoint", metavar="CHECKPOINT", help="folder of a complete checkpoint")
     parser.add_argument("--mode", choices=MODES, help="default: FLINK_MODE in .env")
+    parser.add_argument("--show", metavar="PREFIX", help="print Flink's own command, as typed behind this")
     arguments = parser.parse_args()
     try:
         settings = settings_of(arguments.job, Settings())
         mode = arguments.mode or settings.text("FLINK_MODE")
-        job_id = submit(settings, PROGRAMS[arguments.job], ["--mode", mode], arguments.checkpoint)
+        job_id = submit(settings, PROGRAMS[arguments.job], ["--mode", mode], arguments.checkpoint, arguments.show)
         print(job_id, flush=True)
         wait_until_running(settings, job_id)
     except (FlinkError, HomeError, SettingsError) as error:

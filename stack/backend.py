@@ -12,6 +12,8 @@ from stack.services import Service
 RUNNING, PAUSED, EXITED, ABSENT = "running", "paused", "exited", "absent"
 """States of a service."""
 LOCAL, COMPOSE = "local", "compose"
+ACTS = (START, STOP, KILL, PAUSE, RESUME) = ("start", "stop", "kill", "pause", "resume")
+"""What is done to a service."""
 
 
 class Backend(Protocol):
@@ -108,6 +110,14 @@ class Backend(Protocol):
 
         Besides the stack's own files it sees those files and folders of the host that are named here.
         """
+        ...
+
+    def typed(self, service: Service, command: Sequence[str]) -> str:
+        """Return the line that a person types to run a command in the environment of a service."""
+        ...
+
+    def typed_act(self, service: Service, act: str) -> str:
+        """Return the line that a person types for one of ACTS."""
         ...
 
     def path_inside(self, path: Path) -> str:

@@ -18,10 +18,16 @@ from stack.errors import StackError
 
 ENV_FILE = ROOT / ".env"
 
+SHOW_COMMANDS = "SHOW_COMMANDS"
+"""Not empty: scripts also print the command of Kafka, Flink, Docker or the shell that they stand for."""
+
 EXTRAS = frozenset(
     {"HOME", "ARTIFACTS", "KAFKA_BOOTSTRAP", "FLINK_REST", "GENERATOR_ARGS", "SPARK_ARGS", "ALLOW_REMOTE"}
-)
+) | {SHOW_COMMANDS}
 """Settings that `.env` does not have."""
+
+OF_ONE_CALL = ("HOME", SHOW_COMMANDS)
+"""A running stack does not keep these for the next call."""
 
 OFFSET = "PORT_OFFSET"
 """Also read without the prefix: no other program has such a variable."""

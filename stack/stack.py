@@ -19,7 +19,7 @@ from stack.errors import StackError
 from stack.home import Home
 from stack.messages import say
 from stack.services import JOBMANAGERS, Service, require_counts, service, services
-from stack.settings import StackSettings, load, unknown_variables
+from stack.settings import SHOW_COMMANDS, StackSettings, load, unknown_variables
 
 _BACKENDS: dict[str, Callable[[StackSettings, Home], Backend]] = {LOCAL: LocalBackend, COMPOSE: ComposeBackend}
 
@@ -83,6 +83,11 @@ class Stack:
             return
         with exclusive(self.home.state / "lock", "another command is changing this stack; waiting for it ..."):
             yield
+
+    def show(self, line: Callable[[], str]) -> None:
+        """Print the command behind a verb, when SHOW_COMMANDS asks for it."""
+        if self.settings.values.get(SHOW_COMMANDS):
+            say(f"   = {line()}")
 
     def warn(self) -> None:
         """Print which environment variables are not used."""

@@ -77,8 +77,8 @@ class Docker:
         self._environ = {**environ, "COMPOSE_PROJECT_NAME": project}
         self._program: list[str] | None = None
 
-    def compose(self) -> list[str]:
-        """The command for Compose: the plugin, or the program of version 1."""
+    def program(self) -> list[str]:
+        """Compose itself: the plugin, or the program of version 1."""
         if self._program is None:
             plugin = subprocess.run(["docker", "compose", "version"], capture_output=True, check=False)
             if plugin.returncode == 0:
@@ -89,7 +89,11 @@ class Docker:
                 raise StackError(
                     "neither 'docker compose' nor 'docker-compose' is installed; install one, or use --backend local"
                 )
-        return [*self._program, "--project-directory", str(ROOT), "--file", str(ROOT / "docker-compose.yaml")]
+        return self._program
+
+    def compose(self) -> list[str]:
+        """Compose for this project's file, from any folder."""
+        return [*self.program(), "--project-directory", str(ROOT), "--file", str(ROOT / "docker-compose.yaml")]
 
     def quietly(self, *arguments: str, seconds: float | None = None, more: Mapping[str, str] | None = None) -> bool:
         """Run Compose, show its progress, and its output only when it fails. Returns whether it succeeded."""

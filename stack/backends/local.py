@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ from contract.settings import ROOT
 
 from stack import ports, preflight
 from stack.artifacts import ADDITIONS, Artifacts
-from stack.backend import ABSENT, EXITED, LOCAL, PAUSED, RUNNING, last_lines
+from stack.backend import ABSENT, EXITED, KILL, LOCAL, PAUSE, PAUSED, RESUME, RUNNING, START, STOP, last_lines
 from stack.children import run_child
 from stack.errors import StackError
 from stack.home import Home
@@ -31,6 +32,7 @@ from stack.waiting import wait_until
 _START_SECONDS = 90.0
 _EXPLAIN_LINES = 8
 _STDERR = 2
+_SIGNALS = {STOP: "TERM", KILL: "KILL", PAUSE: "STOP", RESUME: "CONT"}
 
 
 class LocalBackend:
@@ -275,6 +277,18 @@ class LocalBackend:
             return run_child(command, self.environment(kind), folder=ROOT, stdout=stdout, quiet=quiet)
         except OSError as error:
             raise StackError(f"{command[0]} cannot be run: {error.strerror}") from None
+
+    def typed(self, service: Service, command: Sequence[str]) -> str:
+        """Through scripts/exec.sh, which sets PATH and the settings."""
+        return shlex.join(["scripts/exec.sh", service.name, *command])
+
+    def typed_act(self, service: Service, act: str) -> str:
+        """A signal to its processes; the service's own script for a start."""
+        if act == START:
+            return shlex.join(service.command)
+        main = self._main(service)
+        pids = [process.pid for process in self._of(service)] if act != STOP else [main.pid] if main else []
+        return " ".join(["kill", f"-{_SIGNALS[act]}", *map(str, pids)])
 
     def path_inside(self, path: Path) -> str:
         """Services see the files of the host."""

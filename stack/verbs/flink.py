@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from stack.messages import say
+from stack.settings import SHOW_COMMANDS
 from stack.stack import Stack
 
 _INSPECT = ("python", "-m", "inspector.flink")
@@ -28,15 +29,20 @@ def _job_in(words: Sequence[str]) -> list[str]:
     return ["--job", job] if job else []
 
 
+def _shown(stack: Stack) -> list[str]:
+    """Return the flag that prints Flink's own command line as a person types it, when SHOW_COMMANDS asks for it."""
+    return ["--show", stack.backend.typed(stack.jobmanager(), [])] if stack.settings.values.get(SHOW_COMMANDS) else []
+
+
 def submit(stack: Stack, words: Sequence[str]) -> int:
     """Submit the job, to read the topic from its earliest offset."""
     stack.require_running("kafka")
-    return _run(stack, "flink_job.submit", words)
+    return _run(stack, "flink_job.submit", [*_shown(stack), *words])
 
 
 def cancel(stack: Stack, words: Sequence[str]) -> int:
     """Cancel the job; its checkpoints are retained."""
-    return _run(stack, "flink_job.cancel", words)
+    return _run(stack, "flink_job.cancel", [*_shown(stack), *words])
 
 
 def status(stack: Stack, words: Sequence[str]) -> int:
@@ -66,4 +72,4 @@ def restore(stack: Stack, words: Sequence[str]) -> int:
     if checkpoint != newest:
         name, other = PurePosixPath(checkpoint).name, PurePosixPath(newest).name
         say(f"note: {other} is newer; windows committed since {name} will be written a second time")
-    return _run(stack, "flink_job.submit", ["--from", checkpoint, *flags])
+    return _run(stack, "flink_job.submit", ["--from", checkpoint, *_shown(stack), *flags])

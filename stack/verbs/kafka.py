@@ -49,9 +49,12 @@ def _consumer(
     stack: Stack, topic: str, isolation: str, flags: Sequence[str], *, whole: bool
 ) -> subprocess.CompletedProcess[str]:
     command = ["kafka-console-consumer.sh", "--bootstrap-server", stack.backend.broker_inside, "--topic", topic]
+    command += ["--isolation-level", isolation, *flags]
+    kafka = stack.service("kafka")
+    stack.show(lambda: stack.backend.typed(kafka, command))
     return stack.backend.execute(
-        stack.service("kafka"),
-        [*command, "--isolation-level", isolation, *flags],
+        kafka,
+        command,
         capture=whole,
         quiet=whole,
         check=False,

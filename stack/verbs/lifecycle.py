@@ -9,10 +9,13 @@ from stack.backend import PAUSED, RUNNING
 from stack.errors import StackError
 from stack.home import Up, names
 from stack.messages import say
+from stack.settings import OF_ONE_CALL
 from stack.stack import Stack
 from stack.verbs.services import check_flags
 
-_DIFFERENT = ("BACKEND", "HOME", "ARTIFACTS", "PORT_OFFSET", "ALLOW_REMOTE", "KAFKA_BOOTSTRAP", "FLINK_REST")
+_DIFFERENT = (
+    *OF_ONE_CALL, "BACKEND", "ARTIFACTS", "PORT_OFFSET", "ALLOW_REMOTE", "KAFKA_BOOTSTRAP", "FLINK_REST",
+)  # fmt: skip
 """Settings that no running service depends on, or that are not the same inside a container."""
 
 
@@ -30,7 +33,7 @@ def up(stack: Stack, words: Sequence[str]) -> int:
     stack = stack.with_backend()
     with stack.changing():
         # Running services are left alone; the job is submitted when there is none.
-        explicit = {name: value for name, value in stack.settings.explicit.items() if name != "HOME"}
+        explicit = {name: value for name, value in stack.settings.explicit.items() if name not in OF_ONE_CALL}
         stack.backend.up()
         stack.home.remember(Up(stack.backend.name, explicit))
     if running:

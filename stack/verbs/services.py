@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from stack.arguments import count
-from stack.backend import PAUSED, RUNNING
+from stack.backend import KILL, PAUSE, PAUSED, RESUME, RUNNING, START, STOP
 from stack.errors import StackError
 from stack.messages import say
 from stack.services import JOBMANAGERS, Service
@@ -30,6 +30,7 @@ def start(stack: Stack, words: Sequence[str]) -> int:
         say(f"{row.name} is running already")
         return 0
     check_flags(stack, row, flags)
+    stack.show(lambda: stack.backend.typed_act(row, START))
     with stack.changing():
         stack.backend.start(row, flags)
         wait_until(
@@ -59,6 +60,7 @@ def check_flags(stack: Stack, row: Service, flags: Sequence[str]) -> None:
 def stop(stack: Stack, words: Sequence[str]) -> int:
     """Stop one service with SIGTERM."""
     row = _only(stack, "stop", words)
+    stack.show(lambda: stack.backend.typed_act(row, STOP))
     with stack.changing():
         stack.backend.stop(row)
     say(f"{row.name} has stopped")
@@ -69,6 +71,7 @@ def kill(stack: Stack, words: Sequence[str]) -> int:
     """Kill all processes of a service with SIGKILL."""
     row = _only(stack, "kill", words)
     stack.require_alive(row)
+    stack.show(lambda: stack.backend.typed_act(row, KILL))
     stack.backend.kill(row)
     say(f"{row.name} was killed; start it again with scripts/start.sh {row.name}")
     return 0
@@ -78,6 +81,7 @@ def pause(stack: Stack, words: Sequence[str]) -> int:
     """Freeze a service."""
     row = _only(stack, "pause", words)
     stack.require_running(row.name)
+    stack.show(lambda: stack.backend.typed_act(row, PAUSE))
     stack.backend.pause(row)
     say(f"{row.name} is frozen; scripts/resume.sh {row.name} resumes it")
     return 0
@@ -89,6 +93,7 @@ def resume(stack: Stack, words: Sequence[str]) -> int:
     state = stack.backend.state(row)
     if state != PAUSED:
         raise StackError(f"service {row.name} is {state}, not paused")
+    stack.show(lambda: stack.backend.typed_act(row, RESUME))
     stack.backend.resume(row)
     say(f"{row.name} was resumed")
     return 0
