@@ -1,4 +1,4 @@
-"""Lab 2: which files does a file source read? `scripts/walkthroughs/02_devices_from_files.sh`."""
+"""Walkthrough 12: which files does a file source read? `scripts/walkthroughs/12_devices_from_files.sh`."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labs import events
-from labs.count import compare
-from labs.devices_run import rows_in, run_devices
-from labs.events import Row, rows_of
-from labs.inspect import inspect
-from labs.progress import Batch
-from labs.run import Lab, run
-from labs.session import spark_session
-from labs.story import Fact, same
+from labs.frame import events
+from labs.frame.count import compare
+from labs.frame.devices_run import rows_in, run_devices
+from labs.frame.events import Row, rows_of
+from labs.frame.inspect import inspect
+from labs.frame.progress import Batch
+from labs.frame.run import Lab, run
+from labs.frame.session import spark_session
+from labs.frame.story import Fact, same
 from spark_job.devices_file_stream import DeviceOptions
 from spark_job.options import FOREACH_APPEND
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-NAME = "02_devices_from_files"
+NAME = "12_devices_from_files"
 _EVENTS = 3
 _HOUR = 3600
 

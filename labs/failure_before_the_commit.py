@@ -1,4 +1,7 @@
-"""Lab 3: a batch runs again after its commit was lost. `scripts/walkthroughs/03_failure_before_the_commit.sh`."""
+"""Walkthrough 13: a batch runs again after its commit was lost.
+
+Run by scripts/walkthroughs/13_failure_before_the_commit.sh
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,15 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from labs import events
-from labs.count import compare
-from labs.devices_run import rows_in, run_devices
-from labs.events import Row, rows_of
-from labs.inspect import inspect
-from labs.progress import Batch
-from labs.run import Lab, run
-from labs.session import console, spark_session
-from labs.story import Fact, same
+from labs.frame import events
+from labs.frame.count import compare
+from labs.frame.devices_run import rows_in, run_devices
+from labs.frame.events import Row, rows_of
+from labs.frame.inspect import inspect
+from labs.frame.progress import Batch
+from labs.frame.run import Lab, run
+from labs.frame.session import console, spark_session
+from labs.frame.story import Fact, same
 from spark_job.checkpoint import Checkpoint
 from spark_job.devices_file_stream import CONSOLE, DELTA, DeviceOptions
 from spark_job.options import FILES, FOREACH_APPEND, FOREACH_OVERWRITE
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-NAME = "03_failure_before_the_commit"
+NAME = "13_failure_before_the_commit"
 _FILES = 4
 _LAST = _FILES - 1
 # Each real sink, what it is, and why it repeats the batch or not; whether its second run adds data files,

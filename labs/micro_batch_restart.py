@@ -1,4 +1,7 @@
-"""Lab 1: the synchronizer killed and stopped inside a batch. `scripts/walkthroughs/01_micro_batch_restart.sh`."""
+"""Walkthrough 11: the synchronizer killed and stopped inside a batch.
+
+Run by scripts/walkthroughs/11_micro_batch_restart.sh
+"""
 
 from __future__ import annotations
 
@@ -12,18 +15,18 @@ from confluent_kafka import Consumer, TopicPartition
 
 from contract.settings import ROOT
 from contract.visit import output_line
-from labs.broker import Broker, running_broker
-from labs.count import compare
-from labs.inspect import inspect
-from labs.parts import KAFKA_SOURCE, require
-from labs.programs import LIMIT_SECONDS, environment, program, send_visits
-from labs.run import Lab, run
-from labs.story import Fact, same
+from labs.frame.broker import Broker, running_broker
+from labs.frame.count import compare
+from labs.frame.inspect import inspect
+from labs.frame.parts import KAFKA_SOURCE, require
+from labs.frame.programs import LIMIT_SECONDS, environment, program, send_visits
+from labs.frame.run import Lab, run
+from labs.frame.story import Fact, same
 from spark_job.checkpoint import FILE_SINK_LOG
 from spark_job.options import AVAILABLE_NOW, FILES
 from stack.processes import Program
 
-NAME = "01_micro_batch_restart"
+NAME = "11_micro_batch_restart"
 _BATCH_ROWS = 2500
 # Two full batches and a part of a third one; then more, so that a newly planned batch would have another range.
 _VISITS, _MORE_VISITS = 6000, 1500

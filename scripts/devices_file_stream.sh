@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Summary: Stream device events from JSON files, one file per batch, with the sink that you choose: the query of labs 2 and 3.
+# Summary: Stream device events from JSON files, one file per batch, with the sink that you choose: the query of walkthroughs 12 and 13.
 # Usage: scripts/devices_file_stream.sh --input DIR --checkpoint DIR [--output DIR] [--sink SINK] [--max-files N]
 #        [--max-file-age INTERVAL] [--latest-first]
 #

@@ -26,8 +26,8 @@ LABS = {
     "devices_from_files": ("spark",),
     "failure_before_the_commit": ("spark",),
     "what_a_checkpoint_holds": ("spark",),
-    "surgery": ("kafka", "spark"),
-    "practice": ("kafka", "spark"),
+    "delete_x_then_start": ("kafka", "spark"),
+    "good_practice": ("kafka", "spark"),
 }
 """Modules of labs/ and the groups of jars that they need."""
 _NOTEBOOK = "spark_checkpoint_deep_dive.ipynb"
@@ -53,7 +53,7 @@ def lab(stack: Stack, words: Sequence[str]) -> int:
 
 
 def devices(stack: Stack, words: Sequence[str]) -> int:
-    """Run the query of labs 2 and 3."""
+    """Run the query of walkthroughs 12 and 13."""
     _become(_with_tools(stack, "spark"), ["python", "-m", "spark_job.devices_file_stream", *words], folder=Path.cwd())
 
 

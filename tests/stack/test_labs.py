@@ -21,20 +21,20 @@ WALKTHROUGHS = ROOT / "scripts" / "walkthroughs"
 ARTIFACTS = Path(os.environ.get("STACK_ARTIFACTS") or ROOT / ".artifacts")
 # What each lab proves, in part, and what the sentence rests on.
 PROVES = {
-    "01_micro_batch_restart": [
+    "11_micro_batch_restart": [
         "After SIGKILL between offsets/N and commits/N the restart re-runs batch N with the very same range.",
         "offsets/2 as before the kill, byte for byte",
         "After SIGTERM the restart continues with batch N+1, from where batch N ended.",
         "output: 9000 rows of 9000, 0 lost, 0 duplicated",
     ],
-    "02_devices_from_files": [
+    "12_devices_from_files": [
         "The same file dropped again is ignored",
         "New content under an old name is silently ignored too",
         "A renamed file is a new file",
         "With the checkpoint deleted every file is read again",
         "output: 72 rows of 72, 0 lost, 0 duplicated",
     ],
-    "03_failure_before_the_commit": [
+    "13_failure_before_the_commit": [
         "the console shows: ['Batch: 3']",
         "Plain append in foreachBatch duplicates exactly that batch's 10 rows",
         "after: 38 rows of 28, 0 lost, 10 duplicated",
@@ -42,7 +42,7 @@ PROVES = {
         "The file sink has no row twice",
         "Delta with txnAppId and txnVersion has no row twice",
     ],
-    "04_what_a_checkpoint_holds": [
+    "14_what_a_checkpoint_holds": [
         "Page counts over windows, HDFS-backed",
         "Deduplication, RocksDB",
         "commits/N holds the watermark for batch N+1",
@@ -117,9 +117,9 @@ def incomplete(tmp_path: Path, group: str, jar: str) -> Path:
 @pytest.mark.parametrize(
     ("name", "group", "jar", "part"),
     [
-        ("03_failure_before_the_commit", "spark", "delta-spark", "Delta Lake is incomplete: delta-spark"),
-        ("01_micro_batch_restart", "kafka", "kafka_2", "the Kafka broker is incomplete: kafka_2"),
-        ("01_micro_batch_restart", "spark", "spark-sql-kafka", "Spark's Kafka source is incomplete: spark-sql-kafka"),
+        ("13_failure_before_the_commit", "spark", "delta-spark", "Delta Lake is incomplete: delta-spark"),
+        ("11_micro_batch_restart", "kafka", "kafka_2", "the Kafka broker is incomplete: kafka_2"),
+        ("11_micro_batch_restart", "spark", "spark-sql-kafka", "Spark's Kafka source is incomplete: spark-sql-kafka"),
     ],
 )
 def test_a_missing_part_is_one_line(tmp_path: Path, name: str, group: str, jar: str, part: str) -> None:
@@ -137,7 +137,7 @@ def test_a_missing_part_is_one_line(tmp_path: Path, name: str, group: str, jar: 
     [("--pause", "--pause waits for Enter, and there is no terminal"), ("--nonsense", "--nonsense")],
 )
 def test_bad_input_is_one_line(tmp_path: Path, flag: str, line: str) -> None:
-    done = walk("02_devices_from_files", tmp_path, flag)
+    done = walk("12_devices_from_files", tmp_path, flag)
     assert done.returncode == 2
     assert done.stdout == ""
     assert line in done.stderr
@@ -159,7 +159,7 @@ def begin(name: str, home: Path, output: int) -> subprocess.Popen[str]:
 
 def test_no_broker_survives_a_killed_lab(tmp_path: Path) -> None:
     # SIGKILL: the lab itself can do nothing any more.
-    lab = begin("01_micro_batch_restart", tmp_path, subprocess.DEVNULL)
+    lab = begin("11_micro_batch_restart", tmp_path, subprocess.DEVNULL)
     wait_until(lambda: any("kafka.Kafka" in line for line in processes_in(tmp_path)), "the lab's broker", seconds=180)
     lab.send_signal(signal.SIGKILL)
     assert lab.wait(timeout=30) == -signal.SIGKILL
@@ -168,8 +168,8 @@ def test_no_broker_survives_a_killed_lab(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_interrupted_it_says_so_and_nothing_runs_on(tmp_path: Path, number: int, code: int) -> None:
-    lab = begin("03_failure_before_the_commit", tmp_path, subprocess.PIPE)
-    folder = tmp_path / "output" / "labs" / "03_failure_before_the_commit"
+    lab = begin("13_failure_before_the_commit", tmp_path, subprocess.PIPE)
+    folder = tmp_path / "output" / "labs" / "13_failure_before_the_commit"
     wait_until((folder / "checkpoint_console" / "offsets" / "0").exists, "the first batch", seconds=180)
     # As a terminal does it: to all processes of the group.
     os.killpg(lab.pid, number)

@@ -1,4 +1,4 @@
-"""Labs 05 and 06 as a person runs them; docs/spark_checkpoint_surgery.md is what lab 05 measures."""
+"""Walkthroughs 15 and 16 as a person runs them; docs/spark_checkpoint_surgery.md is what walkthrough 15 measures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.stack.test_labs import processes_in, walk
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
 
 PROVES = {
-    "05_delete_x_then_start": [
+    "15_delete_x_then_start": [
         "docs/spark_checkpoint_surgery.md is what was measured.",
         "lines that differ: 0",
         "`commits/3`, foreachBatch append: duplicated: 10",
@@ -20,7 +20,7 @@ PROVES = {
         "already 60 rows in it; `failOnDataLoss=true`, file sink: lost: 40",
         "CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS",
     ],
-    "06_good_practice": [
+    "16_good_practice": [
         "rows with the column: 10",
         "one aggregation more: STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE",
         "a key of another type: STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE",
@@ -39,7 +39,7 @@ def test_the_column_of_another_release_is_what_is_measured(lock: str, tmp_path: 
     release = lock.partition("-")[2]
     if not python_of("spark", release).exists():
         pytest.skip(f"no environment of Spark {release}: python -m requirements.release spark {release} makes it")
-    done = walk("05_delete_x_then_start", tmp_path, "--spark", release)
+    done = walk("15_delete_x_then_start", tmp_path, "--spark", release)
     assert done.returncode == 0, done.stdout + done.stderr[-4000:]
     assert "lines that differ: 0" in done.stdout
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from contract.settings import Settings
-from labs.count import compare
-from labs.errors import LabError
-from labs.folder import LabFolder
-from labs.parts import DELTA, require
-from labs.run import Lab, run
-from labs.story import Fact, Story, same
+from labs.frame.count import compare
+from labs.frame.errors import LabError
+from labs.frame.folder import LabFolder
+from labs.frame.parts import DELTA, require
+from labs.frame.run import Lab, run
+from labs.frame.story import Fact, Story, same
 
-NAME = "03_failure_before_the_commit"
+NAME = "13_failure_before_the_commit"
 AGAIN = f"scripts/walkthroughs/{NAME}.sh"
 
 
@@ -117,7 +117,7 @@ def test_says_on_stdout_what_is_proven(capsys: pytest.CaptureFixture[str]) -> No
     assert story.prove("One is one.", same("one", 1, 1))
     assert story.finish() == 0
     said = capsys.readouterr()
-    assert said.out == "PROVEN  One is one.\n  seen  one: 1\n"
+    assert said.out == "PROVEN  One is one.\n  ok      one: 1\n"
     assert "== 1. first" in said.err
 
 
@@ -132,7 +132,7 @@ def test_a_sentence_without_facts_or_against_one_is_not_proven(
     said = capsys.readouterr().out
     assert "NOT PROVEN  Two is one." in said
     if facts:
-        assert "  NOT   one: 2, and not 1" in said
+        assert "  FAILED  one: 2, expected 1" in said
 
 
 def test_a_lab_that_proves_nothing_fails() -> None:
@@ -187,6 +187,6 @@ def test_pause_needs_a_terminal(
 
 def test_names_the_jar_that_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STACK_ARTIFACTS", str(tmp_path))
-    monkeypatch.setattr("labs.parts.check_java", lambda: None)
+    monkeypatch.setattr("labs.frame.parts.check_java", lambda: None)
     with pytest.raises(LabError, match=r"Delta Lake is incomplete: delta-spark\S+\.jar is not in .*jars/spark"):
         require(DELTA)

@@ -12,20 +12,20 @@ from typing import Any
 import pytest
 
 from contract.settings import ROOT, Settings
-from labs.errors import LabError
-from labs.failure import Failure, _first_line
-from labs.feeds import FileFeed
-from labs.folder import LabFolder
-from labs.pipeline import APPEND, FILE_SINK, Outcome
-from labs.practice.moves import starting_offsets
-from labs.progress import Batch
-from labs.run import Lab
-from labs.story import Story
-from labs.surgery import __main__ as lab05
-from labs.surgery.case import Case, Group, Measured
-from labs.surgery.damage import nothing
-from labs.surgery.document import PAGE, page
-from labs.surgery.measured import Column, column_of, read_columns
+from labs.delete_x_then_start import __main__ as delete_x
+from labs.delete_x_then_start.case import Case, Group, Measured
+from labs.delete_x_then_start.damage import nothing
+from labs.delete_x_then_start.document import PAGE, page
+from labs.delete_x_then_start.measured import Column, column_of, read_columns
+from labs.frame.errors import LabError
+from labs.frame.failure import Failure, _first_line
+from labs.frame.feeds import FileFeed
+from labs.frame.folder import LabFolder
+from labs.frame.pipeline import APPEND, FILE_SINK, Outcome
+from labs.frame.progress import Batch
+from labs.frame.run import Lab
+from labs.frame.story import Story
+from labs.good_practice.moves import starting_offsets
 
 GOLDEN = ROOT / "tests" / "golden" / "spark-4.0"
 CASE = Case("one", "nothing: `commits/3`", "Nothing.", nothing)
@@ -42,7 +42,7 @@ def measured(sink: str, outcome: Outcome, counts: tuple[int, int, int], reader: 
 
 def test_every_case_stands_in_the_page_with_its_prose() -> None:
     lines = PAGE.read_text(encoding="utf-8").splitlines()
-    cases = [case for group in lab05.CATALOGUE for case in group.cases]
+    cases = [case for group in delete_x.CATALOGUE for case in group.cases]
     for case in cases:
         rows = [line for line in lines if line.startswith(f"| {case.what} | ")]
         assert len(rows) == 1, case.name
@@ -50,11 +50,11 @@ def test_every_case_stands_in_the_page_with_its_prose() -> None:
 
 
 def test_the_page_is_made_of_what_is_on_record() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(lab05.CATALOGUE, read_columns())
+    assert PAGE.read_text(encoding="utf-8") == page(delete_x.CATALOGUE, read_columns())
 
 
 def test_names_of_cases_are_their_own() -> None:
-    names = [case.name for group in lab05.CATALOGUE for case in group.cases]
+    names = [case.name for group in delete_x.CATALOGUE for case in group.cases]
     assert Counter(names).most_common(1)[0][1] == 1
 
 
@@ -105,11 +105,11 @@ def test_a_page_that_is_not_what_was_measured_is_not_proven(
     tampered: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    monkeypatch.setattr(lab05, "PAGE", tmp_path / "page.md")
+    monkeypatch.setattr(delete_x, "PAGE", tmp_path / "page.md")
     (tmp_path / "page.md").write_text("# Page\n" + tampered)
     settings = Settings({"STACK_HOME": str(tmp_path)})
-    lab = Lab(lab05.NAME, settings, LabFolder.of(settings, lab05.NAME), Story(lab05.NAME))
-    lab05._hold_page(lab, "# Page\n", write=False)
+    lab = Lab(delete_x.NAME, settings, LabFolder.of(settings, delete_x.NAME), Story(delete_x.NAME))
+    delete_x._hold_page(lab, "# Page\n", write=False)
     assert lab.story.finish() == code
     assert (tmp_path / "page.md").read_text() == "# Page\n" + tampered
 

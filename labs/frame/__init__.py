@@ -1,0 +1,1 @@
+"""What the labs have in common: flags, folder, story, broker, queries, counting."""

@@ -1,0 +1,1 @@
+"""Walkthrough 16: changing a query that has a checkpoint, moving it, and reading a source again."""

@@ -1,0 +1,1 @@
+"""State, watermark and a Delta source's position in a checkpoint."""

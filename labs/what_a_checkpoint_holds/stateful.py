@@ -1,0 +1,94 @@
+"""Two stateful queries over visits in files, and their state, read by Spark's own readers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from labs.frame.progress import Batch, batches
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_SCHEMA = "visit_id STRING, event_time TIMESTAMP, page STRING"
+_SNAPSHOT_SECONDS = 60
+# Names of snapshot files of state: of the HDFS-backed provider, of RocksDB.
+SNAPSHOTS = ("*.snapshot", "*.zip")
+Key = tuple[int, str]
+"""(milliseconds since the epoch, name): a window's end and a page, or an event time and a visit."""
+
+
+def visits(spark: SparkSession, folder: Path, delay_seconds: int) -> DataFrame:
+    """Return the stream of visits, one file per batch, with a watermark."""
+    reader = spark.readStream.schema(_SCHEMA).option("maxFilesPerTrigger", 1).option("mode", "FAILFAST")
+    return reader.json(str(folder)).withWatermark("event_time", f"{delay_seconds} seconds")
+
+
+def page_counts(stream: DataFrame, window_seconds: int) -> DataFrame:
+    """Return the visits of each page in each window of event time: (key_time, name, count)."""
+    from pyspark.sql import functions as F  # noqa: PLC0415
+
+    counted = stream.groupBy(F.window("event_time", f"{window_seconds} seconds"), "page").count()
+    return counted.select(F.unix_millis("window.end").alias("key_time"), F.col("page").alias("name"), "count")
+
+
+def without_duplicates(stream: DataFrame) -> DataFrame:
+    """Return each visit once, even if it comes several times within the watermark: (key_time, name, count), count 1."""
+    from pyspark.sql import functions as F  # noqa: PLC0415
+
+    once = stream.dropDuplicatesWithinWatermark(["visit_id", "event_time"])
+    key = F.unix_millis("event_time").alias("key_time")
+    return once.select(key, F.col("visit_id").alias("name"), F.lit(1).alias("count"))
+
+
+def run_stateful(rows: DataFrame, checkpoint: Path, hold: int) -> tuple[list[Batch], dict[Key, int]]:
+    """Run the query over all files; returns its batches by Spark's progress, and its output rows.
+
+    In batch `hold` it waits for a snapshot of the state: Spark makes them in the background.
+    """
+    out: dict[int, dict[Key, int]] = {}
+
+    def collect(batch: DataFrame, batch_id: int) -> None:
+        # By batch id: a batch that runs again replaces its own rows.
+        out[batch_id] = {(row["key_time"], row["name"]): row["count"] for row in batch.collect()}
+        if batch_id == hold:
+            _await_snapshot(checkpoint)
+
+    writer = rows.writeStream.foreachBatch(collect).trigger(availableNow=True).outputMode("append")
+    query = writer.option("checkpointLocation", str(checkpoint)).start()
+    query.awaitTermination()
+    return batches(query), {key: count for rows_out in out.values() for key, count in rows_out.items()}
+
+
+def _await_snapshot(checkpoint: Path) -> None:
+    deadline = time.monotonic() + _SNAPSHOT_SECONDS
+    while not any(path for pattern in SNAPSHOTS for path in (checkpoint / "state").rglob(pattern)):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"no snapshot of the state within {_SNAPSHOT_SECONDS} s")
+        time.sleep(0.05)
+
+
+def _read_state(spark: SparkSession, checkpoint: Path, batch: int | None) -> DataFrame:
+    reader = spark.read.format("statestore")
+    return (reader if batch is None else reader.option("batchId", batch)).load(str(checkpoint))
+
+
+def counts_in_state(spark: SparkSession, checkpoint: Path, batch: int | None = None) -> dict[Key, int]:
+    """Return (window end, page) -> visits in the state after a batch; None: the newest batch."""
+    rows = _read_state(spark, checkpoint, batch).selectExpr(
+        "unix_millis(key.window.end) AS key_time", "key.page AS name", "value.count AS count"
+    )
+    return {(row["key_time"], row["name"]): row["count"] for row in rows.collect()}
+
+
+def visits_in_state(spark: SparkSession, checkpoint: Path, batch: int | None = None) -> dict[Key, int]:
+    """Return (event time, visit) -> 1 of each visit in the state after a batch; None: the newest batch."""
+    rows = _read_state(spark, checkpoint, batch).selectExpr(
+        "unix_millis(key.event_time) AS key_time", "key.visit_id AS name"
+    )
+    return {(row["key_time"], row["name"]): 1 for row in rows.collect()}
+
+
+StateReader = Callable[["SparkSession", Path, "int | None"], dict[Key, int]]

@@ -1,9 +1,0 @@
-#!/usr/bin/env bash
-# Summary: Lab 1: SIGKILL between offsets/N and commits/N, and SIGTERM: which batch does a restart run?
-# Usage: scripts/walkthroughs/01_micro_batch_restart.sh [--pause] [--clean]
-#
-# --pause waits for Enter before each step, for a class. --clean first removes what an earlier run left.
-# Exit codes: 0 every sentence is proven, 1 one is not, 2 the lab could not run.
-# Needs neither Docker nor the stack. Its files stay in output/labs/01_micro_batch_restart to look at.
-set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/../lib/verb.sh" scripts/walkthroughs/01_micro_batch_restart.sh lab micro_batch_restart "$@"

@@ -1,9 +1,0 @@
-#!/usr/bin/env bash
-# Summary: Lab 4: state, watermarks and a Delta source's position in a checkpoint.
-# Usage: scripts/walkthroughs/04_what_a_checkpoint_holds.sh [--pause] [--clean]
-#
-# --pause waits for Enter before each step, for a class. --clean first removes what an earlier run left.
-# Exit codes: 0 every sentence is proven, 1 one is not, 2 the lab could not run.
-# Needs neither Docker nor the stack. Its files stay in output/labs/04_what_a_checkpoint_holds to look at.
-set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/../lib/verb.sh" scripts/walkthroughs/04_what_a_checkpoint_holds.sh lab what_a_checkpoint_holds "$@"

@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Summary: A batch that runs again after its commit was lost: which sinks repeat its rows?
+# Usage: scripts/walkthroughs/13_failure_before_the_commit.sh [--pause] [--clean]
+#
+# --pause waits for Enter before each step, for a class. --clean first removes what an earlier run left.
+# Exit codes: 0 every sentence is proven, 1 one is not, 2 the lab could not run.
+# Needs neither Docker nor the stack. Its files stay in output/labs/13_failure_before_the_commit to look at.
+set -euo pipefail
+exec "$(dirname "${BASH_SOURCE[0]}")/../lib/verb.sh" scripts/walkthroughs/13_failure_before_the_commit.sh lab failure_before_the_commit "$@"

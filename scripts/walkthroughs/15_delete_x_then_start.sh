@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Summary: Delete one part of a checkpoint after another, start Spark each time, and count what was lost or repeated.
+# Usage: scripts/walkthroughs/15_delete_x_then_start.sh [--pause] [--clean] [--write] [--spark RELEASE]
+#
+# Proves that docs/spark_checkpoint_surgery.md is what a run measures. --write rewrites that page.
+# --spark measures another release, whose environment `python -m requirements.release spark RELEASE` made before.
+# --pause waits for Enter before each step; --clean first removes what an earlier run left.
+# Needs no running stack: it starts its own broker and Spark. Exit codes: 0 proven, 1 not, 2 it could not run.
+set -euo pipefail
+exec "$(dirname "${BASH_SOURCE[0]}")/../lib/verb.sh" scripts/walkthroughs/15_delete_x_then_start.sh lab delete_x_then_start "$@"
