@@ -16,7 +16,7 @@ from contract.jobs import JOBS, MAIN, settings_of
 from contract.settings import Settings, SettingsError
 from flink_job.rest import FlinkError, active_job, call, checkpoints
 
-LIMIT_SECONDS = 60
+LIMIT_SECONDS = 180
 POLL_SECONDS = 0.2
 
 

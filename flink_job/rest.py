@@ -14,8 +14,8 @@ from http import HTTPStatus
 from typing import Any
 
 TERMINAL_STATES = frozenset({"FINISHED", "CANCELED", "FAILED", "SUSPENDED"})
-TIMEOUT_SECONDS = 10
-STARTING_LIMIT_SECONDS = 60
+TIMEOUT_SECONDS = 30
+STARTING_LIMIT_SECONDS = 180
 """How long a JobManager may answer 503, as it does until its dispatcher is elected."""
 STARTING_POLL_SECONDS = 0.3
 

@@ -28,7 +28,7 @@ from flink_job.rest import FlinkError, active_job, call
 FOLDER = Path(__file__).parent
 PROGRAMS = {MAIN: FOLDER / "stateful_flink_consumer.py", CLASSIC: FOLDER / "classic.py"}
 SUBMITTED = re.compile(r"JobID ([0-9a-f]{32})")
-RUNNING_LIMIT_SECONDS = 60
+RUNNING_LIMIT_SECONDS = 180
 POLL_SECONDS = 0.2
 
 

@@ -8,7 +8,8 @@ from importlib.util import find_spec
 from inspector.errors import InspectorError
 from inspector.model import Lag, Partition, Report
 
-TIMEOUT_SECONDS = 3.0
+TIMEOUT_SECONDS = 15.0
+_CONNECT_SECONDS = 3.0
 
 Ends = dict[tuple[str, int], tuple[int, int]]
 """(topic, partition) -> first offset that is still there, and the end."""
@@ -32,14 +33,14 @@ def add_lag(report: Report, bootstrap: str) -> None:
 
 
 def _await_port(bootstrap: str) -> None:
-    """Knock at the broker's port: Kafka's clients wait for all of their time-out when nobody listens."""
+    """Fail fast if the port is closed: Kafka's clients wait for all of their time-out when nobody listens."""
     reasons = []
     for address in bootstrap.split(","):
         host, separator, port = address.strip().rpartition(":")
         if not separator or not port.isdecimal():
             raise InspectorError(f"no lag: the broker's address {address!r} is not of the form HOST:PORT")
         try:
-            socket.create_connection((host.strip("[]"), int(port)), timeout=TIMEOUT_SECONDS).close()
+            socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS).close()
             return
         except (OSError, OverflowError) as error:
             reasons.append(str(getattr(error, "strerror", None) or error))

@@ -42,7 +42,7 @@ def add_fates(report: Report, bootstrap: str) -> None:
     from kafka.errors import KafkaError, TransactionalIdNotFoundError  # noqa: PLC0415
 
     try:
-        admin = KafkaAdminClient(bootstrap_servers=bootstrap.split(","), request_timeout_ms=3000)
+        admin = KafkaAdminClient(bootstrap_servers=bootstrap.split(","), request_timeout_ms=15_000)
         try:
             for transaction in report.transactions:
                 name = transaction.transactional_id

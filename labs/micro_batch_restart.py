@@ -64,8 +64,10 @@ class Experiment:
 
     def held(self, batch: int) -> bool:
         """Whether this batch waits between its offsets and its commit; a killed run leaves its own marker."""
-        mark = Path(f"{self.checkpoint}.held")
-        return mark.exists() and mark.read_text(encoding="utf-8").strip() == str(batch)
+        try:
+            return Path(f"{self.checkpoint}.held").read_text(encoding="utf-8").strip() == str(batch)
+        except FileNotFoundError:
+            return False
 
     def has(self, name: str) -> bool:
         """Whether the checkpoint has a file."""

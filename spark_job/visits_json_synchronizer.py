@@ -82,7 +82,7 @@ def synchronize(options: Options, settings: Settings, stop: Stop) -> int:
             say(f"the query failed: {first_line(error)}{_next_step(error)}")
             code = 1
         # Its last event follows all batches: after it, each of them is printed.
-        report.terminated.wait(timeout=5)
+        report.terminated.wait(timeout=20)
         spark.stop()
         left = checkpoint.interrupted()
         say(_last_words(checkpoint.committed(), left))

@@ -44,6 +44,8 @@ VERBS: dict[str, Verb] = {
     "consume": kafka.consume,
     "verdict": judge.verdict,
     "settle": judge.settle,
+    "open_transactions": judge.open_transactions,
+    "window_latency": judge.window_latency,
     "inspect": judge.inspect,
     "lab": programs.lab,
     "devices_file_stream": programs.devices,
@@ -54,6 +56,7 @@ VERBS: dict[str, Verb] = {
     "test": programs.test,
 }
 """What each script does; most are called scripts/<verb>.sh."""
+WITHOUT_A_STACK: dict[str, Callable[[Sequence[str]], int]] = {"help": help.show, "walkthroughs": help.walkthroughs}
 
 
 def run(script: str, verb: str, words: Sequence[str]) -> int:
@@ -66,8 +69,8 @@ def run(script: str, verb: str, words: Sequence[str]) -> int:
             flags, _ = split_flags([word for word in words if word not in ("--help", "-h")])
             sys.stdout.write(f"\n{tools.flags_of(open_stack(flags), verb)}\n")
         return 0
-    if verb == "help":
-        return help.show(words)
+    if verb in WITHOUT_A_STACK:
+        return WITHOUT_A_STACK[verb](words)
     flags, left = split_flags(words)
     return VERBS[verb](open_stack(flags), left)
 

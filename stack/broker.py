@@ -12,7 +12,7 @@ from contract.settings import ROOT, as_environment
 from stack.ports import answers, free_ports
 from stack.processes import Program
 
-_START_SECONDS, _STOP_SECONDS = 60.0, 20.0
+_START_SECONDS, _STOP_SECONDS = 180.0, 60.0
 _PORTS = ("KAFKA_PORT", "KAFKA_CONTAINER_PORT", "KAFKA_CONTROLLER_PORT")
 
 

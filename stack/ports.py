@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 import socket
 
 _ANSWER_SECONDS = 2.0
+_BELOW_EPHEMERAL = range(20_000, 32_000)
 
 
 def answers(address: str, port: int) -> bool:
@@ -29,12 +32,10 @@ def can_bind(address: str, port: int) -> bool:
 
 
 def free_ports(address: str, count: int) -> list[int]:
-    """Return ports that nothing listens on now; all are kept open until the last is found, so no two are the same."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind((address, 0))
-        return [int(each.getsockname()[1]) for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
+    """Return ports that nothing listens on now, no two the same.
+
+    They are below those that systems give to outgoing connections, one of which could take a port before its server.
+    """
+    candidates = random.SystemRandom().sample(_BELOW_EPHEMERAL, len(_BELOW_EPHEMERAL))
+    free = (port for port in candidates if can_bind(address, port))
+    return list(itertools.islice(free, count))

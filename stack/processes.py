@@ -29,7 +29,7 @@ STARTED = "started\n"
 """The line that a keeper prints once its program runs."""
 
 _PROC = Path("/proc")
-_KILL_SECONDS = 10.0
+_KILL_SECONDS = 60.0
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,9 @@ from verdict.records import Batch, Record, Span, Spans
 _ANSWER_SECONDS = 10.0
 """How long the broker may take to answer one question."""
 
+_COORDINATOR_SECONDS = 60.0
+"""How long a broker that has just started may take to make its topic of groups' offsets."""
+
 _RETRY_SECONDS = 0.2
 _NO_COORDINATOR_YET = (
     KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
@@ -183,10 +186,10 @@ def _committed(consumer: Consumer, asked: list[TopicPartition]) -> list[TopicPar
 
     Raises KafkaException when there is no answer in time.
     """
-    deadline = time.monotonic() + _ANSWER_SECONDS
+    deadline = time.monotonic() + _COORDINATOR_SECONDS
     while True:
         try:
-            return consumer.committed(asked, timeout=_ANSWER_SECONDS)
+            return consumer.committed(asked, timeout=_COORDINATOR_SECONDS)
         except KafkaException as error:
             if error.args[0].code() not in _NO_COORDINATOR_YET or time.monotonic() >= deadline:
                 raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from dataclasses import dataclass
@@ -69,7 +70,9 @@ class Story:
             if hide_checksums and path.name.endswith(".crc"):
                 continue
             name = "  " * len(path.relative_to(folder).parts) + path.name
-            self._write(f"   {name}/" if path.is_dir() else f"   {name:<44} {path.stat().st_size:>7} bytes")
+            # Spark may still remove a temporary file.
+            with contextlib.suppress(FileNotFoundError):
+                self._write(f"   {name}/" if path.is_dir() else f"   {name:<44} {path.stat().st_size:>7} bytes")
 
     def prove(self, sentence: str, *facts: Fact) -> bool:
         """Record a sentence with its facts; it is proven when there are facts and all of them hold."""

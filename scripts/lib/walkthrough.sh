@@ -1,15 +1,21 @@
 # shellcheck shell=bash
-# Functions of a walkthrough on the stack: numbered steps, the command behind each, and a pause for a class.
+# The few functions of a walkthrough on the stack: begin, step, expect, run, fact, prove, judge, finish.
 # Sourced; leaves the shell in the project's folder, with the settings of services/environment.sh.
+#
+# Steps, commands and facts go to stderr; stdout gets the proven sentences at the end.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 source services/environment.sh
 # shellcheck disable=SC2034  # walkthroughs read it
 HOME_FOLDER="${STACK_HOME:-${ROOT}}"
-STEP=0
 PAUSE=false
+STEP=0
+FACTS=() RESULT=()
+CODE=0
+# How the walkthrough found the stack: up or down; and its generator: running or not.
+FOUND="" GENERATOR=""
+SPOILT=false ENDED=false
 
-# Messages go to stderr: stdout carries results only.
 say() {
   printf '%s\n' "$*" >&2
 }
@@ -20,8 +26,8 @@ die() {
   exit "${2:-2}"
 }
 
-# parse_walkthrough FLAG...: the flags of every walkthrough.
-parse_walkthrough() {
+# begin FLAG...: parses the flags of every walkthrough and starts what does not run.
+begin() {
   while (($#)); do
     case "$1" in
       --help | -h)
@@ -43,6 +49,48 @@ parse_walkthrough() {
   if [[ "${PAUSE}" == true && ! -t 0 ]]; then
     die "--pause waits for Enter, and there is no terminal to read it from"
   fi
+  trap leave EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
+
+  step "start the stack"
+  local status
+  status="$(scripts/status.sh --json 2>/dev/null)" || true
+  if [[ "$(state_in kafka <<<"${status}")" == running ]]; then
+    FOUND=up
+    GENERATOR="$(state_in generator <<<"${status}")"
+    # On an output that is already wrong nothing could be proven.
+    local code=0
+    scripts/verdict.sh all --as-is >/dev/null 2>&1 || code=$?
+    ((code != 1)) || die "the output of this stack is already wrong (scripts/verdict.sh all); scripts/reset.sh starts clean"
+  else
+    FOUND=down
+  fi
+  run scripts/up.sh
+  scripts/start.sh generator
+  # From here on each script also prints the command that it stands for.
+  export STACK_SHOW_COMMANDS=1
+}
+
+# leave: runs at the end of every walkthrough, also after a failure or Ctrl-C.
+leave() {
+  local status=$?
+  trap '' INT TERM
+  [[ "${ENDED}" == false ]] || return
+  unset STACK_SHOW_COMMANDS
+  say ""
+  say "the walkthrough ended early (exit code ${status})"
+  if [[ "${SPOILT}" == true ]]; then
+    say "it had spoilt the topics: they are removed"
+    scripts/reset.sh || true
+    [[ "${FOUND}" != up ]] || scripts/up.sh || true
+  elif [[ "${FOUND}" == down ]]; then
+    say "stopping what it started; checkpoints and outputs stay, scripts/down.sh --wipe removes them"
+    scripts/down.sh || true
+  elif [[ "${FOUND}" == up ]]; then
+    say "starting again what it stopped"
+    scripts/up.sh || true
+  fi
 }
 
 # step TITLE: the next step; with --pause it waits for Enter first.
@@ -55,7 +103,12 @@ step() {
   printf '\n== %d. %s\n' "${STEP}" "$1" >&2
 }
 
-# run COMMAND...: shows the command as a user would type it, then runs it.
+# expect TEXT: what one should see.
+expect() {
+  say "   expect: $*"
+}
+
+# run COMMAND...: shows the command as a person types it, then runs it.
 run() {
   printf '   $ %s\n' "$*" >&2
   "$@"
@@ -66,16 +119,112 @@ indent() {
   sed 's/^/   /' >&2
 }
 
+# fact WHAT SEEN EXPECTED: ok when both are equal.
+fact() {
+  if [[ "$2" == "$3" ]]; then
+    keep "  ok      $1: $2"
+  else
+    keep "  FAILED  $1: $2, expected $3"
+  fi
+}
+
+# fact_is WHAT NUMBER OPERATOR NUMBER: ok when the comparison holds; operators: -gt, -ge, -lt, -le.
+fact_is() {
+  if test "$2" "$3" "$4"; then
+    keep "  ok      $1: $2"
+  else
+    keep "  FAILED  $1: $2, expected $3 $4"
+  fi
+}
+
+keep() {
+  FACTS+=("$1")
+  say " $1"
+}
+
+# prove SENTENCE: proven when there are facts since the last sentence, and all of them are ok.
+prove() {
+  local head=PROVEN line
+  ((${#FACTS[@]})) || head="NOT PROVEN"
+  for line in ${FACTS[@]+"${FACTS[@]}"}; do
+    [[ "${line}" == "  ok "* ]] || head="NOT PROVEN"
+  done
+  [[ "${head}" == PROVEN ]] || CODE=1
+  RESULT+=("${head}  $1" ${FACTS[@]+"${FACTS[@]}"})
+  FACTS=()
+  say "   -> ${head}: $1"
+}
+
+# settle: no window is open afterwards, and both pipelines have committed everything.
+settle() {
+  run scripts/generator_stop.sh
+  run scripts/settle.sh --wait 180 | indent
+}
+
+# judge PIPELINE: the verdict goes to VERDICT, as JSON.
+judge() {
+  VERDICT="$(run scripts/verdict.sh "$1" --json)" || true
+  [[ -n "${VERDICT}" ]] || die "there is no verdict; the reason is above"
+}
+
+# judged NAME: a figure of the verdict.
+judged() {
+  field "$1" <<<"${VERDICT}"
+}
+
+# spoil WHY: from here on the output is wrong on purpose, so that the end has to remove it.
+spoil() {
+  SPOILT=true
+  say "   note: $*; so this walkthrough ends in scripts/reset.sh, which removes topics, checkpoints and outputs"
+}
+
+# finish: leaves the stack as it was found, prints the sentences, and ends with their exit code or a worse one.
+finish() {
+  local worse="${1:-0}"
+  ((worse <= CODE)) || CODE="${worse}"
+  unset STACK_SHOW_COMMANDS
+  if [[ "${SPOILT}" == true ]]; then
+    step "leave a clean stack"
+    run scripts/reset.sh
+    [[ "${FOUND}" != up ]] || run scripts/up.sh
+  elif [[ "${GENERATOR}" == running ]]; then
+    step "leave the stack as it was: the generator ran"
+    run scripts/generator_start.sh
+  fi
+  ENDED=true
+  printf '%s\n' ${RESULT[@]+"${RESULT[@]}"}
+  say ""
+  [[ "${SPOILT}" == true && "${FOUND}" == down ]] || say "the stack stays up; stop it with: scripts/down.sh"
+  exit "${CODE}"
+}
+
 # until_true SECONDS WHAT COMMAND...: returns as soon as the command succeeds.
 until_true() {
-  local seconds="$1" what="$2" begin="${SECONDS}"
+  local seconds="$1" what="$2" begin="${SECONDS}" next=5
   shift 2
   until "$@" >/dev/null 2>&1; do
     if ((SECONDS >= begin + seconds)); then
       die "timed out after ${seconds} s waiting for ${what}; see scripts/status.sh and scripts/logs.sh"
     fi
+    if ((SECONDS >= begin + next)); then
+      say "   waiting for ${what}: ${next} s"
+      next=$((next + 5))
+    fi
     sleep 0.3
   done
+}
+
+# wait_for_checkpoints N: the job has completed N more; prints its status as JSON.
+wait_for_checkpoints() {
+  local wanted
+  wanted=$(($(scripts/flink_status.sh | field checkpoints_completed) + $1))
+  run scripts/flink_status.sh --wait-checkpoints "${wanted}" --wait-seconds 180
+}
+
+# state_in SERVICE: its state by the JSON of scripts/status.sh on stdin.
+state_in() {
+  python3 -c 'import json, sys
+print({each["service"]: each["state"] for each in json.load(sys.stdin)["services"]}[sys.argv[1]])' "$1"
 }
 
 # field NAME: the value of a member of the JSON object on stdin.
@@ -83,11 +232,25 @@ field() {
   python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"
 }
 
-# json_offsets: turns {"0": 900, "1": 870} on stdin into lines of partition and offset.
-json_offsets() {
-  python3 -c 'import json, sys
-for partition, offset in sorted(json.load(sys.stdin).items(), key=lambda item: int(item[0])):
-    print(partition, offset)'
+# offsets_in CHECKPOINT: where a restored job reads on in each partition: `latest`, chk-N or a path.
+offsets_in() {
+  local checkpoint
+  checkpoint="$(scripts/exec.sh jobmanager python -m inspector.flink resolve "$1")"
+  scripts/exec.sh jobmanager python -m inspector.flink offsets "${checkpoint}" | python3 -c 'import json, sys
+print(*(f"partition {each} offset {offset}" for each, offset in sorted(json.load(sys.stdin).items())), sep=", ")'
+}
+
+# offsets_read: where the newest run of the job began to read in each partition, by Flink's own log.
+offsets_read() {
+  scripts/logs.sh taskmanager 100000 |
+    grep -E -o "Partition: ${VISITS_TOPIC}-[0-9]+, StartingOffset: -?[0-9]+" | tail -n "${TOPIC_PARTITIONS}" |
+    sed -E 's/.*-([0-9]+), StartingOffset: /partition \1 offset /' | sort | paste -s -d , - | sed 's/,/, /g'
+}
+
+# record_count TOPIC: how many records the topic has had.
+record_count() {
+  scripts/exec.sh kafka kafka-get-offsets.sh --bootstrap-server "$(broker_inside)" --topic "$1" |
+    awk -F : '{ sum += $3 } END { print sum + 0 }'
 }
 
 # broker_inside: host:port of the broker for a command that scripts/exec.sh runs.
@@ -95,13 +258,29 @@ broker_inside() {
   scripts/exec.sh kafka python3 -c 'from contract.settings import Settings; print(Settings().bootstrap)'
 }
 
-# end_offsets TOPIC: partition and offset of the next record, one line per partition.
-end_offsets() {
-  scripts/exec.sh kafka kafka-get-offsets.sh --bootstrap-server "$(broker_inside)" --topic "$1" |
-    awk -F : '{ print $2, $3 }' | sort -n
+# has_arrived TOPIC COUNT: whether the topic has had so many records.
+has_arrived() {
+  (($(record_count "$1") >= $2))
 }
 
-# record_count TOPIC: how many records the topic has had.
-record_count() {
-  end_offsets "$1" | awk '{ sum += $2 } END { print sum + 0 }'
+# spark_says TEXT: whether the synchronizer has logged it.
+spark_says() {
+  scripts/logs.sh spark 200 | grep -F -q -e "$1"
+}
+
+# windows [JOB'S CHECKPOINT]: how many committed windows the topic has; with a checkpoint, only those that the job
+# wrote after it: their end is later than the watermark in it.
+windows() {
+  local watermark=0
+  if (($#)); then
+    watermark="$(scripts/inspect.sh "$1" --json | python3 -c 'import json, sys
+from datetime import datetime
+marks = [each["watermark"] for each in json.load(sys.stdin)["operators"] if each.get("watermark")]
+print(round(1000 * min(datetime.fromisoformat(each.replace("Z", "+00:00")).timestamp() for each in marks)))')"
+  fi
+  scripts/exec.sh kafka kafka-console-consumer.sh --bootstrap-server "$(broker_inside)" --topic "${VISIT_WINDOWS_TOPIC}" \
+    --isolation-level read_committed --from-beginning --timeout-ms 3000 2>/dev/null | python3 -c 'import json, sys
+from datetime import datetime
+ends = [json.loads(line)["window_end"].replace("Z", "+00:00") for line in sys.stdin]
+print(sum(1000 * datetime.fromisoformat(end).timestamp() - 1 > int(sys.argv[1]) for end in ends))' "${watermark}"
 }

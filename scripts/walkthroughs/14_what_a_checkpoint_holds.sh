@@ -3,7 +3,9 @@
 # Usage: scripts/walkthroughs/14_what_a_checkpoint_holds.sh [--pause] [--clean]
 #
 # --pause waits for Enter before each step, for a class. --clean first removes what an earlier run left.
-# Exit codes: 0 every sentence is proven, 1 one is not, 2 the lab could not run.
-# Needs neither Docker nor the stack. Its files stay in output/labs/14_what_a_checkpoint_holds to look at.
+# Its files stay in output/labs/14_what_a_checkpoint_holds to look at.
+# Exit codes: 0 every sentence is proven, 1 one is not, 2 it could not run.
+# Needs: Java and Python; neither Docker nor the stack
+# Takes: 2 minutes
 set -euo pipefail
 exec "$(dirname "${BASH_SOURCE[0]}")/../lib/verb.sh" scripts/walkthroughs/14_what_a_checkpoint_holds.sh lab what_a_checkpoint_holds "$@"

@@ -26,7 +26,7 @@ from stack.waiting import wait_until
 INSIDE = "/faultline"
 """The project and its home, in a container."""
 _SEEN = ("checkpoints", "output", "ledger")
-_UP_SECONDS, _KILL_SECONDS = 300.0, 10.0
+_UP_SECONDS, _KILL_SECONDS = 300.0, 60.0
 _NOT_ROOT = 1000
 _PERMISSIONS = "permissions"
 """The one-shot service that only containers need: it makes the mounted folders writable."""

@@ -29,7 +29,7 @@ from stack.services import service as find
 from stack.settings import StackSettings
 from stack.waiting import wait_until
 
-_START_SECONDS = 90.0
+_START_SECONDS = 180.0
 _EXPLAIN_LINES = 8
 _STDERR = 2
 _SIGNALS = {STOP: "TERM", KILL: "KILL", PAUSE: "STOP", RESUME: "CONT"}

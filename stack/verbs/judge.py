@@ -1,4 +1,4 @@
-"""Verdict, settling, and the inspector."""
+"""Verdict, settling, measurements, and the inspector."""
 
 from __future__ import annotations
 
@@ -48,6 +48,18 @@ def settle(stack: Stack, words: Sequence[str]) -> int:
     # Its messages go to stderr; the one line on stdout comes at the end.
     stack.backend.execute(stack.service("generator"), ["python", "-m", "generator.close"], capture=True)
     return stack.backend.tool(["python", "-m", "verdict.settled", "--wait", str(seconds)]).returncode
+
+
+def open_transactions(stack: Stack, words: Sequence[str]) -> int:
+    """Count the records of open transactions."""
+    stack.require_running("kafka")
+    return stack.backend.tool(["python", "-m", "measure.open_transactions", *words]).returncode
+
+
+def window_latency(stack: Stack, words: Sequence[str]) -> int:
+    """Measure when readers get a window."""
+    stack.require_running("kafka")
+    return stack.backend.tool(["python", "-m", "measure.window_latency", *words]).returncode
 
 
 def inspect(stack: Stack, words: Sequence[str]) -> int:

@@ -13,7 +13,7 @@ from stack.services import JOBMANAGERS, Service
 from stack.stack import Stack
 from stack.waiting import wait_until
 
-_START_SECONDS = 90.0
+_START_SECONDS = 180.0
 _LOG_LINES = 50
 
 

@@ -9,6 +9,8 @@ MODULES: dict[str, tuple[str, ...]] = {
     "spark_start": ("tools", "spark_job.visits_json_synchronizer"),
     "verdict": ("tools", "verdict"),
     "inspect": ("tools", "inspector"),
+    "open_transactions": ("tools", "measure.open_transactions"),
+    "window_latency": ("tools", "measure.window_latency"),
     "flink_submit": ("flink", "flink_job.submit"),
     "flink_cancel": ("flink", "flink_job.cancel"),
     "flink_restore": ("flink", "flink_job.submit"),

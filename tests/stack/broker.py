@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from stack.broker import own_broker
+from stack.waiting import wait_until
 
 _REQUEST_SECONDS = 60
 
@@ -28,6 +29,8 @@ class Broker:
         admin = AdminClient({"bootstrap.servers": self.bootstrap})
         for future in admin.create_topics([NewTopic(name, partitions, 1) for name in names]).values():
             future.result(timeout=_REQUEST_SECONDS)
+        # The controller has answered; the broker learns of them a moment later.
+        wait_until(lambda: set(names) <= set(admin.list_topics(timeout=_REQUEST_SECONDS).topics), "topics", seconds=60)
 
 
 def run_broker(folder: Path) -> Iterator[Broker]:

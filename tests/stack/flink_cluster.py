@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -106,17 +106,19 @@ class Cluster:
             try:
                 if done():
                     return
-            except FlinkError:
+            except (FlinkError, KafkaException):
+                # Also a broker whose coordinator of groups still loads.
                 pass
             time.sleep(0.3)
         log = self.log.read_text(errors="replace")
         pytest.fail(f"not within {LIMIT_SECONDS} s: {what}\n{log[-3000:]}")
 
-    def drain(self, job: str) -> None:
-        """Wait until a checkpoint contains every visit and one more has been completed, so its output is committed."""
-        consumer = Consumer(
-            {"bootstrap.servers": self.broker.bootstrap, "group.id": self.environment["STACK_FLINK_GROUP_ID"]}
-        )
+    def drain(self, job: str, group: str = "STACK_FLINK_GROUP_ID") -> None:
+        """Wait until a checkpoint contains every visit and one more has been completed, so its output is committed.
+
+        `group`: the variable that names the job's consumer group.
+        """
+        consumer = Consumer({"bootstrap.servers": self.broker.bootstrap, "group.id": self.environment[group]})
         partitions = [TopicPartition(self.topics.visits, partition) for partition in self.partitions]
         end = sum(consumer.get_watermark_offsets(partition)[1] for partition in partitions)
         read = lambda: sum(max(0, partition.offset) for partition in consumer.committed(partitions, 10))  # noqa: E731

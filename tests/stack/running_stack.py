@@ -16,7 +16,7 @@ from stack.services import LOCAL_PORTS
 from stack.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMAND_LIMIT_SECONDS = 600
+COMMAND_LIMIT_SECONDS = 1800
 
 
 class RunningStack:
@@ -65,7 +65,7 @@ class RunningStack:
     def wait_for_checkpoints(self, count: int) -> dict[str, Any]:
         """Wait until the job has completed `count` more checkpoints."""
         wanted = int(self.job()["checkpoints_completed"]) + count
-        return self.job("--wait-checkpoints", str(wanted), "--wait-seconds", "120")
+        return self.job("--wait-checkpoints", str(wanted), "--wait-seconds", "300")
 
     def wait_for_records(self, topic: str, count: int) -> None:
         """Wait until this number of further records has arrived."""
@@ -78,8 +78,8 @@ class RunningStack:
         """How many records the topic has had, those of open transactions among them."""
         consumer = Consumer({"bootstrap.servers": f"127.0.0.1:{self.kafka_port}", "group.id": "count"})
         try:
-            partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
-            ends = [consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=10) for number in partitions]
+            partitions = consumer.list_topics(topic, timeout=60).topics[topic].partitions
+            ends = [consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=60) for number in partitions]
             return sum(end for _, end in ends)
         finally:
             consumer.close()

@@ -185,7 +185,7 @@ def test_a_paused_taskmanager_makes_no_partition_idle(cluster: Cluster) -> None:
         job = cluster.submit()
         cluster.wait("two checkpoints", lambda: checkpoints(cluster.rest, job)["counts"]["completed"] >= 2)
         # Longer than a partition may be without visits, shorter than the heartbeat's timeout.
-        cluster.pause("taskmanager", seconds=4)
+        cluster.pause("taskmanager", seconds=3)
         stop.wait(5)
     finally:
         stop.set()

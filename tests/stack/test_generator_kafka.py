@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from contract.settings import ROOT
+from stack.waiting import wait_until
 from tests.stack.broker import Broker
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(300)]
@@ -83,7 +84,7 @@ def test_the_topic_is_the_stream(broker: Broker) -> None:
 def test_sigterm_flushes_and_states_the_counts(broker: Broker) -> None:
     broker.create_topics("generator_sigterm")
     process = start(broker, "generator_sigterm", "--rate", "300")
-    time.sleep(4)
+    wait_until(lambda: any(read(broker, "generator_sigterm")), "a visit", seconds=120)
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=60)
     result = json.loads(out)

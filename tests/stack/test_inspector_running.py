@@ -138,15 +138,17 @@ def test_flink_restores_as_foretold(mode: str, tmp_path: Path) -> None:
 
         assert report["configuration"]["sink"].startswith(mode)
         newest = Path(report["steps"][-1]["path"])
-        kept = [inspected(stack, path) for path in sorted(newest.parent.glob("chk-*"))]
+        kept = [inspected(stack, path) for path in sorted(newest.parent.glob("chk-*")) if (path / "_metadata").exists()]
         transactions = [(each["id"], one) for each in kept for one in each["transactions"]]
         if mode == "exactly-once":
             # A window closes every 10 s, so one of the checkpoints kept had its transaction to commit.
             assert transactions
             assert all(one["transactional_id"].startswith("visit_windows") for _, one in transactions)
             assert all(number == str(one["checkpoint"]) for number, one in transactions)
-            # All of these checkpoints completed, and the job was told so: nothing is left to commit.
-            assert {one["fate"] for _, one in transactions} <= {"committed", "ended"}
+            # All of these checkpoints completed. Of the newest, the job may have been cancelled before it could commit.
+            for number, one in transactions:
+                late = {"open"} if newest.name == f"chk-{number}" else set()
+                assert one["fate"] in {"committed", "ended"} | late, one
             assert "under at-least-once" in repeated
         else:
             assert not transactions

@@ -15,7 +15,7 @@ import pytest
 from contract.settings import ROOT
 from stack.waiting import wait_until
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
 
 WALKTHROUGHS = ROOT / "scripts" / "walkthroughs"
 ARTIFACTS = Path(os.environ.get("STACK_ARTIFACTS") or ROOT / ".artifacts")
@@ -60,7 +60,7 @@ def walk(name: str, home: Path, *flags: str, **environ: str) -> subprocess.Compl
         capture_output=True,
         text=True,
         check=False,
-        timeout=500,
+        timeout=1500,
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.stack.running_stack import RunningStack
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(2400)]
 
 
 @pytest.fixture(scope="module")

@@ -49,6 +49,8 @@ def require_all_running(stack: RunningStack) -> None:
 
 def test_status_tells_services_job_batch_and_lag(stack: RunningStack) -> None:
     stack.wait_for_checkpoints(1)
+    first = stack.home / "checkpoints" / "spark" / "visits_json" / "commits" / "0"
+    wait_until(first.exists, "a batch of the synchronizer", seconds=300)
     report = json.loads(stack.script("status.sh", "--json").stdout)
     assert {each["service"] for each in report["services"]} == set(SERVICES)
     assert report["flink_job"]["state"] == "RUNNING"

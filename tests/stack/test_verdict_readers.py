@@ -130,9 +130,9 @@ class Stack:
 
     def verdict(self, *arguments: str, **shell: str) -> tuple[int, dict[str, object]]:
         process = self.start_verdict(*arguments, "--json", **shell)
-        stdout, stderr = process.communicate(timeout=90)
+        stdout, stderr = process.communicate(timeout=600)
         # What a slow machine prints: that it waits, and how far it has read.
-        progress = re.compile(r"verdict: waiting for |topic \S+: [\d,]+ of [\d,]+ records$")
+        progress = re.compile(r"verdict: waiting for |(topic \S+|output|ledger): [\d,]+ of [\d,]+ (records|bytes)$")
         assert all(progress.match(line) for line in stderr.splitlines()), stderr
         return process.returncode, json.loads(stdout)
 
@@ -251,7 +251,7 @@ def test_a_job_that_is_behind_is_unknown_and_waited_for(stack: Stack) -> None:
     code, verdict = stack.verdict("flink", "--wait", "2")
     assert code == 2
     assert f"{ends[0] + 12} of {sum(ends.values())}" in str(verdict["reason"])
-    assert re.search(r"it has not moved in \d s of waiting", str(verdict["reason"]))
+    assert re.search(r"it has not moved in \d+ s of waiting", str(verdict["reason"]))
     waiting = stack.start_verdict("flink", "--wait", "60")
     time.sleep(3)
     assert waiting.poll() is None
@@ -427,7 +427,7 @@ def test_both_pipelines_share_a_table_that_ends_in_their_verdicts(stack: Stack) 
     _, outputs = caught_up(stack)
     stack.send(stack.windows, outputs.windows[-1:])
     process = stack.start_verdict("all")
-    stdout, stderr = process.communicate(timeout=90)
+    stdout, stderr = process.communicate(timeout=600)
     assert (process.returncode, stderr) == (1, "")
     *_, spark, flink = stdout.splitlines()
     assert spark.startswith("spark: HOLDS")

@@ -24,6 +24,7 @@ ALLOWED = {
     "web_guard": set(),
     "inspector": BASE,
     "verdict": BASE,
+    "measure": {"contract", "verdict"},
     "stack": BASE,
     "labs": {"contract", "spark_job", "inspector", "stack"},
     "faults": {"contract", "inspector", "verdict", "stack"},

@@ -1,0 +1,1 @@
+"""Small measurements on a running stack, for walkthroughs and for people."""

@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# Summary: A transaction that nobody ends holds every reader of committed records: see it, find it, end it.
+# Usage: scripts/walkthroughs/06_hanging_transaction.sh [--pause] [--backend compose|local]
+#
+# Works on a topic of its own, which is removed at the end.
+# Exit codes: 0 every sentence is proven, 1 one is not, 2 it could not run.
+# Needs: the stack
+# Takes: 1 minute
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/../lib/walkthrough.sh"
+
+readonly TOPIC=held_by_a_transaction
+readonly ID=walkthrough-6
+# It begins a transaction, writes one record, and is killed before it commits.
+readonly PRODUCER="
+import os, signal
+from kafka import KafkaProducer
+from contract.settings import Settings
+producer = KafkaProducer(
+    bootstrap_servers=Settings().bootstrap, transactional_id='${ID}', transaction_timeout_ms=3_600_000)
+producer.init_transactions()
+producer.begin_transaction()
+producer.send('${TOPIC}', b'of the transaction that nobody ends').get(30)
+os.kill(os.getpid(), signal.SIGKILL)"
+
+kafka() {
+  run scripts/exec.sh kafka "$1" --bootstrap-server "${BROKER}" "${@:2}"
+}
+
+# committed: what a reader of committed records gets.
+committed() {
+  scripts/exec.sh kafka kafka-console-consumer.sh --bootstrap-server "${BROKER}" --topic "${TOPIC}" \
+    --isolation-level read_committed --from-beginning --timeout-ms 5000 2>/dev/null || true
+}
+
+begin "$@"
+BROKER="$(broker_inside)"
+
+step "leave a transaction open: a producer is killed before it commits"
+scripts/exec.sh kafka kafka-topics.sh --bootstrap-server "${BROKER}" --delete --if-exists --topic "${TOPIC}" >/dev/null
+kafka kafka-topics.sh --create --topic "${TOPIC}" --partitions 1 2>/dev/null | indent
+say "   python -c: begin a transaction with a timeout of 1 hour, send one record, kill -9 itself"
+scripts/exec.sh generator python -c "${PRODUCER}" >/dev/null 2>&1 || true
+
+step "write behind it, without a transaction"
+for number in 1 2 3; do echo "record ${number}"; done |
+  scripts/exec.sh kafka kafka-console-producer.sh --bootstrap-server "${BROKER}" --topic "${TOPIC}" >/dev/null
+expect "the records are in the topic, and a reader of committed records gets none of them"
+kafka kafka-get-offsets.sh --topic "${TOPIC}" | indent
+committed | indent
+fact "records that a reader of committed records gets" "$(committed | wc -l | tr -d ' ')" 0
+prove "An open transaction holds all that is written behind it, by whomever."
+
+step "find it"
+expect "a transaction in state Ongoing, and the offset at which it begins"
+kafka kafka-transactions.sh list | grep -E "State|${ID}" | indent
+kafka kafka-transactions.sh describe --transactional-id "${ID}" | indent
+kafka kafka-transactions.sh describe-producers --topic "${TOPIC}" --partition 0 | indent
+
+step "end it"
+say "   aborting gives up what it wrote. Do this to a Flink job's transaction only if the job is never restored:"
+say "   a checkpoint may have promised to commit it"
+kafka kafka-transactions.sh forceTerminateTransaction --transactionalId "${ID}" | indent
+until_true 30 "the end of the transaction" test "$(committed | wc -l)" -gt 0
+committed | indent
+fact "records that a reader of committed records gets" "$(committed | grep -c '^record')" 3
+prove "Once it is aborted, readers get what was written behind it."
+
+step "remove the topic"
+say "   the job of this stack lets its transactions stay open for ${FLINK_TRANSACTION_TIMEOUT_MS} ms: a job that is killed and"
+say "   never restored would hold its readers that long"
+kafka kafka-topics.sh --delete --topic "${TOPIC}" | indent
+finish

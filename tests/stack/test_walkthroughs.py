@@ -1,0 +1,86 @@
+"""The walkthroughs on a stack: each proves its sentences, after any other one, and leaves the stack as it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from contract.settings import ROOT
+from stack.waiting import wait_until
+from tests.stack.running_stack import RunningStack
+from tests.stack.turns import in_turn
+
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
+
+SEED = int(os.environ.get("FAULTLINE_SEED", "0"))
+ON_THE_STACK = sorted(path.name for path in (ROOT / "scripts" / "walkthroughs").glob("0*.sh"))
+ON_THE_STACK += sorted(path.name for path in (ROOT / "scripts" / "walkthroughs").glob("10_*.sh"))
+
+
+def shuffled() -> list[object]:
+    """All of them and the demo, which test_main_walkthrough.py runs on a new stack, in an order of the seed."""
+    every = ["demo.sh", *(f"walkthroughs/{name}" for name in ON_THE_STACK)]
+    scripts = [pytest.param(name, id=f"{name}-{SEED}", marks=in_turn(place)) for place, name in enumerate(every)]
+    return random.Random(SEED).sample(scripts, len(scripts))
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
+    with RunningStack(tmp_path_factory.mktemp("walkthroughs"), "local") as running:
+        running.script("up.sh")
+        yield running
+
+
+def require_all_well(stack: RunningStack) -> None:
+    report = json.loads(stack.script("status.sh", "--json", check=False).stdout)
+    assert report["problems"] == []
+    assert {each["state"] for each in report["services"]} == {"running"}
+
+
+@pytest.mark.parametrize("script", shuffled())
+def test_it_proves_its_sentences(stack: RunningStack, script: str) -> None:
+    done = stack.script(script, check=False)
+    print(done.stderr, done.stdout)
+    assert done.returncode == 0
+    heads = re.findall(r"^(PROVEN|NOT PROVEN)  ", done.stdout, re.MULTILINE)
+    assert heads and set(heads) == {"PROVEN"}
+    assert "FAILED" not in done.stdout
+    assert "Traceback" not in done.stderr
+    # It had found the stack whole, with a generator that ran.
+    require_all_well(stack)
+
+
+def test_interrupted_it_leaves_a_stack_that_works(stack: RunningStack, tmp_path: Path) -> None:
+    words = tmp_path / "words"
+    with words.open("wb") as file:
+        walk = subprocess.Popen(
+            [str(ROOT / "scripts" / "walkthroughs" / "04_kill_a_taskmanager.sh")],
+            env=stack.environment, stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True,
+        )  # fmt: skip
+    wait_until(lambda: "taskmanager was killed" in words.read_text(), "the kill", seconds=300)
+    # As a terminal does it: to all processes of the group.
+    os.killpg(walk.pid, signal.SIGINT)
+    assert walk.wait(timeout=600) == 130, words.read_text()
+    assert "starting again what it stopped" in words.read_text()
+    require_all_well(stack)
+    stack.wait_for_checkpoints(1)
+
+
+def test_on_an_output_that_is_wrong_it_does_not_begin(stack: RunningStack) -> None:
+    # Without a checkpoint every window is written again.
+    stack.wait_for_checkpoints(4)
+    stack.script("flink_cancel.sh")
+    stack.script("flink_submit.sh")
+    stack.wait_for_checkpoints(2)
+    refused = stack.script("walkthroughs/10_kill_the_synchronizer.sh", check=False)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "the output of this stack is already wrong" in refused.stderr
+    stack.script("reset.sh")
