@@ -35,7 +35,7 @@ def is_active(settings: Settings) -> bool:
 
 def _inspector(*words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "inspector.flink", *words]
-    return subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
 def main() -> int:
@@ -53,6 +53,7 @@ def main() -> int:
         checkpoint = newest.stdout.strip()
         offsets = _inspector("offsets", checkpoint)
         if offsets.returncode:
+            sys.stderr.write(offsets.stderr)
             return offsets.returncode
         read = offsets.stdout.strip()
         print(f"submit: the job continues from {checkpoint}, offset of each partition: {read}", file=sys.stderr)
@@ -60,6 +61,7 @@ def main() -> int:
     elif newest.returncode == _NOTHING_TO_RESTORE:
         print("submit: no retained checkpoint; the job reads the topic from its earliest offset", file=sys.stderr)
     else:
+        sys.stderr.write(newest.stderr)
         return newest.returncode
     return subprocess.run(submit, cwd=ROOT, check=False).returncode
 

@@ -56,7 +56,7 @@ def submit(
             "transactional ids; cancel it first (scripts/flink_cancel.sh)"
         )
     if not call(settings.flink_rest, "/taskmanagers")["taskmanagers"]:
-        print("submit: no TaskManager is registered yet; the job starts as soon as one is", file=sys.stderr)
+        print("submit: the job starts as soon as a TaskManager has registered", file=sys.stderr)
     environment = os.environ | prepare(settings, CLIENT)
     command = client_command(program, checkpoint, arguments)
     if show:

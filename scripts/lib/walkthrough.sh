@@ -67,6 +67,9 @@ begin() {
     FOUND=down
   fi
   run scripts/up.sh
+  # Also after a reset, when nothing else says which one it was.
+  export STACK_BACKEND
+  STACK_BACKEND="$(scripts/status.sh --json 2>/dev/null | field backend)"
   scripts/start.sh generator
   # From here on each script also prints the command that it stands for.
   export STACK_SHOW_COMMANDS=1
@@ -91,6 +94,8 @@ leave() {
     say "starting again what it stopped"
     scripts/up.sh || true
   fi
+  # 1 is for a sentence that is not proven.
+  ((status != 1)) || exit 2
 }
 
 # step TITLE: the next step; with --pause it waits for Enter first.
@@ -274,9 +279,7 @@ windows() {
   local watermark=0
   if (($#)); then
     watermark="$(scripts/inspect.sh "$1" --json | python3 -c 'import json, sys
-from datetime import datetime
-marks = [each["watermark"] for each in json.load(sys.stdin)["operators"] if each.get("watermark")]
-print(round(1000 * min(datetime.fromisoformat(each.replace("Z", "+00:00")).timestamp() for each in marks)))')"
+print(min(each["watermark"] for each in json.load(sys.stdin)["operators"] if each.get("watermark")))')"
   fi
   scripts/exec.sh kafka kafka-console-consumer.sh --bootstrap-server "$(broker_inside)" --topic "${VISIT_WINDOWS_TOPIC}" \
     --isolation-level read_committed --from-beginning --timeout-ms 3000 2>/dev/null | python3 -c 'import json, sys

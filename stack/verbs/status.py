@@ -34,7 +34,7 @@ def status(stack: Stack, words: Sequence[str]) -> int:
 
 
 def collect(stack: Stack) -> dict[str, Any]:
-    """Collect the state. Keys: services, flink_job, synchronizer, behind, disk_free_mib, problems, well."""
+    """Collect the state. Keys: backend, services, flink_job, synchronizer, behind, disk_free_mib, problems, well."""
     services = [
         {"service": row.name, "state": stack.backend.state(row), "memory_mib": stack.backend.memory(row) // _MIB}
         for row in stack.services
@@ -56,6 +56,7 @@ def collect(stack: Stack) -> dict[str, Any]:
     if free < preflight.RUN_MIB:
         problems.append(f"only {free} MiB of disk are free at {stack.home.root}; checkpoints will fail when it is full")
     return {
+        "backend": stack.backend.name,
         "services": services,
         "flink_job": job,
         "synchronizer": _synchronizer(stack),
