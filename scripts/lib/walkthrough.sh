@@ -273,17 +273,22 @@ spark_says() {
   scripts/logs.sh spark 200 | grep -F -q -e "$1"
 }
 
-# windows [JOB'S CHECKPOINT]: how many committed windows the topic has; with a checkpoint, only those that the job
-# wrote after it: their end is later than the watermark in it.
+# windows: how many committed windows the topic has.
 windows() {
-  local watermark=0
-  if (($#)); then
-    watermark="$(scripts/inspect.sh "$1" --json | python3 -c 'import json, sys
+  windows_that_end_after 0
+}
+
+# windows_since CHECKPOINT: how many windows were committed after it: their end is later than the watermark in it.
+windows_since() {
+  windows_that_end_after "$(scripts/inspect.sh "$1" --json | python3 -c 'import json, sys
 print(min(each["watermark"] for each in json.load(sys.stdin)["operators"] if each.get("watermark")))')"
-  fi
+}
+
+# windows_that_end_after MILLISECONDS: those that are not over while the watermark is there.
+windows_that_end_after() {
   scripts/exec.sh kafka kafka-console-consumer.sh --bootstrap-server "$(broker_inside)" --topic "${VISIT_WINDOWS_TOPIC}" \
     --isolation-level read_committed --from-beginning --timeout-ms 3000 2>/dev/null | python3 -c 'import json, sys
 from datetime import datetime
 ends = [json.loads(line)["window_end"].replace("Z", "+00:00") for line in sys.stdin]
-print(sum(1000 * datetime.fromisoformat(end).timestamp() - 1 > int(sys.argv[1]) for end in ends))' "${watermark}"
+print(sum(1000 * datetime.fromisoformat(end).timestamp() - 1 > int(sys.argv[1]) for end in ends))' "$1"
 }
