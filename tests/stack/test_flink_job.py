@@ -175,17 +175,18 @@ def test_visits_of_an_idle_partition_are_late_also_after_a_restore(cluster: Clus
     assert {offset for _, offset in late} == set(range(20, 35))
 
 
-@pytest.mark.parametrize("cluster", [{"STACK_FLINK_IDLE_PARTITION_SECONDS": "2"}], indirect=True)
+@pytest.mark.parametrize("cluster", [{"STACK_FLINK_IDLE_PARTITION_SECONDS": "3"}], indirect=True)
 def test_a_paused_taskmanager_makes_no_partition_idle(cluster: Cluster) -> None:
     # Partition 1 is a minute of event time behind. If it counted as idle after the pause, its visits would be late.
     stop = threading.Event()
     producing = threading.Thread(target=keep_producing, args=(cluster, stop), kwargs={"behind_ms": 60_000})
+    # Before the first visit, so that no backlog has to be read.
+    job = cluster.submit()
     producing.start()
     try:
-        job = cluster.submit()
         cluster.wait("two checkpoints", lambda: checkpoints(cluster.rest, job)["counts"]["completed"] >= 2)
         # Longer than a partition may be without visits, shorter than the heartbeat's timeout.
-        cluster.pause("taskmanager", seconds=3)
+        cluster.pause("taskmanager", seconds=4)
         stop.wait(5)
     finally:
         stop.set()

@@ -17,7 +17,7 @@ from tests.stack.running_stack import RunningStack
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
 
-LIMIT_SECONDS = 120
+LIMIT_SECONDS = 600
 
 
 def uncommitted(output: Path) -> dict[str, int]:

@@ -53,6 +53,8 @@ class SparkChecker:
         """Return how far the query is behind the source: offsets that its newest committed batch does not cover."""
         topic, checkpoint = self.source, self._places.checkpoint
         commit = newest_commit(checkpoint, topic)
+        if commit is not None:
+            refuse_foreign(checkpoint, commit, topic, self._cluster.spans(topic, committed=False))
         missing = lag(self._cluster, topic, commit.ends if commit else {})
         if missing is None:
             return None

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Summary: Run a second job with the same transactional ids: both fence each other off, and neither gets on.
+# Usage: scripts/walkthroughs/07_two_jobs_one_prefix.sh [--pause] [--backend compose|local]
+#
+# Exit codes: 0 every sentence is proven, 1 one is not, 2 it could not run.
+# Needs: the stack; its topics, checkpoints and outputs are removed at the end
+# Takes: 2 minutes
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/../lib/walkthrough.sh"
+
+# second MODULE: runs it for a job of another name.
+second() {
+  run scripts/exec.sh jobmanager env STACK_FLINK_JOB_NAME=second python -m "$@"
+}
+
+fenced() {
+  scripts/logs.sh taskmanager 100000 | grep -c -E 'ProducerFencedException|InvalidProducerEpochException' || true
+}
+
+more_are_fenced() {
+  (($(fenced) > before))
+}
+
+begin "$@"
+
+step "submit the job a second time"
+expect "it is refused, since both would use the same transactional ids"
+wait_for_checkpoints 2 >/dev/null
+code=0
+run scripts/flink_submit.sh || code=$?
+fact "exit code of scripts/flink_submit.sh" "${code}" 2
+prove "The scripts do not start the same job twice."
+
+step "do it by hand, under another name"
+expect "Kafka knows a producer by its transactional id: the newer one fences off the older one"
+before="$(fenced)"
+spoil "two jobs write the same windows"
+second flink_job.submit >/dev/null || true
+until_true 180 "a producer that is fenced off" more_are_fenced
+scripts/logs.sh taskmanager 100000 | grep -o 'ProducerFencedException: .*\|InvalidProducerEpochException: .*' | sort -u | head -n 3 | indent
+fact_is "fenced producers in the log, ${before} before" "$(fenced)" -gt "${before}"
+prove "Two jobs with one transactional id prefix fence each other's producers off."
+
+step "cancel the second job"
+expect "the first one restarts from its last checkpoint; if the TaskManager died of it, start it"
+second flink_job.cancel >/dev/null || true
+scripts/start.sh taskmanager
+wait_for_checkpoints 2 >/dev/null
+settle
+judge flink
+say "   verdict: $(judged outcome); lost $(judged lost), written twice $(judged duplicated): what both have committed by then is luck"
+fact "state of the first job" "$(scripts/flink_status.sh | field state)" RUNNING
+prove "Alone again, the first job recovers. Give each job a prefix of its own, as classic.py has."
+finish

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Summary: The topics are gone and the checkpoints are not, as after docker-compose down --volumes: what restarts, and what not.
+# Usage: scripts/walkthroughs/09_checkpoints_without_topics.sh [--pause] [--backend compose|local]
+#
+# Exit codes: 0 every sentence is proven, 1 one is not, 2 it could not run.
+# Needs: the stack; its topics, checkpoints and outputs are removed at the end
+# Takes: 2 minutes
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/../lib/walkthrough.sh"
+
+readonly CHECKPOINT="${HOME_FOLDER}/checkpoints/spark/${SPARK_QUERY_NAME}"
+
+spark_has_ended() {
+  [[ "$(scripts/status.sh --json | state_in spark)" == exited ]]
+}
+
+begin "$@"
+
+step "let both pipelines commit, then stop them"
+wait_for_checkpoints 2 >/dev/null
+settle
+run scripts/spark_stop.sh
+run scripts/flink_cancel.sh >/dev/null
+
+step "remove the topics and keep the checkpoints"
+say "   docker-compose down --volumes does the same: the broker's volume goes, the folders of the checkpoints stay"
+spoil "offsets in the checkpoints are of topics that no longer exist"
+topics="${VISITS_TOPIC}|${VISIT_WINDOWS_TOPIC}|${VISITS_LATE_TOPIC}|${VISITS_REJECTED_TOPIC}|${CLASSIC_WINDOWS_TOPIC}|${CLASSIC_LATE_TOPIC}"
+run scripts/exec.sh kafka kafka-topics.sh --bootstrap-server "$(broker_inside)" --delete --topic "${topics}"
+
+step "start the stack again: the topics are made again, and both pipelines restore"
+expect "Spark stops, since its offsets are beyond the end of the topic; Flink begins at the earliest offset and says nothing"
+run scripts/up.sh
+until_true 120 "the end of the synchronizer" spark_has_ended
+scripts/logs.sh spark 50 | grep -o 'Some data may have been lost.*' | tail -n 1 | cut -c 1-160 | indent
+fact "Spark says that data may have been lost" "$(scripts/logs.sh spark 50 | grep -c -o 'Some data may have been lost' | awk '{ print ($1 > 0) }')" 1
+run scripts/inspect.sh "${CHECKPOINT}" --last 1 2>/dev/null | grep 'created again' | indent
+fact_is "problems that the inspector finds" "$(scripts/inspect.sh "${CHECKPOINT}" --json 2>/dev/null | python3 -c 'import json, sys
+print(len(json.load(sys.stdin)["problems"]))')" -gt 0
+judge spark
+fact "verdict on spark" "$(judged outcome)" unknown
+say "   $(judged reason)"
+fact "the Flink job" "$(scripts/flink_status.sh | field state)" RUNNING
+prove "Without its topic a checkpoint is worthless; only Spark, the inspector and the verdict say so."
+
+step "recover: checkpoints and topics go together"
+run scripts/reset.sh
+run scripts/up.sh
+scripts/start.sh generator
+wait_for_checkpoints 2 >/dev/null
+settle
+judge all
+fact "verdict on both" "$(judged outcome)" holds
+prove "Started clean, both pipelines are right again. Use scripts/down.sh --wipe, which removes both, or neither."
+SPOILT=false
+finish
