@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from inspector.errors import InspectorError
-from inspector.model import Report, Step
+from inspector.model import Report, Restart, Step
 from inspector.spark.commits import Commits, read_commits
 from inspector.spark.log import LogError, list_log
 from inspector.spark.offsets import Offsets, PlannedBatch, read_all
@@ -72,9 +72,20 @@ def read_report(path: Path, last: int | None, output: Path | None) -> Report:
     state = "" if asynchronous else _missing_state(path, listed.numbers, committed, report.problems)
     logs = Logs(path, offsets, commits, committed, initial, identity, state, asynchronous)
     report.restart = predict(logs, report.releases)
+    report.problems += _backwards(path, report.restart)
     if report.restart.action == "re-run" and report.sink and report.restart.step in report.sink.batches:
         report.restart.details.append("the sink has this batch already and skips it: no line is written twice")
     return report
+
+
+def _backwards(path: Path, restart: Restart) -> list[str]:
+    """Ranges of the batch to re-run that end before they begin: Spark had asked a topic of the same name for its end."""
+    return [
+        f"{path}/offsets/{restart.step} takes {each.topic} partition {each.partition} from {each.start} back to"
+        f" {each.end}: the topic was created again; the batch fails, or with failOnDataLoss=false skips records"
+        for each in restart.partitions
+        if each.start is not None and each.end is not None and 0 <= each.end < each.start
+    ]
 
 
 def _missing_state(path: Path, planned: list[int], committed: set[int], problems: list[str]) -> str:

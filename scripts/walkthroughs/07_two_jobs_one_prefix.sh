@@ -21,6 +21,14 @@ more_are_fenced() {
   (($(fenced) > before))
 }
 
+# first_job_runs: whether all of its tasks run; a TaskManager that has died is started.
+first_job_runs() {
+  local status
+  scripts/start.sh taskmanager
+  status="$(scripts/flink_status.sh)"
+  (($(field running_tasks <<<"${status}") == $(field tasks <<<"${status}")))
+}
+
 begin "$@"
 
 step "submit the job a second time"
@@ -44,7 +52,7 @@ prove "Two jobs with one transactional id prefix fence each other's producers of
 step "cancel the second job"
 expect "the first one restarts from its last checkpoint; if the TaskManager died of it, start it"
 second flink_job.cancel >/dev/null || true
-scripts/start.sh taskmanager
+until_true 180 "all tasks of the first job" first_job_runs
 wait_for_checkpoints 2 >/dev/null
 settle
 judge flink

@@ -14,10 +14,18 @@ spark_has_ended() {
   [[ "$(scripts/status.sh --json | state_in spark)" == exited ]]
 }
 
+generator_has_ended() {
+  [[ "$(scripts/status.sh --json | state_in generator)" == exited ]]
+}
+
 begin "$@"
 
 step "let both pipelines commit, then stop them"
 wait_for_checkpoints 2 >/dev/null
+run scripts/generator_stop.sh
+# More than the new topics will have when the pipelines start on them.
+run scripts/generator_start.sh --rate 0 --total 5000
+until_true 120 "the end of the generator" generator_has_ended
 settle
 run scripts/spark_stop.sh
 run scripts/flink_cancel.sh >/dev/null
@@ -34,7 +42,7 @@ run scripts/up.sh
 until_true 120 "the end of the synchronizer" spark_has_ended
 scripts/logs.sh spark 50 | grep -o 'Some data may have been lost.*' | tail -n 1 | cut -c 1-160 | indent
 fact "Spark says that data may have been lost" "$(scripts/logs.sh spark 50 | grep -c -o 'Some data may have been lost' | awk '{ print ($1 > 0) }')" 1
-run scripts/inspect.sh "${CHECKPOINT}" --last 1 2>/dev/null | grep 'created again' | indent
+{ run scripts/inspect.sh "${CHECKPOINT}" --last 1 2>/dev/null || true; } | grep 'created again' | indent
 fact_is "problems that the inspector finds" "$(scripts/inspect.sh "${CHECKPOINT}" --json 2>/dev/null | python3 -c 'import json, sys
 print(len(json.load(sys.stdin)["problems"]))')" -gt 0
 judge spark
