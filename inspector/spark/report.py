@@ -79,7 +79,7 @@ def read_report(path: Path, last: int | None, output: Path | None) -> Report:
 
 
 def _backwards(path: Path, restart: Restart) -> list[str]:
-    """Ranges of the batch to re-run that end before they begin: Spark had asked a topic of the same name for its end."""
+    """Ranges of the batch to re-run that end before they begin: their end is of a newer topic of the same name."""
     return [
         f"{path}/offsets/{restart.step} takes {each.topic} partition {each.partition} from {each.start} back to"
         f" {each.end}: the topic was created again; the batch fails, or with failOnDataLoss=false skips records"

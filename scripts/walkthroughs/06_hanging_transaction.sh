@@ -43,7 +43,7 @@ BROKER="$(broker_inside)"
 step "leave a transaction open: a producer is killed before it commits"
 scripts/exec.sh kafka kafka-topics.sh --bootstrap-server "${BROKER}" --delete --if-exists --topic "${TOPIC}" >/dev/null
 kafka kafka-topics.sh --create --topic "${TOPIC}" --partitions 1 2>/dev/null | indent
-say "   python -c: begin a transaction with a timeout of 1 hour, send one record, kill -9 itself"
+say "   python -c: begin a transaction that may stay open for an hour, send one record, kill -9 itself"
 scripts/exec.sh generator python -c "${PRODUCER}" >/dev/null 2>&1 || true
 
 step "write behind it, without a transaction"

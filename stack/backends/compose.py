@@ -5,12 +5,11 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from contract.settings import PREFIX, ROOT, read_env_file, read_environment
+from contract.settings import PREFIX, ROOT, read_environment
 
 from stack import preflight
 from stack.backend import ABSENT, COMPOSE, EXITED, KILL, PAUSE, PAUSED, RESUME, RUNNING, START, STOP, last_lines
@@ -20,7 +19,7 @@ from stack.home import Home
 from stack.messages import say
 from stack.services import TABLE, Service, services, table
 from stack.services import service as find
-from stack.settings import ENV_FILE, StackSettings
+from stack.settings import StackSettings
 from stack.waiting import wait_until
 
 INSIDE = "/faultline"
@@ -309,17 +308,11 @@ class ComposeBackend:
     def typed(self, service: Service, command: Sequence[str]) -> str:
         """With Compose, in the container of the service; a user whom the image does not know needs its entry point."""
         entry = [] if os.getuid() in (0, _NOT_ROOT) else ["docker/run.sh"]
-        return self._typed("exec", service.name, *entry, *command)
+        return self.docker.typed("exec", service.name, *entry, *command)
 
     def typed_act(self, service: Service, act: str) -> str:
         """With Compose."""
-        return self._typed(*_ACTS[act], service.name)
-
-    def _typed(self, *words: str) -> str:
-        """In the project's folder, where Compose finds its file; another project's name has to be said."""
-        default = read_env_file(ENV_FILE)["COMPOSE_PROJECT_NAME"]
-        project = [] if self.docker.project == default else ["--project-name", self.docker.project]
-        return shlex.join([*self.docker.program(), *project, *words])
+        return self.docker.typed(*_ACTS[act], service.name)
 
     def path_inside(self, path: Path) -> str:
         """Return the path in a container of a file of the home; a shared file outside it has the same path in both."""

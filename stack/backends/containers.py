@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from contract.settings import ROOT
+from contract.settings import ROOT, read_env_file
 
 from stack.children import run_child, waiting_for
 from stack.errors import StackError
@@ -94,6 +95,15 @@ class Docker:
     def compose(self) -> list[str]:
         """Compose for this project's file, from any folder."""
         return [*self.program(), "--project-directory", str(ROOT), "--file", str(ROOT / "docker-compose.yaml")]
+
+    def typed(self, *words: str) -> str:
+        """Return the line that a person types in the project's folder, where Compose finds its file.
+
+        The name of a project that is not the one in `.env` has to be said.
+        """
+        default = read_env_file(ROOT / ".env")["COMPOSE_PROJECT_NAME"]
+        project = [] if self.project == default else ["--project-name", self.project]
+        return shlex.join([*self.program(), *project, *words])
 
     def quietly(self, *arguments: str, seconds: float | None = None, more: Mapping[str, str] | None = None) -> bool:
         """Run Compose, show its progress, and its output only when it fails. Returns whether it succeeded."""

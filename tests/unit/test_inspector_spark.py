@@ -318,6 +318,14 @@ def test_content_that_is_damaged_is_named(killed: Path, name: str, content: str 
     assert done.stdout.splitlines()[-1].startswith("A restart ")
 
 
+def test_a_planned_range_that_runs_backwards_is_of_a_topic_that_was_created_again(killed: Path) -> None:
+    newest = killed / "offsets" / "3"
+    newest.write_text(newest.read_text().replace('{"visits":{"0":20,"1":20}}', '{"visits":{"0":20,"1":7}}'))
+    report = opened(killed)
+    [problem] = report.problems
+    assert problem.startswith(f"{newest} takes visits partition 1 from 15 back to 7: the topic was created again")
+
+
 def test_files_beside_and_inside_a_checkpoint_that_are_not_the_engines_change_nothing(killed: Path) -> None:
     """The synchronizer keeps its note in the checkpoint, and the lab's hold beside it."""
     before = as_dict(opened(killed))

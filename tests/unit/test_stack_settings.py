@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from contract.settings import read_env_file
+from stack.backend import START
+from stack.backends.containers import Docker
+from stack.backends.local import LocalBackend
 from stack.errors import StackError
-from stack.settings import ENV_FILE, StackSettings, load, unknown_variables
+from stack.home import Home
+from stack.services import service
+from stack.settings import ENV_FILE, OF_ONE_CALL, SHOW_COMMANDS, StackSettings, load, unknown_variables
 
 DEFAULTS = read_env_file(ENV_FILE)
 
@@ -85,3 +92,20 @@ def test_another_machine_needs_a_flag() -> None:
 
 def test_a_misspelt_variable_is_named() -> None:
     assert unknown_variables({"STACK_KAFKA_PROT": "1", "STACK_KAFKA_PORT": "1"}, DEFAULTS) == ["STACK_KAFKA_PROT"]
+
+
+def test_what_a_script_stands_for_is_shown_for_one_call_only(tmp_path: Path) -> None:
+    shown = load({"STACK_SHOW_COMMANDS": "1"}, {}, {})
+    assert shown.values[SHOW_COMMANDS] == "1"
+    assert SHOW_COMMANDS in OF_ONE_CALL
+    backend = LocalBackend(shown, Home(tmp_path))
+    kafka = service("kafka", shown.values)
+    assert backend.typed(kafka, ["kafka-topics.sh", "--list"]) == "scripts/exec.sh kafka kafka-topics.sh --list"
+    assert backend.typed_act(kafka, START) == "services/kafka.sh"
+
+
+def test_compose_names_its_project_only_when_it_is_another_one() -> None:
+    for project, words in (("mine", " --project-name mine"), (DEFAULTS["COMPOSE_PROJECT_NAME"], "")):
+        docker = Docker(project, {})
+        docker._program = ["docker-compose"]
+        assert docker.typed("exec", "kafka", "ls", "a b") == f"docker-compose{words} exec kafka ls 'a b'"
