@@ -31,3 +31,20 @@ def test_no_forbidden_word() -> None:
             if FORBIDDEN.search(line)
         ]
     assert found == []
+
+
+SINCE = "2026-11-22T14:00:00Z"
+"""Older titles stay as they are."""
+TITLE_LENGTH = 72
+NOT_IMPERATIVE = re.compile(r"^\w+(ed|ing)\b|^[a-z]|\.$")
+
+
+def test_commit_titles_are_short_and_imperative() -> None:
+    command = ["git", "log", f"--since={SINCE}", "--no-merges", "--format=%s"]
+    titles = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert [title for title in titles if len(title) > TITLE_LENGTH or NOT_IMPERATIVE.search(title)] == []
+
+
+def test_the_rule_of_titles_finds_what_it_is_for() -> None:
+    assert all(NOT_IMPERATIVE.search(title) for title in ("Added a test", "Adding a test", "add a test", "Add a test."))
+    assert not NOT_IMPERATIVE.search("Add a test")
