@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from labs.frame import events
@@ -20,13 +21,13 @@ from labs.frame.run import Lab, run
 from labs.frame.session import console, spark_session
 from labs.frame.story import Fact, same
 from spark_job.checkpoint import Checkpoint
-from spark_job.devices_file_stream import CONSOLE, DELTA, DeviceOptions
+from spark_job.devices_file_stream import CONSOLE, DELTA, DeviceOptions, devices
 from spark_job.options import FILES, FOREACH_APPEND, FOREACH_OVERWRITE
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 NAME = "13_failure_before_the_commit"
 _FILES = 4
@@ -139,6 +140,41 @@ def with_a_real_sink(do: Experiment, sink: str) -> None:
     )
 
 
+def clocks(do: Experiment) -> None:
+    """Two columns of times, one of the query and one added to each batch: which of them a second run keeps."""
+    from pyspark.sql import functions as F  # noqa: PLC0415 - in the JVM's session only
+
+    do.story.step("processed_time = current_timestamp(), in the query and inside foreachBatch")
+    do.story.say("rows.withColumn('processed_time', current_timestamp()).writeStream.foreachBatch(...)")
+    do.story.say("inside: batch.withColumn('written_time', current_timestamp())")
+    options = replace(do.options(FOREACH_APPEND), checkpoint=do.lab.folder / "checkpoint_clocks")
+    seen: dict[int, list[tuple[int, int]]] = {}
+
+    def look(batch: DataFrame, number: int) -> None:
+        written = batch.withColumn("written_time", F.current_timestamp())
+        times = written.select(F.unix_millis("processed_time"), F.unix_millis("written_time")).distinct().collect()
+        seen.setdefault(number, []).extend((row[0], row[1]) for row in times)
+
+    def run_once() -> None:
+        rows = devices(do.spark, options).withColumn("processed_time", F.current_timestamp())
+        writer = rows.writeStream.trigger(availableNow=True).option("checkpointLocation", str(options.checkpoint))
+        writer.foreachBatch(look).start().awaitTermination()
+
+    run_once()
+    _, planned = do.delete_commit(options.checkpoint)
+    in_offsets = json.loads(planned.splitlines()[1])["batchTimestampMs"]
+    run_once()
+    for processed, written in seen[_LAST]:
+        do.story.say(f"batch {_LAST}: processed_time {processed} ms, written_time {written} ms")
+    do.story.prove(
+        "current_timestamp() of a query is the time in offsets/N: a batch that runs again has the same."
+        " Inside foreachBatch it is a new one each time, so rows differ after a second run.",
+        same("runs of the batch", len(seen[_LAST]), 2),
+        same("processed_time of each run", [processed for processed, _ in seen[_LAST]], [in_offsets] * 2),
+        Fact(f"written_time of each run: {[each for _, each in seen[_LAST]]}", len({e for _, e in seen[_LAST]}) == 2),
+    )
+
+
 def experiment(lab: Lab) -> None:
     """Run the sinks in one JVM: a restart of the query is enough."""
     with spark_session(lab.settings, lab.folder / "spark", delta=True) as spark:
@@ -146,6 +182,7 @@ def experiment(lab: Lab) -> None:
         on_the_console(do)
         for sink in _SINKS:
             with_a_real_sink(do, sink)
+        clocks(do)
 
 
 if __name__ == "__main__":

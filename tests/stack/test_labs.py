@@ -41,6 +41,7 @@ PROVES = {
         "A folder for each batch id has no row twice",
         "The file sink has no row twice",
         "Delta with txnAppId and txnVersion has no row twice",
+        "current_timestamp() of a query is the time in offsets/N: a batch that runs again has the same",
     ],
     "14_what_a_checkpoint_holds": [
         "Page counts over windows, HDFS-backed",
