@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labs.frame.inspect import inspect
+from labs.frame.programs import LIMIT_SECONDS, program
 from labs.frame.progress import Batch
 from labs.frame.run import Lab, run
 from labs.frame.session import spark_session
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 NAME = "14_what_a_checkpoint_holds"
 _FILES, _PER_FILE = 6, 100
+_KILLED = 3
 # By default Spark makes snapshots in the background, every minute and after 10 changes: too rare for a lab.
 _STATE = {
     "spark.sql.streaming.stateStore.minDeltasForSnapshot": "3",
@@ -218,6 +221,34 @@ def rows_of_state(do: Experiment, query: Query, checkpoint: Path, ran: list[Batc
     )
 
 
+def after_a_kill(do: Experiment, query: Query) -> None:
+    """A batch with state is killed after its state was written, and runs again: nothing is counted twice."""
+    do.story.step(f"SIGKILL in batch {_KILLED}, after its state is written and before it is committed; then a restart")
+    do.spark.conf.set(_PROVIDER, f"org.apache.spark.sql.execution.streaming.state.{_PROVIDERS[0].simple_class}")
+    checkpoint = do.lab.folder / "killed_page"
+    words = [str(do.input), str(checkpoint), str(do.lab.folder / "killed_spark"), str(_KILLED)]
+    do.story.command(
+        f"python -m labs.what_a_checkpoint_holds.killed {' '.join(shown(Path(each)) for each in words[:3])}"
+    )
+    module = "labs.what_a_checkpoint_holds.killed"
+    with program([sys.executable, "-m", module, *words], {}, do.lab.folder / "killed.log") as dying:
+        code = dying.wait(seconds=LIMIT_SECONDS)
+    inspect(do.story, checkpoint)
+    written = (checkpoint / "state" / "0" / "0" / f"{_KILLED + 1}.delta").exists()
+    committed = (checkpoint / "commits" / str(_KILLED)).exists()
+    ran, _ = run_stateful(query.rows, checkpoint, _FILES - 2)
+    inside = query.read_state(do.spark, checkpoint, None)
+    expected = {key: count for key, count in query.expected.items() if key[0] > ran[-1].watermark_ms}
+    do.story.prove(
+        "State that a killed batch has written does not count: the batch runs again on the state of the batch before.",
+        same("exit code of the query", code, -signal.SIGKILL),
+        Fact(f"state/0/0/{_KILLED + 1}.delta was there after the kill", written),
+        Fact(f"commits/{_KILLED} was not", not committed),
+        same("the restart began with batch", ran[0].id, _KILLED),
+        Fact(f"{len(inside)} rows in the state, {len(expected)} counted without Spark", inside == expected != {}),
+    )
+
+
 def no_delta_table(do: Experiment, checkpoint: Path, table: Path) -> None:
     """`1.delta` is a state store's file of changes; it shares only its name with Delta Lake."""
     from pyspark.errors import AnalysisException  # noqa: PLC0415
@@ -255,6 +286,7 @@ def experiment(lab: Lab) -> None:
         state(do, counts, _PROVIDERS[1])
         for provider in _PROVIDERS:
             state(do, once, provider)
+        after_a_kill(do, counts)
         table = positions_of_a_delta_source(lab, spark)
         no_delta_table(do, checkpoint, table)
 

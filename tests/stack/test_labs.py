@@ -47,6 +47,7 @@ PROVES = {
         "Page counts over windows, HDFS-backed",
         "Deduplication, RocksDB",
         "commits/N holds the watermark for batch N+1",
+        "State that a killed batch has written does not count",
         "after each batch: [(0, 1, True), (1, -1, False), (1, 1, False), (3, -1, False), (4, -1, False)]",
         "has nothing to do with Delta Lake",
     ],
