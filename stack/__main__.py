@@ -51,6 +51,7 @@ VERBS: dict[str, Verb] = {
     "devices_file_stream": programs.devices,
     "notebook": programs.notebook,
     "sbom": programs.sbom,
+    "pictures": programs.pictures,
     "benchmark": programs.benchmark,
     "check": programs.check,
     "test": programs.test,

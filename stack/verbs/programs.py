@@ -106,6 +106,13 @@ def sbom(stack: Stack, words: Sequence[str]) -> int:
     _become(local, [python, "-m", "requirements.sbom", str(local.artifacts.folder)], folder=ROOT)
 
 
+def pictures(stack: Stack, words: Sequence[str]) -> int:
+    """Make pictures of the web pages of a running stack."""
+    local = _local(stack)
+    local.artifacts.make_environment("pictures")
+    _become(local, [str(local.artifacts.interpreter("pictures")), "-m", "pictures", *words], folder=ROOT)
+
+
 def check(stack: Stack, words: Sequence[str]) -> int:
     """Run a contributor's checks."""
     parse_none("check", words)

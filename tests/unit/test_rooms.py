@@ -24,6 +24,7 @@ ALLOWED = {
     "web_guard": set(),
     "inspector": BASE,
     "verdict": BASE,
+    "pictures": BASE,
     "measure": {"contract", "verdict"},
     "stack": BASE,
     "labs": {"contract", "spark_job", "inspector", "stack"},

@@ -1,0 +1,80 @@
+"""A headless browser that saves pages as PNG files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from selenium import webdriver
+from selenium.common.exceptions import WebDriverException
+from selenium.webdriver.chrome.options import Options
+from selenium.webdriver.chrome.service import Service
+
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+_DRIVER = "chromedriver"
+_WAIT_SECONDS = 60.0
+_POLL_SECONDS = 0.3
+# Nothing but the page: no updates, no accounts, no look-ups of hosts.
+_FLAGS = (
+    "--headless=new", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--disable-quic", "--force-color-profile=srgb",
+)  # fmt: skip
+
+
+class PictureError(Exception):
+    """No browser, or a page without what is to be seen; the message names it and the next step."""
+
+
+class Browser:
+    """One window of a browser."""
+
+    def __init__(self, driver: webdriver.Chrome) -> None:
+        self._driver = driver
+
+    def save(self, address: str, wanted: str, file: Path, *, height: int) -> None:
+        """Open a page, wait until it shows the text `wanted`, and save it. Raises PictureError when it never does."""
+        self._driver.set_window_size(1280, height)
+        self._driver.get(address)
+        deadline = time.monotonic() + _WAIT_SECONDS
+        while wanted not in self._text():
+            if time.monotonic() > deadline:
+                raise PictureError(f"{address} does not show '{wanted}'; does the job run? see scripts/status.sh")
+            time.sleep(_POLL_SECONDS)
+        # Drawings glide into their place.
+        time.sleep(2)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        self._driver.save_screenshot(str(file))
+
+    def _text(self) -> str:
+        try:
+            return str(self._driver.execute_script("return document.body ? document.body.innerText : ''"))  # type: ignore[no-untyped-call]
+        except WebDriverException:
+            # Between two pages.
+            return ""
+
+
+@contextmanager
+def browser() -> Iterator[Browser]:
+    """Start a browser and end it. Raises PictureError when there is none."""
+    program = next(filter(None, map(shutil.which, _BROWSERS)), None)
+    driver = shutil.which(_DRIVER)
+    if program is None or driver is None:
+        raise PictureError(
+            f"no browser: {' or '.join(_BROWSERS)}, and {_DRIVER}, must be on PATH (Debian: chromium, chromium-driver)"
+        )
+    options = Options()
+    options.binary_location = program
+    for flag in (*_FLAGS, *(["--no-sandbox"] if os.geteuid() == 0 else [])):
+        options.add_argument(flag)
+    with tempfile.TemporaryDirectory(prefix="pictures-") as profile:
+        options.add_argument(f"--user-data-dir={profile}")
+        window = webdriver.Chrome(options=options, service=Service(driver))
+        try:
+            yield Browser(window)
+        finally:
+            window.quit()
