@@ -25,9 +25,7 @@ def newest_job(rest: str) -> str:
         with urllib.request.urlopen(f"{rest}/jobs/overview", timeout=30) as answer:
             jobs = json.load(answer)["jobs"]
     except OSError as error:
-        raise PictureError(
-            f"Flink's page {rest} does not answer ({error}); start the stack with scripts/up.sh"
-        ) from None
+        raise PictureError(f"{rest} does not answer ({error}); start the stack with scripts/up.sh") from None
     if not jobs:
         raise PictureError("the JobManager knows no job; submit one with scripts/flink_submit.sh")
     return str(max(jobs, key=lambda job: job["start-time"])["jid"])

@@ -52,7 +52,7 @@ class Browser:
 
     def _text(self) -> str:
         try:
-            return str(self._driver.execute_script("return document.body ? document.body.innerText : ''"))  # type: ignore[no-untyped-call]
+            return str(self._driver.execute_script("return document.body ? document.body.innerText : ''"))
         except WebDriverException:
             # Between two pages.
             return ""
