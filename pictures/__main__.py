@@ -34,15 +34,15 @@ def newest_job(rest: str) -> str:
 def running(window: Browser, flink: str, spark: str, folder: Path) -> None:
     """The pages while everything runs."""
     job = f"{flink}/#/job/running/{newest_job(flink)}"
-    window.save(f"{job}/overview", "visit_windows: Writer", folder / "flink_graph.png", height=720)
-    window.save(f"{job}/checkpoints", "Latest Completed Checkpoint", folder / "flink_checkpoints.png", height=720)
-    window.save(f"{spark}/StreamingQuery/", "Active Streaming Queries", folder / "spark_queries.png", height=420)
+    window.save(f"{job}/overview", "visit_windows: Writer", folder / "flink_graph.png", height=1000)
+    window.save(f"{job}/checkpoints", "Latest Completed Checkpoint", folder / "flink_checkpoints.png", height=780)
+    window.save(f"{spark}/StreamingQuery/", "Active Streaming Queries", folder / "spark_queries.png", height=560)
 
 
 def cancelled(window: Browser, flink: str, _spark: str, folder: Path) -> None:
     """The job's page after a cancel: its checkpoints are still listed."""
     job = f"{flink}/#/job/completed/{newest_job(flink)}"
-    window.save(f"{job}/checkpoints", "Latest Completed Checkpoint", folder / "flink_cancelled.png", height=720)
+    window.save(f"{job}/checkpoints", "Latest Completed Checkpoint", folder / "flink_cancelled.png", height=800)
 
 
 def main() -> int:

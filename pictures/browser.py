@@ -19,6 +19,7 @@ _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _DRIVER = "chromedriver"
 _WAIT_SECONDS = 60.0
 _POLL_SECONDS = 0.3
+_FRAME = 143
 # Nothing but the page: no updates, no accounts, no look-ups of hosts.
 _FLAGS = (
     "--headless=new", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-background-networking",
@@ -38,7 +39,8 @@ class Browser:
 
     def save(self, address: str, wanted: str, file: Path, *, height: int) -> None:
         """Open a page, wait until it shows the text `wanted`, and save it. Raises PictureError when it never does."""
-        self._driver.set_window_size(1280, height)
+        # The window's own frame takes some of the height.
+        self._driver.set_window_size(1280, height + _FRAME)
         self._driver.get(address)
         deadline = time.monotonic() + _WAIT_SECONDS
         while wanted not in self._text():
