@@ -36,7 +36,7 @@ def running(window: Browser, flink: str, spark: str, folder: Path) -> None:
     job = f"{flink}/#/job/running/{newest_job(flink)}"
     window.save(f"{job}/overview", "visit_windows: Writer", folder / "flink_graph.png", height=1000)
     window.save(f"{job}/checkpoints", "Latest Completed Checkpoint", folder / "flink_checkpoints.png", height=780)
-    window.save(f"{spark}/StreamingQuery/", "Active Streaming Queries", folder / "spark_queries.png", height=560)
+    window.save(f"{spark}/StreamingQuery/", "Active Streaming Queries", folder / "spark_queries.png", height=380)
 
 
 def cancelled(window: Browser, flink: str, _spark: str, folder: Path) -> None:
