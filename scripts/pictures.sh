@@ -15,5 +15,5 @@ step "after a cancel"
 run scripts/flink_cancel.sh >/dev/null
 scripts/lib/verb.sh scripts/pictures.sh pictures cancelled
 run scripts/flink_restore.sh latest >/dev/null
-ls docs/pictures | indent
+find docs/pictures -name '*.png' | sort | indent
 finish

@@ -16,7 +16,7 @@ run scripts/flink_checkpoints.sh | tail -n 3 | indent
 step "cancel the job"
 expect "no savepoint is made; the checkpoints stay, since their retention is RETAIN_ON_CANCELLATION"
 job_id="$(run scripts/flink_cancel.sh)"
-chk="$(scripts/flink_checkpoints.sh | tail -n 1 | grep -o 'chk-[0-9]*' | head -n 1)"
+chk="$(scripts/flink_checkpoints.sh | awk -v job="${job_id}" '$1 == job && $NF == "complete" { newest = $2 } END { print newest }')"
 run ls "${HOME_FOLDER}/checkpoints/flink/${job_id}/${chk}" | indent
 fact "${chk}/_metadata" "$(find "${HOME_FOLDER}/checkpoints/flink/${job_id}/${chk}" -name _metadata | wc -l | tr -d ' ') file" "1 file"
 prove "A cancelled job leaves its checkpoints behind."

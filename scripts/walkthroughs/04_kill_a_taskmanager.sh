@@ -26,11 +26,9 @@ done
 step "read the topic as it is now"
 expect "records of the open transaction, marked uncommitted, behind the committed ones; a reader of committed records stops before them"
 records="$(run scripts/consume.sh "${VISIT_WINDOWS_TOPIC}" --uncommitted)"
-{
-  grep '^committed' <<<"${records}" | tail -n 2
-  grep '^uncommitted' <<<"${records}" | head -n 4
-} | indent
-fact_is "uncommitted records" "$(grep -c '^uncommitted' <<<"${records}")" -gt 0
+awk '/^committed/ { last = $0 } /^uncommitted/ { if (last != "") { print last; last = "" } if (++shown <= 4) print }' \
+  <<<"${records}" | indent
+fact_is "uncommitted records" "$(grep -c '^uncommitted' <<<"${records}" || true)" -gt 0
 prove "What the job wrote after its last checkpoint is in the topic, and no reader of committed records gets it."
 
 step "start the TaskManager again"
@@ -45,7 +43,7 @@ judge flink
 fact "verdict on flink" "$(judged outcome)" holds
 fact "windows lost" "$(judged lost)" 0
 fact "windows committed twice" "$(judged duplicated)" 0
-aborted="$(scripts/consume.sh "${VISIT_WINDOWS_TOPIC}" --uncommitted | grep -c '^uncommitted')"
+aborted="$(scripts/consume.sh "${VISIT_WINDOWS_TOPIC}" --uncommitted | grep -c '^uncommitted' || true)"
 fact_is "records of aborted transactions, still in the topic" "${aborted}" -gt 0
 prove "After a SIGKILL every window is committed exactly once; the aborted ones stay invisible."
 finish
