@@ -270,7 +270,8 @@ has_arrived() {
 
 # spark_says TEXT: whether the synchronizer has logged it.
 spark_says() {
-  scripts/logs.sh spark 200 | grep -F -q -e "$1"
+  # Reads to the end: a closed pipe would fail the first command.
+  scripts/logs.sh spark 200 | grep -F -e "$1" >/dev/null
 }
 
 # windows: how many committed windows the topic has.

@@ -25,7 +25,7 @@ fact "windows written twice" "$(judged duplicated)" 0
 prove "Restored from the newest checkpoint, the job repeats nothing."
 
 step "cancel it and restore it from the oldest checkpoint that the first run has left"
-older="$(scripts/flink_checkpoints.sh | awk -v job="${job_id}" '$1 == job && $NF == "complete" { print $2; exit }')"
+older="$(scripts/flink_checkpoints.sh | awk -v job="${job_id}" '$1 == job && $NF == "complete" && !found++ { print $2 }')"
 older="${HOME_FOLDER}/checkpoints/flink/${job_id}/${older}"
 predicted="$(windows_since "${older}")"
 expect "${predicted} windows are written twice: those that end after the watermark in ${older##*/}"

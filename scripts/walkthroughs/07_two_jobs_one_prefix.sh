@@ -45,7 +45,7 @@ before="$(fenced)"
 spoil "two jobs write the same windows"
 second flink_job.submit >/dev/null || true
 until_true 180 "a producer that is fenced off" more_are_fenced
-scripts/logs.sh taskmanager 100000 | grep -E -o '(ProducerFenced|InvalidProducerEpoch)Exception: .*' | sort -u | head -n 3 | indent
+scripts/logs.sh taskmanager 100000 | grep -E -o '(ProducerFenced|InvalidProducerEpoch)Exception: .*' | sort -u | awk 'NR <= 3' | indent
 fact_is "fenced producers in the log, ${before} before" "$(fenced)" -gt "${before}"
 prove "Two jobs with one transactional id prefix fence each other's producers off."
 
