@@ -14,6 +14,7 @@ import pytest
 
 from contract.settings import ROOT
 from stack.waiting import wait_until
+from tests.stack.turns import turns
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
 
@@ -80,7 +81,7 @@ def processes_in(folder: Path) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("name", PROVES)
+@pytest.mark.parametrize("name", turns(PROVES))
 def test_a_walkthrough_proves_its_sentences(name: str, tmp_path: Path) -> None:
     done = walk(name, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 
 THIRDS = 3
 TURN = int(os.environ.get("FAULTLINE_TURN", datetime.now(UTC).timetuple().tm_yday)) % THIRDS
 """scripts/test.sh sets the variable, so that all of its processes agree at midnight, too."""
 
 
-def in_turn(position: int) -> list[pytest.MarkDecorator]:
+def in_turn(number: int) -> list[pytest.MarkDecorator]:
     """Return the marks of a walkthrough by its number: none when it is its turn."""
-    return [] if position % THIRDS == TURN else [pytest.mark.full]
+    return [] if number % THIRDS == TURN else [pytest.mark.full]
+
+
+def turns(names: Iterable[str]) -> list[ParameterSet]:
+    """Return walkthroughs as parameters of a test; each name begins with the walkthrough's number."""
+    return [pytest.param(name, marks=in_turn(int(name[:2]))) for name in names]
