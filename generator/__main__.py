@@ -9,12 +9,12 @@ from collections import Counter
 
 from contract.command import Flags, fail
 from contract.settings import Settings, SettingsError
+from contract.stop import Stop
 from contract.visit import iso_time
 from generator.config import Config, ConfigError, add_flags, load
 from generator.ledger import Ledger, LedgerError, clock
 from generator.progress import Progress
 from generator.sender import Sender, connect, partition_of
-from generator.stop import Stop
 from generator.topic import BrokerError, look_at
 from generator.visits import DUPLICATED, LATE, UNPARSABLE, Record, stream
 

@@ -11,11 +11,11 @@ from typing import NamedTuple
 from contract.command import Flags, fail
 from contract.run import RunError, flink_run_of, flink_runs
 from contract.settings import Settings, SettingsError
+from contract.stop import Stop
 from contract.visit import CLOSING_PREFIX, iso_time
 from generator.ledger import Ledger, LedgerError, clock, stamp
 from generator.pools import make_pools
 from generator.sender import Sender, connect, partition_of
-from generator.stop import Stop
 from generator.topic import BrokerError, Newest, Topic, look_at
 from generator.visits import ON_TIME, ActiveVisit, Record
 

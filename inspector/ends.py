@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import socket
-from importlib.util import find_spec
 
 from inspector.errors import InspectorError
 from inspector.model import Lag, Partition, Report
 
-TIMEOUT_SECONDS = 15.0
+TIMEOUT_SECONDS = 15
 _CONNECT_SECONDS = 3.0
 
 Ends = dict[tuple[str, int], tuple[int, int]]
@@ -28,8 +28,7 @@ def add_lag(report: Report, bootstrap: str) -> None:
     wanted = partitions_of(report)
     if wanted:
         _await_port(bootstrap)
-        ask = _from_python if find_spec("confluent_kafka") else _from_flink
-        set_against(report, ask(wanted, bootstrap))
+        set_against(report, _ask(wanted, bootstrap))
 
 
 def _await_port(bootstrap: str) -> None:
@@ -76,29 +75,28 @@ def no_ends(bootstrap: str, why: str) -> InspectorError:
     )
 
 
-def _from_python(wanted: list[Partition], bootstrap: str) -> Ends:
+def _ask(wanted: list[Partition], bootstrap: str) -> Ends:
     # Loading the client costs more than reading a checkpoint.
-    from confluent_kafka import Consumer, KafkaException, TopicPartition  # noqa: PLC0415
+    from kafka import KafkaConsumer, TopicPartition  # noqa: PLC0415
+    from kafka.errors import KafkaError  # noqa: PLC0415
 
-    # Nothing is consumed or committed: asking for offsets only needs some group name.
-    consumer = Consumer(
-        {"bootstrap.servers": bootstrap, "group.id": "inspector", "enable.auto.commit": False, "log_level": 0}
-    )
+    # It would log each lost connection; our one line is enough.
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
     try:
-        return {
-            (each.topic, each.partition): consumer.get_watermark_offsets(
-                TopicPartition(each.topic, each.partition), timeout=TIMEOUT_SECONDS, cached=False
-            )
-            for each in wanted
-        }
-    except KafkaException as error:
-        raise no_ends(bootstrap, error.args[0].str()) from None
-    finally:
-        consumer.close()
-
-
-def _from_flink(wanted: list[Partition], bootstrap: str) -> Ends:
-    # The Flink environment has no Kafka client for Python, but the one inside the connector.
-    from inspector.flink.ends import ends  # noqa: PLC0415
-
-    return ends(wanted, bootstrap)
+        # Nothing is consumed or committed, so there is no group.
+        consumer = KafkaConsumer(
+            bootstrap_servers=bootstrap.split(","), enable_auto_commit=False, request_timeout_ms=TIMEOUT_SECONDS * 1000
+        )
+        try:
+            for each in wanted:
+                # Asking for one that does not exist would wait for all of the time-out.
+                if each.partition not in (consumer.partitions_for_topic(each.topic) or ()):
+                    raise no_ends(bootstrap, f"{each.topic} partition {each.partition} does not exist")
+            partitions = {(each.topic, each.partition): TopicPartition(each.topic, each.partition) for each in wanted}
+            first = consumer.beginning_offsets(list(partitions.values()))
+            last = consumer.end_offsets(list(partitions.values()))
+        finally:
+            consumer.close()
+    except KafkaError as error:
+        raise no_ends(bootstrap, str(error)) from None
+    return {name: (first[partition], last[partition]) for name, partition in partitions.items()}

@@ -171,6 +171,7 @@ class Restart:
     """The prediction: `action` is re-run, continue, restore, impossible or unknown; `step` the batch or checkpoint.
 
     `partitions`: what a re-run reads (start to end), or where reading goes on (`end` None).
+    `transactions`: what becomes of those that were prepared for the checkpoint, empty when there are none.
     """
 
     action: str
@@ -178,6 +179,7 @@ class Restart:
     sentence: str
     partitions: list[Partition] = field(default_factory=list)
     details: list[str] = field(default_factory=list)
+    transactions: str = ""
     elsewhere: list[Elsewhere] = field(default_factory=list)
 
 

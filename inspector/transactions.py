@@ -11,8 +11,6 @@ from inspector.words import count
 if TYPE_CHECKING:
     from kafka.admin import TransactionDescription
 
-PREPARED = "first it commits"
-"""How the restart begins what it says of prepared transactions (inspector.flink.restart)."""
 FATES = {
     "open": "not committed at the broker yet",
     "committed": "committed at the broker already",
@@ -81,9 +79,8 @@ def _set_against(report: Report) -> None:
     waiting = sum(1 for each in report.transactions if each.fate == "open")
     known = all(each.fate in ("open", "committed", "ended") for each in report.transactions)
     if known:
-        words = (
-            f"{PREPARED} {count(waiting, 'prepared transaction')}"
+        report.restart.transactions = (
+            f"first it commits {count(waiting, 'prepared transaction')}"
             if waiting
             else "its transactions have ended at the broker already"
         )
-        report.restart.details = [words if each.startswith(PREPARED) else each for each in report.restart.details]

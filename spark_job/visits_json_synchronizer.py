@@ -6,12 +6,12 @@ Exit codes: 0 stopped (SIGTERM, SIGINT) or, with available-now, all done; 1 the 
 
 from __future__ import annotations
 
-import signal
 import sys
 import time
 from typing import TYPE_CHECKING
 
 from contract.settings import Settings, SettingsError
+from contract.stop import Stop
 from spark_job.broker import wait_for_topic
 from spark_job.checkpoint import FILE_SINK_LOG, Checkpoint, claim, newest_batch
 from spark_job.hold import Hold
@@ -22,23 +22,6 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 _POLL_SECONDS = 0.2
-
-
-class Stop:
-    """Set by the first SIGTERM or SIGINT; a second one ends the process at once."""
-
-    def __init__(self) -> None:
-        self.requested = False
-        self.listen()
-
-    def listen(self) -> None:
-        """Install the handlers; again after the SparkContext, which replaces the SIGINT handler."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._on_signal)
-
-    def _on_signal(self, number: int, _frame: object) -> None:
-        self.requested = True
-        signal.signal(number, signal.SIG_DFL)
 
 
 def say(text: str) -> None:

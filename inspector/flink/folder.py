@@ -19,7 +19,6 @@ METADATA = "_metadata"
 CHECKPOINT = re.compile(r"chk-(\d+)")
 SAVEPOINT = re.compile(r"savepoint-.+")
 JOB_ID = re.compile(r"[0-9a-f]{32}")
-CLOSED = "no permission to read"
 DEPTH = 3
 """`<job id>/chk-N` is two levels below the directory; a folder for savepoints may add one."""
 
@@ -41,11 +40,13 @@ class CheckpointFolder:
     completed_at: float | None
     changed_at: float
     size: int
+    readable: bool = True
+    """Whether this user may read it; one that is not may be complete nevertheless."""
 
     @property
     def closed(self) -> str | None:
-        """The sentence that says so, if this user may not read it; it may be complete then."""
-        return f"{self.path}: {self.reason}; ask its owner, or run as that user" if CLOSED in self.reason else None
+        """The sentence for one that this user may not read."""
+        return None if self.readable else f"{self.path}: {self.reason}; ask its owner, or run as that user"
 
     @property
     def is_savepoint(self) -> bool:
@@ -76,33 +77,34 @@ def read_folder(path: Path) -> CheckpointFolder | None:
     except FileNotFoundError:
         return None
     except PermissionError:
-        reason = f"{CLOSED} the folder"
-        return CheckpointFolder(path, job_id, path.name, _number(number), False, reason, None, 0.0, 0)
+        reason = "no permission to read the folder"
+        return CheckpointFolder(path, job_id, path.name, _number(number), False, reason, None, 0.0, 0, readable=False)
     size = sum(status.st_size for child, status in files if child.is_file())
     metadata = next((status for child, status in files if child.name == METADATA), None)
+    readable = metadata is None or _is_readable(path / METADATA)
     if metadata is None:
         reason = f"no {METADATA}: still being written, aborted or cut off; not a checkpoint"
     elif metadata.st_size == 0:
         reason = f"{METADATA} is empty"
-    elif _is_closed(path / METADATA):
-        reason = f"{CLOSED} {METADATA}"
+    elif not readable:
+        reason = f"no permission to read {METADATA}"
     else:
         reason = ""
     completed_at = metadata.st_mtime if metadata is not None and not reason else None
     return CheckpointFolder(
-        path, job_id, path.name, _number(number), not reason, reason, completed_at, changed_at, size
+        path, job_id, path.name, _number(number), not reason, reason, completed_at, changed_at, size, readable
     )
 
 
-def _is_closed(file: Path) -> bool:
+def _is_readable(file: Path) -> bool:
     try:
         file.open("rb").close()
     except PermissionError:
-        return True
+        return False
     except FileNotFoundError:
         # Retention took it meanwhile; whoever opens it next says so.
-        return False
-    return False
+        return True
+    return True
 
 
 def _number(match: re.Match[str] | None) -> int | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from inspector.flink.offsets import Offsets
 from inspector.model import Partition, Report, Restart
-from inspector.transactions import PREPARED
 from inspector.words import count, positions
 
 
@@ -28,7 +27,8 @@ def predict(report: Report, offsets: dict[str, Offsets], name: str, exactly_once
     restart.details.append("nothing before them is read again")
     waiting = len(report.transactions)
     if waiting:
-        restart.details.append(f"{PREPARED} {count(waiting, 'prepared transaction')}, unless that was done already")
+        what = count(waiting, "prepared transaction")
+        restart.transactions = f"first it commits {what}, unless that was done already"
     if exactly_once is not None:
         restart.details.append(_repeated(report, exactly_once))
     return restart

@@ -103,9 +103,8 @@ def _describe(jvm: Any, backend: Any, meta: Any, rows: int, is_own: bool) -> Sta
         namespace = _window(element.getNamespace())
         if namespace is not None:
             row["window_end"] = str(namespace[1])
-        row["value"] = _plain(jvm, value_serializer, element.getState())
-        if is_own:
-            row["value"] = _named(row["value"])
+        say = _own_window if is_own else _plain
+        row["value"] = say(jvm, value_serializer, element.getState())
         store.rows.append(row)
     return store
 
@@ -148,12 +147,12 @@ def _visits(jvm: Any, table: Any) -> dict[Any, int]:
     return {entry.getKey(): int(entry.getValue()) for entry in each(jvm, grouped.entrySet())}
 
 
-def _named(value: str) -> str:
-    """`(4, 1795272570147, 1795272572708)` with the names of OWN_FIELDS, times in words."""
-    parts = value.strip("()").split(", ")
-    if len(parts) != len(OWN_FIELDS) or not all(part.isdigit() for part in parts):
-        return value
-    words = [parts[0], *(time_words(int(part)) for part in parts[1:])]
+def _own_window(jvm: Any, serializer: Any, row: Any) -> str:
+    """Say what this project's job keeps of a window: OWN_FIELDS by name, times in words; of another row its values."""
+    values = [value for _, value in _fields(jvm, list(field(serializer, "types")), row)]
+    if len(values) != len(OWN_FIELDS) or not all(isinstance(value, int) for value in values):
+        return _plain(jvm, serializer, row)
+    words = [str(values[0]), *map(time_words, values[1:])]
     return ", ".join(f"{name} {word}" for name, word in zip(OWN_FIELDS, words, strict=True))
 
 
@@ -166,9 +165,14 @@ def _plain(jvm: Any, serializer: Any, value: Any) -> str:
     return _row(jvm, list(field(serializer, "types")), value)
 
 
-def _row(jvm: Any, kinds: list[Any], row: Any) -> str:
+def _fields(jvm: Any, kinds: list[Any], row: Any) -> list[tuple[Any, Any]]:
+    """Return the type and the value of each field of a row."""
     getter_of = jvm.org.apache.flink.table.data.RowData.createFieldGetter
-    shown = [_value(jvm, kind, getter_of(kind, index).getFieldOrNull(row)) for index, kind in enumerate(kinds)]
+    return [(kind, getter_of(kind, index).getFieldOrNull(row)) for index, kind in enumerate(kinds)]
+
+
+def _row(jvm: Any, kinds: list[Any], row: Any) -> str:
+    shown = [_value(jvm, kind, value) for kind, value in _fields(jvm, kinds, row)]
     return shown[0] if len(shown) == 1 else f"({', '.join(shown)})"
 
 

@@ -31,7 +31,8 @@ def restart_sentence(report: Report) -> str:
         topics = {lag.topic for lag in report.lag}
         noun = next(iter(topics)).removesuffix("s") if topics == {"visits"} else "record"
         parts.append(f"{count(behind, noun)} arrived since")
-    sentences = ["; ".join([*parts, *report.restart.details[:1]]), *report.restart.details[1:]]
+    first, others = report.restart.details[:1], report.restart.details[1:]
+    sentences = ["; ".join([*parts, *first]), *filter(None, [report.restart.transactions]), *others]
     sentences += [
         f"with {_releases(report, each.releases, 'and')} {each.sentence[0].lower()}{each.sentence[1:]}"
         for each in report.restart.elsewhere

@@ -10,14 +10,14 @@ from kafka.admin import KafkaAdminClient
 
 from inspector.model import Report, Restart, Transaction
 from inspector.render.prose import render
-from inspector.transactions import FATES, PREPARED, add_fates
+from inspector.transactions import FATES, add_fates
 from tests.stack.broker import Broker
 
 pytestmark = pytest.mark.stack
 
 
 def report_of(transaction: Transaction) -> Report:
-    restart = Restart("restore", transaction.checkpoint, "Restored now", details=["nothing", f"{PREPARED} 1 of them"])
+    restart = Restart("restore", transaction.checkpoint, "Restored now", transactions="first it commits 1 of them")
     return Report("flink", "checkpoint", "chk-7", "7", transactions=[transaction], restart=restart)
 
 
@@ -53,11 +53,11 @@ def test_the_broker_says_what_became_of_a_transaction(broker: Broker, end: str, 
     assert report.transactions[0].fate == end
     assert FATES[end] in render(report)
     assert report.restart is not None
-    said = report.restart.details[1]
+    said = report.restart.transactions
     assert bool(report.problems) == (end == "aborted")
     expected = {
-        "open": f"{PREPARED} 1 prepared transaction",
+        "open": "first it commits 1 prepared transaction",
         "committed": "its transactions have ended at the broker already",
         "ended": "its transactions have ended at the broker already",
     }
-    assert said == expected.get(end, f"{PREPARED} 1 of them")
+    assert said == expected.get(end, "first it commits 1 of them")

@@ -1,4 +1,4 @@
-"""The signals that ask a program of this folder to end."""
+"""The signals that ask a program to end."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ class Stop:
 
     def __init__(self) -> None:
         self.requested = False
+        self.listen()
+
+    def listen(self) -> None:
+        """Install the handlers; again after a library that has replaced them."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
 
