@@ -89,10 +89,11 @@ class Backend(Protocol):
         capture: bool = False,
         check: bool = True,
         quiet: bool = False,
+        piped: bool = False,
     ) -> subprocess.CompletedProcess[str]:
         """Run a command in the environment of a service, with its tools on PATH.
 
-        `capture` returns its stdout, `quiet` drops its stderr. With `check` a failure
+        `capture` returns its stdout, `quiet` drops its stderr, `piped` lets it read this program's stdin. With `check` a failure
         raises StackError without a message: the command has printed the reason.
         """
         ...

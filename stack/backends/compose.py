@@ -263,13 +263,14 @@ class ComposeBackend:
         capture: bool = False,
         check: bool = True,
         quiet: bool = False,
+        piped: bool = False,
     ) -> subprocess.CompletedProcess[str]:
         """Run a command in the container of a service, or in a new container when the service does not run."""
         container = self.docker.containers().get(service.name)
         if container is not None and container.state == "running":
-            done = self.docker.execute(container.name, command, capture=capture, quiet=quiet)
+            done = self.docker.execute(container.name, command, capture=capture, quiet=quiet, piped=piped)
         else:
-            done = self.docker.one_off(service.name, command, capture=capture, quiet=quiet)
+            done = self.docker.one_off(service.name, command, capture=capture, quiet=quiet, piped=piped)
         if check and done.returncode:
             raise StackError("", done.returncode)
         return done

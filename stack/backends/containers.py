@@ -150,7 +150,14 @@ class Docker:
         return self.ask("inspect", "--format", template, container)
 
     def one_off(
-        self, service: str, command: Sequence[str], *, mounts: Sequence[str] = (), capture: bool, quiet: bool = False
+        self,
+        service: str,
+        command: Sequence[str],
+        *,
+        mounts: Sequence[str] = (),
+        capture: bool,
+        quiet: bool = False,
+        piped: bool = False,
     ) -> subprocess.CompletedProcess[str]:
         """Run a command in a new container, removed when the command ends."""
         volumes = [word for mount in mounts for word in ("--volume", mount)]
@@ -158,8 +165,8 @@ class Docker:
         if on_terminal() and not capture:
             return run_child([*start, service, *command], self._environ)
         process = subprocess.Popen(
-            [*start, "-T", service, *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE if capture else None,
-            stderr=subprocess.PIPE, text=True, env=self._environ,
+            [*start, "-T", service, *command], stdin=None if piped else subprocess.DEVNULL,
+            stdout=subprocess.PIPE if capture else None, stderr=subprocess.PIPE, text=True, env=self._environ,
         )  # fmt: skip
         # On the command's stderr Compose announces the container; version 1 also prints the exit code at the end.
         reader = threading.Thread(target=_copy_without_noise, args=(process.stderr, quiet))
@@ -171,13 +178,16 @@ class Docker:
         return subprocess.CompletedProcess(process.args, code, output)
 
     def execute(
-        self, container: str, command: Sequence[str], *, capture: bool, quiet: bool = False
+        self, container: str, command: Sequence[str], *, capture: bool, quiet: bool = False, piped: bool = False
     ) -> subprocess.CompletedProcess[str]:
         """Run a command in a running container; it ends with this program.
 
         Without a terminal its stdin is a pipe that stays empty, and it ends when the pipe closes: `docker exec` alone
-        would leave it running after a Ctrl-C.
+        would leave it running after a Ctrl-C. With `piped` it reads this program's stdin, to its end.
         """
+        if piped:
+            words = ["docker", "exec", "--interactive", container, "docker/run.sh", *command]
+            return run_child(words, self._environ, stdout=subprocess.PIPE if capture else None, quiet=quiet)
         if on_terminal() and not capture:
             words = ["docker", "exec", "--interactive", "--tty", container, "docker/run.sh", *command]
             return run_child(words, self._environ)

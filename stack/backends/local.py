@@ -247,6 +247,7 @@ class LocalBackend:
         capture: bool = False,
         check: bool = True,
         quiet: bool = False,
+        piped: bool = False,  # noqa: ARG002  # every command reads this program's stdin
     ) -> subprocess.CompletedProcess[str]:
         """Run a command with the environment of a service."""
         done = self._command(command, service.environment, stdout=subprocess.PIPE if capture else None, quiet=quiet)

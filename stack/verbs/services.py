@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import sys
 from collections.abc import Sequence
 
@@ -116,7 +118,16 @@ def execute(stack: Stack, words: Sequence[str]) -> int:
     row = _named(stack, "exec", words)
     if len(words) == 1:
         raise StackError("which command? e.g. scripts/exec.sh jobmanager flink list")
-    return stack.backend.execute(row, list(words[1:]), check=False).returncode
+    return stack.backend.execute(row, list(words[1:]), check=False, piped=_is_piped()).returncode
+
+
+def _is_piped() -> bool:
+    """Whether something is piped into this program: a pipe or a file, and no terminal."""
+    try:
+        mode = os.fstat(0).st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
 
 
 def _named(stack: Stack, verb: str, words: Sequence[str]) -> Service:
