@@ -93,8 +93,8 @@ class Backend(Protocol):
     ) -> subprocess.CompletedProcess[str]:
         """Run a command in the environment of a service, with its tools on PATH.
 
-        `capture` returns its stdout, `quiet` drops its stderr, `piped` lets it read this program's stdin. With `check` a failure
-        raises StackError without a message: the command has printed the reason.
+        `capture` returns its stdout, `quiet` drops its stderr, `piped` lets it read this program's stdin. With `check`
+        a failure raises StackError without a message: the command has printed the reason.
         """
         ...
 
