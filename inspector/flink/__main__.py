@@ -35,6 +35,8 @@ def print_list(folders: list[CheckpointFolder], as_json: bool) -> None:
     if as_json:
         print(json.dumps([asdict(folder) | {"path": str(folder.path)} for folder in folders]))
         return
+    if not folders:
+        print("no checkpoint yet; scripts/flink_status.sh shows whether the job runs", file=sys.stderr)
     for folder in folders:
         age = time.time() - (folder.completed_at or folder.changed_at)
         state = "complete" if folder.complete else f"incomplete ({folder.reason})"

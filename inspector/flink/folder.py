@@ -19,6 +19,8 @@ METADATA = "_metadata"
 CHECKPOINT = re.compile(r"chk-(\d+)")
 SAVEPOINT = re.compile(r"savepoint-.+")
 JOB_ID = re.compile(r"[0-9a-f]{32}")
+LISTED = 10
+"""How many checkpoints a refusal names."""
 DEPTH = 3
 """`<job id>/chk-N` is two levels below the directory; a folder for savepoints may add one."""
 
@@ -151,8 +153,12 @@ def list_folders(root: Path, closed: list[str] | None = None) -> list[Checkpoint
 
 
 def _restorable(folders: list[CheckpointFolder]) -> str:
-    names = [f"{folder.job_id or '-'}/{folder.name}" for folder in folders if folder.complete]
-    return "can be restored, newest last: " + (", ".join(names) or "none")
+    names = [f"  {folder.job_id or '-'}/{folder.name}" for folder in folders if folder.complete]
+    if not names:
+        return "none can be restored"
+    older = len(names) - LISTED
+    head = "can be restored, newest last" + (f", after {older} older ones" if older > 0 else "")
+    return "\n".join([f"{head}:", *names[-LISTED:]])
 
 
 def resolve(which: str, root: Path) -> Path:

@@ -175,8 +175,7 @@ def test_what_cannot_be_restored_is_refused_with_what_can(home: Path) -> None:
     for which in (second.name, "chk-99", "chk-1000", str(second)):
         refused = flink("resolve", which, home=home)
         assert refused.returncode == 1
-        offered = refused.stderr.splitlines()[-1]
-        assert offered.startswith("can be restored, newest last: ")
+        offered = refused.stderr.partition("can be restored, newest last:\n")[2]
         assert f"{first.parent.name}/{first.name}" in offered
         assert f"{second.parent.name}/{second.name}" not in offered
         assert refused.stdout == ""
