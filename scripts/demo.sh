@@ -3,7 +3,7 @@
 # Usage: scripts/demo.sh [--pause] [--backend compose|local]
 #
 # The first of the walkthroughs; scripts/walkthroughs.sh lists all. --pause waits for Enter before each step, for a class.
-# Exit codes: 0 both verdicts hold, 1 one is violated, 2 one is unknown or a step failed.
+# Exit codes: 0 both verdicts hold and every sentence is proven, 1 one is not, 2 one is unknown or a step failed.
 # The stack stays up afterwards; the last line shows how to stop it.
 #
 # Needs: the stack
@@ -54,6 +54,7 @@ prove "A restored job reads on from the offsets in its checkpoint."
 
 step "kill -9 the Spark synchronizer inside a batch"
 run scripts/spark_stop.sh
+HELD=true
 say "   to hit that moment, the next batch is held between its offsets file and its commit file"
 run scripts/spark_start.sh --hold-batch next
 until_true 180 "a batch held before its commit" test -s "${SPARK_CHECKPOINT}.held"
@@ -63,6 +64,7 @@ say "   batch ${batch} is planned: offsets/${batch} has ${planned}"
 [[ ! -e "${SPARK_CHECKPOINT}/commits/${batch}" ]] || die "batch ${batch} is already committed; it was not held"
 say "   and not committed: commits/${batch} does not exist"
 run scripts/kill.sh spark
+HELD=false
 
 step "start it again: which batch does it run?"
 expect "batch ${batch} (re-run)"

@@ -85,7 +85,9 @@ def interrupt_once(*_: object) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Run `SCRIPT VERB WORD...`; returns the exit code."""
     script, verb, *words = arguments
-    signal.signal(signal.SIGINT, interrupt_once)
+    # Ignored while a walkthrough cleans up.
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, interrupt_once)
     try:
         code = run(script, verb, words)
         sys.stdout.flush()

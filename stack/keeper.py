@@ -41,7 +41,7 @@ def main() -> int:
         process = subprocess.Popen(
             arguments.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environ, start_new_session=True,
             # A signal that we ignore would also be ignored by the command.
-            preexec_fn=_default_interrupt,  # noqa: PLW1509  # no thread runs yet
+            preexec_fn=_default_signals,  # noqa: PLW1509  # no thread runs yet
         )  # fmt: skip
     signal.signal(signal.SIGTERM, lambda *_: process.send_signal(signal.SIGTERM))
     _record(arguments.record, {"pid": process.pid, "command": arguments.command})
@@ -59,8 +59,10 @@ def main() -> int:
     return code if code >= 0 else 128 - code
 
 
-def _default_interrupt() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def _default_signals() -> None:
+    # Whoever started the keeper may ignore them, and a JVM would inherit that: it could not be stopped.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def _keep(process: subprocess.Popen[bytes], log: Path) -> int:

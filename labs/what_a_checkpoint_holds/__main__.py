@@ -228,7 +228,7 @@ def after_a_kill(do: Experiment, query: Query) -> None:
     checkpoint = do.lab.folder / "killed_page"
     words = [str(do.input), str(checkpoint), str(do.lab.folder / "killed_spark"), str(_KILLED)]
     do.story.command(
-        f"python -m labs.what_a_checkpoint_holds.killed {' '.join(shown(Path(each)) for each in words[:3])}"
+        f"python -m labs.what_a_checkpoint_holds.killed {' '.join(shown(Path(each)) for each in words[:3])} {_KILLED}"
     )
     module = "labs.what_a_checkpoint_holds.killed"
     with program([sys.executable, "-m", module, *words], {}, do.lab.folder / "killed.log") as dying:

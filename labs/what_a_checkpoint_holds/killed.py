@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the query until it is killed; returns only when it was not."""
+    """Run the query until it is killed; returns 1 when it ends by itself."""
     source, checkpoint, scratch = map(Path, arguments[:3])
     number = int(arguments[3])
     settings = Settings()

@@ -14,7 +14,9 @@ FACTS=() RESULT=()
 CODE=0
 # How the walkthrough found the stack: up or down; and its generator: running or not.
 FOUND="" GENERATOR=""
-SPOILT=false ENDED=false
+SPOILT=false ENDED=false HELD=false
+# clean_up: what a walkthrough removes of its own at an early end.
+CLEAN_UP=true
 
 say() {
   printf '%s\n' "$*" >&2
@@ -56,12 +58,14 @@ begin() {
   step "start the stack"
   local status
   status="$(scripts/status.sh --json 2>/dev/null)" || true
-  if [[ "$(state_in kafka <<<"${status}")" == running ]]; then
+  if [[ "$(state_in kafka <<<"${status}" 2>/dev/null)" == running ]]; then
     FOUND=up
     GENERATOR="$(state_in generator <<<"${status}")"
     # On an output that is already wrong nothing could be proven.
     local code=0
     scripts/verdict.sh all --as-is >/dev/null 2>&1 || code=$?
+    # Nothing has changed, so nothing has to be put back.
+    ((code != 1)) || ENDED=true
     ((code != 1)) || die "the output of this stack is already wrong (scripts/verdict.sh all); scripts/reset.sh starts clean"
   else
     FOUND=down
@@ -69,7 +73,8 @@ begin() {
   run scripts/up.sh
   # Also after a reset, when nothing else says which one it was.
   export STACK_BACKEND
-  STACK_BACKEND="$(scripts/status.sh --json 2>/dev/null | field backend)"
+  # It exits with 1 while the job restarts.
+  STACK_BACKEND="$({ scripts/status.sh --json 2>/dev/null || true; } | field backend)"
   scripts/start.sh generator
   # From here on each script also prints the command that it stands for.
   export STACK_SHOW_COMMANDS=1
@@ -83,6 +88,9 @@ leave() {
   unset STACK_SHOW_COMMANDS
   say ""
   say "the walkthrough ended early (exit code ${status})"
+  "${CLEAN_UP}" >/dev/null 2>&1 || true
+  # A held batch waits for ever.
+  [[ "${HELD}" == false ]] || scripts/kill.sh spark || true
   if [[ "${SPOILT}" == true ]]; then
     say "it had spoilt the topics: they are removed"
     scripts/reset.sh || true
@@ -93,6 +101,7 @@ leave() {
   elif [[ "${FOUND}" == up ]]; then
     say "starting again what it stopped"
     scripts/up.sh || true
+    [[ "${GENERATOR}" == running ]] || scripts/generator_stop.sh || true
   fi
   # 1 is for a sentence that is not proven.
   ((status != 1)) || exit 2
@@ -113,9 +122,18 @@ expect() {
   say "   expect: $*"
 }
 
-# run COMMAND...: shows the command as a person types it, then runs it.
+# show COMMAND...: prints the command as a person types it.
+show() {
+  {
+    printf '   $'
+    printf ' %q' "$@"
+    printf '\n'
+  } >&2
+}
+
+# run COMMAND...: shows the command, then runs it.
 run() {
-  printf '   $ %s\n' "$*" >&2
+  show "$@"
   "$@"
 }
 
@@ -192,9 +210,13 @@ finish() {
     step "leave a clean stack"
     run scripts/reset.sh
     [[ "${FOUND}" != up ]] || run scripts/up.sh
+    [[ "${FOUND}" != up || "${GENERATOR}" == running ]] || run scripts/generator_stop.sh
   elif [[ "${GENERATOR}" == running ]]; then
     step "leave the stack as it was: the generator ran"
     run scripts/generator_start.sh
+  elif [[ "${FOUND}" == up ]]; then
+    step "leave the stack as it was: the generator did not run"
+    run scripts/generator_stop.sh
   fi
   ENDED=true
   printf '%s\n' ${RESULT[@]+"${RESULT[@]}"}

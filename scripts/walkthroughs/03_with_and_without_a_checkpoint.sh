@@ -19,6 +19,8 @@ step "cancel the job and restore it from its newest checkpoint"
 expect "nothing is written twice"
 job_id="$(run scripts/flink_cancel.sh)"
 run scripts/flink_restore.sh latest >/dev/null
+# What it writes is committed with the checkpoints that follow.
+wait_for_checkpoints 2 >/dev/null
 judge flink
 fact "windows lost" "$(judged lost)" 0
 fact "windows written twice" "$(judged duplicated)" 0
@@ -32,6 +34,7 @@ expect "${predicted} windows are written twice: those that end after the waterma
 run scripts/flink_cancel.sh >/dev/null
 spoil "windows will be in the topic twice"
 run scripts/flink_restore.sh "${older}" >/dev/null
+wait_for_checkpoints 2 >/dev/null
 judge flink
 fact_is "windows after ${older##*/}" "${predicted}" -gt 0
 fact "windows written twice" "$(judged duplicated)" "${predicted}"
@@ -41,6 +44,7 @@ step "cancel it and submit it without a checkpoint"
 expect "all ${committed} windows are written again, since the job reads the topic from its earliest offset"
 run scripts/flink_cancel.sh >/dev/null
 run scripts/flink_submit.sh >/dev/null
+wait_for_checkpoints 2 >/dev/null
 judge flink
 fact "windows written twice" "$(judged duplicated)" $((predicted + committed))
 prove "Submitted without a checkpoint, the job repeats everything."

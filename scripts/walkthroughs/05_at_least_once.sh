@@ -31,15 +31,16 @@ step "measure again"
 expect "a window is visible as soon as it is written: that is what at-least-once is for"
 at_least_once="$(run scripts/window_latency.sh --ends 3)"
 say "   ${at_least_once}"
-fact_is "tenths of a second from a window's end to its reader, half of the windows" \
-  "$(tenths median_seconds "${at_least_once}")" -lt "$(tenths most_seconds "${exactly_once}")"
+# Windows end every 10 s, checkpoints come every 4 s: of three ends one waits at least 2 s.
+fact_is "tenths of a second from a window's end to its reader, the slowest window" \
+  "$(tenths most_seconds "${at_least_once}")" -lt "$(tenths most_seconds "${exactly_once}")"
 prove "Without transactions a window does not wait for a checkpoint, and is read sooner."
 
 step "kill the TaskManager between a window and the next checkpoint"
 expect "this window is read at once; the checkpoint that the job goes back to does not know it"
 killed_in_between() {
   local written checkpoint
-  written="$(scripts/window_latency.sh --ends 1 --uncommitted | field last_at)"
+  written="$(scripts/window_latency.sh --ends 1 --uncommitted | field last_at)" || die "no window came; see scripts/status.sh"
   run scripts/kill.sh taskmanager
   checkpoint="$(scripts/flink_status.sh | field latest_at)"
   say "   window read at ${written}, last checkpoint at ${checkpoint} (ms since 1970)"

@@ -37,11 +37,16 @@ readers_get_some() {
   [[ -n "$(committed)" ]]
 }
 
+remove_topic() {
+  scripts/exec.sh kafka kafka-topics.sh --bootstrap-server "${BROKER}" --delete --if-exists --topic "${TOPIC}"
+}
+
 begin "$@"
 BROKER="$(broker_inside)"
+CLEAN_UP=remove_topic
 
 step "leave a transaction open: a producer is killed before it commits"
-scripts/exec.sh kafka kafka-topics.sh --bootstrap-server "${BROKER}" --delete --if-exists --topic "${TOPIC}" >/dev/null
+remove_topic >/dev/null
 kafka kafka-topics.sh --create --topic "${TOPIC}" --partitions 1 2>/dev/null | indent
 say "   python -c: begin a transaction that may stay open for an hour, send one record, kill -9 itself"
 scripts/exec.sh generator python -c "${PRODUCER}" >/dev/null 2>&1 || true
@@ -52,8 +57,9 @@ for number in 1 2 3; do echo "record ${number}"; done |
 expect "the records are in the topic, and a reader of committed records gets none of them"
 kafka kafka-get-offsets.sh --topic "${TOPIC}" | indent
 committed | indent
+fact "records in the topic" "$(record_count "${TOPIC}")" 4
 fact "records that a reader of committed records gets" "$(committed | wc -l | tr -d ' ')" 0
-prove "An open transaction holds all that is written behind it, by whomever."
+prove "An open transaction holds back what is written after it in its partition, by any producer."
 
 step "find it"
 expect "a transaction in state Ongoing, and the offset at which it begins"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Summary: Run a second job with the same transactional ids: both fence each other off, and neither gets on.
+# Summary: Run a second job with the same transactional ids: both fence each other off, and neither makes progress.
 # Usage: scripts/walkthroughs/07_two_jobs_one_prefix.sh [--pause] [--backend compose|local]
 #
 # Exit codes: 0 every sentence is proven, 1 one is not, 2 it could not run.
@@ -56,7 +56,7 @@ until_true 180 "all tasks of the first job" first_job_runs
 wait_for_checkpoints 2 >/dev/null
 settle
 judge flink
-say "   verdict: $(judged outcome); lost $(judged lost), written twice $(judged duplicated): what both have committed by then is luck"
+say "   verdict: $(judged outcome); lost $(judged lost), written twice $(judged duplicated): what both have committed by then depends on timing"
 fact "state of the first job" "$(scripts/flink_status.sh | field state)" RUNNING
 prove "Alone again, the first job recovers. Give each job a prefix of its own, as classic.py has."
 finish

@@ -31,7 +31,7 @@ printf '%s|%s\n' "${visit_id}" "${visit}" | run scripts/exec.sh kafka kafka-cons
   --bootstrap-server "$(broker_inside)" --topic "${VISITS_TOPIC}" --reader-property parse.key=true --reader-property key.separator='|'
 
 step "restore both from their newest checkpoints, and let more visits arrive"
-expect "a checkpoint of Flink has no watermark: the classic job begins without one, and opens the window again"
+expect "the DataStream API saves no watermark in a checkpoint: the classic job begins without one, and opens the window again"
 run scripts/flink_restore.sh latest --job classic >/dev/null
 run scripts/flink_restore.sh latest >/dev/null
 run scripts/generator_start.sh

@@ -86,8 +86,6 @@ def test_the_steps_of_the_tutorials(stack: RunningStack) -> None:
     for command in typed:
         if command == "scripts/down.sh --wipe":
             break
-        if command == "scripts/settle.sh":
-            stack.script("generator_stop.sh")
         code = type_it(stack, command)
         # `up` has submitted the job already. If more than two checkpoints were complete, chk-2 repeats windows.
         allowed = {"scripts/flink_submit.sh": {2}, "scripts/verdict.sh flink": {0, 1}}.get(command, {0})

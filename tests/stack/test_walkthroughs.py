@@ -83,4 +83,5 @@ def test_on_an_output_that_is_wrong_it_does_not_begin(stack: RunningStack) -> No
     refused = stack.script("walkthroughs/10_kill_the_synchronizer.sh", check=False)
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "the output of this stack is already wrong" in refused.stderr
+    assert "starting again" not in refused.stderr
     stack.script("reset.sh")
