@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import signal
@@ -35,7 +36,9 @@ ELSEWHERE = {
     "scripts/down.sh": "every test of a stack ends with it",
     "scripts/consume.sh": "below",
 }
-CELL = re.compile(r"`(scripts/[a-z_]+\.sh[^`]*)`")
+COMMAND = re.compile(r"`(scripts/[a-z_]+\.sh[^`]*)`")
+CELL = re.compile(rf"\s*({COMMAND.pattern}(, )?)+\s*")
+"""A cell that has commands and nothing else."""
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +53,8 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
 def commands_in_tables(page: str, heading: str) -> list[str]:
     """Commands of the tables below a heading, in order."""
     section = (ROOT / page).read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
-    return [command for line in section.splitlines() if line.startswith("|") for command in CELL.findall(line)]
+    cells = [cell for line in section.splitlines() if line.startswith("|") for cell in line.split("|")]
+    return [command for cell in cells if CELL.fullmatch(cell) for command in COMMAND.findall(cell)]
 
 
 def type_it(stack: RunningStack, command: str) -> int:
@@ -65,7 +69,8 @@ def type_it(stack: RunningStack, command: str) -> int:
     follows = words[0] == "scripts/consume.sh"
     if follows:
         wait_until(lambda: b"window_start" in output.read_bytes(), f"output of {command}", seconds=300)
-        process.send_signal(signal.SIGINT)
+        # As a terminal does it: to all processes of the group.
+        os.killpg(process.pid, signal.SIGINT)
     code = process.wait(timeout=600)
     said = output.read_text(encoding="utf-8", errors="replace")
     print(f"$ {command}\n{said}")

@@ -363,6 +363,7 @@ def test_deleted_records_and_a_checkpoint_of_another_topic_are_unknown(stack: St
     code, verdict = stack.verdict("spark")
     assert code == 2
     assert "not the topic that was read" in str(verdict["reason"])
+    stack.write_lines(source)
     admin = AdminClient({"bootstrap.servers": stack.broker.bootstrap})
     for future in admin.delete_records([TopicPartition(stack.visits, 0, 3)]).values():
         future.result(30)
