@@ -64,9 +64,11 @@ begin() {
     # On an output that is already wrong nothing could be proven.
     local code=0
     scripts/verdict.sh all --as-is >/dev/null 2>&1 || code=$?
-    # Nothing has changed, so nothing has to be put back.
-    ((code != 1)) || ENDED=true
-    ((code != 1)) || die "the output of this stack is already wrong (scripts/verdict.sh all); scripts/reset.sh starts clean"
+    if ((code == 1)); then
+      # Nothing has changed, so nothing has to be put back.
+      ENDED=true
+      die "the output of this stack is already wrong (scripts/verdict.sh all); scripts/reset.sh starts clean"
+    fi
   else
     FOUND=down
   fi
