@@ -1,6 +1,7 @@
 """Fixtures of the tests that run real services."""
 
 from tests.stack.broker import broker
+from tests.stack.children import spawn
 from tests.stack.flink_cluster import cluster
 
-__all__ = ["broker", "cluster"]
+__all__ = ["broker", "cluster", "spawn"]

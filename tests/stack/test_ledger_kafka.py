@@ -22,6 +22,7 @@ from contract.ledger import ACKED, FIELDS, SENT, TOPIC, ledger_files
 from contract.settings import ROOT
 from stack.waiting import wait_until
 from tests.stack.broker import Broker
+from tests.stack.children import Spawn
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(300)]
 TROUBLE = ["--late-percent", "3", "--duplicated-percent", "3", "--unparsable-percent", "3"]
@@ -54,17 +55,17 @@ def is_gone(admin: AdminClient, topic: str) -> bool:
     return topic not in admin.list_topics(timeout=10).topics
 
 
-def start(broker: Broker, home: Path, topic: str, *flags: str, limit: str = "unlimited") -> subprocess.Popen[str]:
+def start(
+    spawn: Spawn, broker: Broker, home: Path, topic: str, *flags: str, limit: str = "unlimited"
+) -> subprocess.Popen[str]:
     """Start a generator; `limit` in KiB for the size of a file simulates a full disk."""
     environ = os.environ | {
         "STACK_KAFKA_BOOTSTRAP": broker.bootstrap,
         "STACK_VISITS_TOPIC": topic,
         "STACK_HOME": str(home),
     }
-    return subprocess.Popen(
-        ["bash", "-c", f'ulimit -f {limit} && exec "$@"', "-", str(ROOT / "services" / "generator.sh"), *flags],
-        env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    generator = [str(ROOT / "services" / "generator.sh"), *flags]
+    return spawn(["bash", "-c", f'ulimit -f {limit} && exec "$@"', "-", *generator], environ)
 
 
 def read_ledger(file: Path) -> Run:
@@ -129,9 +130,9 @@ def topic_id(broker: Broker, topic: str) -> str:
     return found.translate(str.maketrans("+/", "-_"))
 
 
-def test_a_run_that_ends_well_has_every_record_acknowledged(broker: Broker, tmp_path: Path) -> None:
+def test_a_run_that_ends_well_has_every_record_acknowledged(spawn: Spawn, broker: Broker, tmp_path: Path) -> None:
     broker.create_topics("ledger_whole")
-    process = start(broker, tmp_path, "ledger_whole", *FAST, "--total", "3000")
+    process = start(spawn, broker, tmp_path, "ledger_whole", *FAST, "--total", "3000")
     out, _ = process.communicate(timeout=120)
     assert process.returncode == 0
     (file,) = ledger_files(tmp_path / "ledger", "ledger_whole")
@@ -143,11 +144,11 @@ def test_a_run_that_ends_well_has_every_record_acknowledged(broker: Broker, tmp_
 
 
 @pytest.mark.parametrize("rate", ["0", "400"])
-def test_sigkill_in_full_flight_leaves_the_truth(broker: Broker, tmp_path: Path, rate: str) -> None:
+def test_sigkill_in_full_flight_leaves_the_truth(spawn: Spawn, broker: Broker, tmp_path: Path, rate: str) -> None:
     name = f"ledger_sigkill_{rate}"
     broker.create_topics(name)
     for seed in range(3):
-        process = start(broker, tmp_path, name, *FAST, "--rate", rate, "--seed", str(seed))
+        process = start(spawn, broker, tmp_path, name, *FAST, "--rate", rate, "--seed", str(seed))
         acknowledged = functools.partial(has_acknowledged, tmp_path / "ledger", name, seed)
         wait_until(acknowledged, "an acknowledged visit", seconds=120)
         assert process.poll() is None
@@ -162,9 +163,9 @@ def test_sigkill_in_full_flight_leaves_the_truth(broker: Broker, tmp_path: Path,
     check(runs, read_topic(broker, name))
 
 
-def test_a_ledger_that_is_full_ends_the_run(broker: Broker, tmp_path: Path) -> None:
+def test_a_ledger_that_is_full_ends_the_run(spawn: Spawn, broker: Broker, tmp_path: Path) -> None:
     broker.create_topics("ledger_full")
-    process = start(broker, tmp_path, "ledger_full", *FAST, "--total", "5000", limit="50")
+    process = start(spawn, broker, tmp_path, "ledger_full", *FAST, "--total", "5000", limit="50")
     out, err = process.communicate(timeout=120)
     assert process.returncode == 1
     assert "Traceback" not in err
@@ -177,20 +178,20 @@ def test_a_ledger_that_is_full_ends_the_run(broker: Broker, tmp_path: Path) -> N
     check([run], topic)
 
 
-def test_without_a_ledger_nothing_is_sent(broker: Broker, tmp_path: Path) -> None:
+def test_without_a_ledger_nothing_is_sent(spawn: Spawn, broker: Broker, tmp_path: Path) -> None:
     broker.create_topics("ledger_none")
     (tmp_path / "ledger").write_text("in the place of the folder")
-    process = start(broker, tmp_path, "ledger_none", *FAST, "--total", "10")
+    process = start(spawn, broker, tmp_path, "ledger_none", *FAST, "--total", "10")
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (2, "")
     assert err.startswith("generator: the ledger ") and err.count("\n") == 1
     assert read_topic(broker, "ledger_none") == {}
 
 
-def test_a_topic_that_was_created_again_has_another_id(broker: Broker, tmp_path: Path) -> None:
+def test_a_topic_that_was_created_again_has_another_id(spawn: Spawn, broker: Broker, tmp_path: Path) -> None:
     for _ in range(2):
         broker.create_topics("ledger_again")
-        process = start(broker, tmp_path, "ledger_again", *FAST, "--total", "10")
+        process = start(spawn, broker, tmp_path, "ledger_again", *FAST, "--total", "10")
         process.communicate(timeout=60)
         admin = AdminClient({"bootstrap.servers": broker.bootstrap})
         for future in admin.delete_topics(["ledger_again"]).values():

@@ -1,0 +1,33 @@
+"""Processes that end with the test that starts them, also when it fails."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from typing import Protocol
+
+import pytest
+
+
+class Spawn(Protocol):
+    """Starts a command whose output can be read."""
+
+    def __call__(self, command: list[str], environ: dict[str, str]) -> subprocess.Popen[str]: ...
+
+
+@pytest.fixture
+def spawn() -> Iterator[Spawn]:
+    """Start processes; what still runs at the end of the test is killed."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(command: list[str], environ: dict[str, str]) -> subprocess.Popen[str]:
+        process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        # Closes its pipes and waits for its end.
+        with process:
+            pass
