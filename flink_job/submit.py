@@ -37,7 +37,7 @@ def client_command(program: Path, checkpoint: str | None, arguments: Sequence[st
     command = ["flink", "run", "--detached"]
     if checkpoint:
         # State that the job no longer has must fail the restore, not be dropped silently.
-        command += ["--fromSavepoint", Path(checkpoint).as_uri(), "-restoreMode", "NO_CLAIM"]
+        command += ["--fromSavepoint", Path(checkpoint).as_uri(), "--claimMode", "NO_CLAIM"]
     return [*command, "--python", str(program), *arguments]
 
 

@@ -2,19 +2,23 @@
 
 Reads `visit_windows` from its present end until the windows of so many window ends have come, and prints one line of
 JSON: {"read": "committed", "windows": 31, "ends": 3, "least_seconds": 8.1, "median_seconds": 9.0, "most_seconds": 11.2,
-"last_at": 1795358715165}. Seconds are from the end of a window, in event time, to the moment when the reader has it, by
-the clock of this machine; that means something while the generator sends visits at their event time. `last_at` is that
-moment for the last one, in milliseconds since the epoch. Exit codes: 0 measured, 2 not within the wait.
+"event_time_ahead_seconds": 0.0, "last_at": 1795358715165}. Seconds are from the moment when visits of a window's end
+are sent to the moment when the reader has the window, by the clock of this machine. A generator that was started after
+scripts/settle.sh sends visits whose event time is ahead of that clock; how far is measured on the visits that come
+meanwhile, and taken into account. `last_at` is when the last window came, in milliseconds since the epoch. Exit codes:
+0 measured, 2 not within the wait.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
@@ -31,11 +35,25 @@ class MeasureError(Exception):
     """Too few windows came; the message says how many."""
 
 
-def arrivals(settings: Settings, isolation: str, seconds: float) -> Iterator[tuple[float, float]]:
-    """Yield, of each window that comes within `seconds`, its end and its arrival, in seconds since the epoch."""
-    topic = settings.text("VISIT_WINDOWS_TOPIC")
-    ends = Cluster(settings.bootstrap).spans(topic, committed=isolation == "read_committed")
-    # The topic's present end, as this reader sees it; the group is never joined.
+@dataclass(frozen=True)
+class Arrival:
+    """`event_time`: of a visit, or the end of a window; `at`: when this reader got it. Seconds since the epoch."""
+
+    is_window: bool
+    event_time: float
+    at: float
+
+
+def arrivals(settings: Settings, isolation: str, seconds: float) -> Iterator[Arrival]:
+    """Yield the visits and windows that come within `seconds`, closing ones left out."""
+    visits, windows = settings.text("VISITS_TOPIC"), settings.text("VISIT_WINDOWS_TOPIC")
+    cluster = Cluster(settings.bootstrap)
+    # The topics' present ends, as this reader sees them; the group is never joined.
+    places = [
+        TopicPartition(topic, partition, span.end)
+        for topic in (visits, windows)
+        for partition, span in cluster.spans(topic, committed=isolation == "read_committed").items()
+    ]
     consumer = Consumer(
         {
             "bootstrap.servers": settings.bootstrap, "group.id": "window_latency", "enable.auto.commit": False,
@@ -43,28 +61,34 @@ def arrivals(settings: Settings, isolation: str, seconds: float) -> Iterator[tup
         }
     )  # fmt: skip
     try:
-        consumer.assign([TopicPartition(topic, partition, span.end) for partition, span in ends.items()])
+        consumer.assign(places)
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             message = consumer.poll(_POLL_SECONDS)
             if message is None or message.error() is not None:
                 continue
+            if message.topic() == visits:
+                # The generator's timestamps are event times.
+                yield Arrival(False, message.timestamp()[1] / 1000, time.time())
+                continue
             window = json.loads(message.value() or b"")
             if not window["visit_id"].startswith(CLOSING_PREFIX):
-                yield datetime.fromisoformat(window["window_end"]).timestamp(), time.time()
+                yield Arrival(True, datetime.fromisoformat(window["window_end"]).timestamp(), time.time())
     finally:
         consumer.close()
 
 
 def measure(settings: Settings, isolation: str, wanted: int, seconds: float) -> dict[str, object]:
     """Return the figures. Raises MeasureError when fewer window ends than `wanted` come within `seconds`."""
-    latencies: list[float] = []
+    windows: list[Arrival] = []
     ends: set[float] = set()
-    last = 0.0
-    for end, arrived in arrivals(settings, isolation, seconds):
-        latencies.append(arrived - end)
-        ends.add(end)
-        last = arrived
+    ahead = -math.inf
+    for arrival in arrivals(settings, isolation, seconds):
+        if arrival.is_window:
+            windows.append(arrival)
+            ends.add(arrival.event_time)
+        else:
+            ahead = max(ahead, arrival.event_time - arrival.at)
         if len(ends) >= wanted:
             break
     if len(ends) < wanted:
@@ -72,6 +96,9 @@ def measure(settings: Settings, isolation: str, wanted: int, seconds: float) -> 
             f"only {len(ends)} of {wanted} window ends came within {seconds:g} s; "
             "do the generator and the Flink job run? see scripts/status.sh"
         )
+    if ahead == -math.inf:
+        raise MeasureError("no visit came meanwhile; start the generator: scripts/generator_start.sh")
+    latencies = [window.at - window.event_time + ahead for window in windows]
     return {
         "read": isolation.removeprefix("read_"),
         "windows": len(latencies),
@@ -79,7 +106,8 @@ def measure(settings: Settings, isolation: str, wanted: int, seconds: float) -> 
         "least_seconds": round(min(latencies), 1),
         "median_seconds": round(statistics.median(latencies), 1),
         "most_seconds": round(max(latencies), 1),
-        "last_at": round(last * 1000),
+        "event_time_ahead_seconds": round(ahead, 1),
+        "last_at": round(windows[-1].at * 1000),
     }
 
 

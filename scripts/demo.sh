@@ -11,7 +11,6 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib/walkthrough.sh"
 
-readonly SPARK_CHECKPOINT="${HOME_FOLDER}/checkpoints/spark/${SPARK_QUERY_NAME}"
 readonly VISITS_MEANWHILE=40
 
 window_is_committed() {
@@ -20,7 +19,7 @@ window_is_committed() {
 }
 
 begin "$@"
-BROKER="$(broker_inside)"
+spark_checkpoint="${HOME_FOLDER}/checkpoints/spark/${SPARK_QUERY_NAME}"
 
 step "wait until the Flink job has completed two checkpoints and committed its first windows"
 status="$(wait_for_checkpoints 2)"
@@ -57,11 +56,11 @@ run scripts/spark_stop.sh
 HELD=true
 say "   to hit that moment, the next batch is held between its offsets file and its commit file"
 run scripts/spark_start.sh --hold-batch next
-until_true 180 "a batch held before its commit" test -s "${SPARK_CHECKPOINT}.held"
-batch="$(<"${SPARK_CHECKPOINT}.held")"
-planned="$(tail -n 1 "${SPARK_CHECKPOINT}/offsets/${batch}")"
+until_true 180 "a batch held before its commit" test -s "${spark_checkpoint}.held"
+batch="$(<"${spark_checkpoint}.held")"
+planned="$(tail -n 1 "${spark_checkpoint}/offsets/${batch}")"
 say "   batch ${batch} is planned: offsets/${batch} has ${planned}"
-[[ ! -e "${SPARK_CHECKPOINT}/commits/${batch}" ]] || die "batch ${batch} is already committed; it was not held"
+[[ ! -e "${spark_checkpoint}/commits/${batch}" ]] || die "batch ${batch} is already committed; it was not held"
 say "   and not committed: commits/${batch} does not exist"
 run scripts/kill.sh spark
 HELD=false
@@ -71,7 +70,7 @@ expect "batch ${batch} (re-run)"
 run scripts/spark_start.sh
 until_true 180 "batch ${batch} run again" spark_says "batch ${batch} (re-run"
 scripts/logs.sh spark 200 | grep -F "batch ${batch} (re-run" | tail -n 1 | indent
-fact "offsets/${batch} after the restart" "$(tail -n 1 "${SPARK_CHECKPOINT}/offsets/${batch}")" "${planned}"
+fact "offsets/${batch} after the restart" "$(tail -n 1 "${spark_checkpoint}/offsets/${batch}")" "${planned}"
 prove "A batch that was planned and not committed runs again with its old range."
 
 step "stop the generator, close the windows that are open, and let both pipelines commit everything"

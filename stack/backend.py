@@ -117,8 +117,8 @@ class Backend(Protocol):
         """Return the line that a person types to run a command in the environment of a service."""
         ...
 
-    def typed_act(self, service: Service, act: str) -> str:
-        """Return the line that a person types for one of ACTS."""
+    def typed_act(self, service: Service, act: str, arguments: Sequence[str] = ()) -> str:
+        """Return the line that a person types for one of ACTS; `arguments`: flags of a start."""
         ...
 
     def path_inside(self, path: Path) -> str:

@@ -86,8 +86,8 @@ class Stack:
 
     def show(self, line: Callable[[], str]) -> None:
         """Print the command behind a verb, when SHOW_COMMANDS asks for it."""
-        if self.settings.values.get(SHOW_COMMANDS):
-            say(f"   = {line()}")
+        if self.settings.values.get(SHOW_COMMANDS) and (typed := line()):
+            say(f"   = {typed}")
 
     def warn(self) -> None:
         """Print which environment variables are not used."""

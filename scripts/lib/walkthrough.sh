@@ -13,7 +13,7 @@ STEP=0
 FACTS=() RESULT=()
 CODE=0
 # How the walkthrough found the stack: up or down; and its generator: running or not.
-FOUND="" GENERATOR=""
+FOUND="" GENERATOR="" BROKER=""
 SPOILT=false ENDED=false HELD=false
 # clean_up: what a walkthrough removes of its own at an early end.
 CLEAN_UP=true
@@ -56,8 +56,17 @@ begin() {
   trap 'exit 143' TERM
 
   step "start the stack"
-  local status
+  local status setting
   status="$(scripts/status.sh --json 2>/dev/null)" || true
+  # Also after a reset, when nothing else says what was chosen for this stack.
+  while IFS= read -r setting; do
+    [[ -z "${setting}" ]] || export "STACK_${setting}"
+  done < <(chosen_in <<<"${status}" 2>/dev/null || true)
+  load_settings
+  if [[ "${FLINK_TASKMANAGERS}" != 1 ]]; then
+    ENDED=true
+    die "walkthroughs need a stack with one TaskManager, since they kill it; scripts/down.sh, then run again with STACK_FLINK_TASKMANAGERS=1"
+  fi
   if [[ "$(state_in kafka <<<"${status}" 2>/dev/null)" == running ]]; then
     FOUND=up
     GENERATOR="$(state_in generator <<<"${status}")"
@@ -73,10 +82,11 @@ begin() {
     FOUND=down
   fi
   run scripts/up.sh
-  # Also after a reset, when nothing else says which one it was.
+  # After a reset no record says which one it was. Status exits with 1 while the job restarts.
   export STACK_BACKEND
-  # It exits with 1 while the job restarts.
   STACK_BACKEND="$({ scripts/status.sh --json 2>/dev/null || true; } | field backend)"
+  # host:port of the broker for a command that scripts/exec.sh runs
+  BROKER="$(scripts/exec.sh kafka python3 -c 'from contract.settings import Settings; print(Settings().bootstrap)')"
   scripts/start.sh generator
   # From here on each script also prints the command that it stands for.
   export STACK_SHOW_COMMANDS=1
@@ -97,9 +107,11 @@ leave() {
     say "it had spoilt the topics: they are removed"
     scripts/reset.sh || true
     [[ "${FOUND}" != up ]] || scripts/up.sh || true
-  elif [[ "${FOUND}" == down ]]; then
+  elif [[ "${FOUND}" == down ]] && ((status == 130 || status == 143)); then
     say "stopping what it started; checkpoints and outputs stay, scripts/down.sh --wipe removes them"
     scripts/down.sh || true
+  elif [[ "${FOUND}" == down ]]; then
+    say "the stack stays up to look at (scripts/status.sh, scripts/logs.sh); stop it with: scripts/down.sh"
   elif [[ "${FOUND}" == up ]]; then
     say "starting again what it stopped"
     scripts/up.sh || true
@@ -256,6 +268,12 @@ state_in() {
 print({each["service"]: each["state"] for each in json.load(sys.stdin)["services"]}[sys.argv[1]])' "$1"
 }
 
+# chosen_in: NAME=value of each chosen setting, by the JSON of scripts/status.sh on stdin.
+chosen_in() {
+  python3 -c 'import json, sys
+print("\n".join(f"{name}={value}" for name, value in json.load(sys.stdin)["chosen"].items()))'
+}
+
 # field NAME: the value of a member of the JSON object on stdin.
 field() {
   python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"
@@ -278,13 +296,8 @@ offsets_read() {
 
 # record_count TOPIC: how many records the topic has had.
 record_count() {
-  scripts/exec.sh kafka kafka-get-offsets.sh --bootstrap-server "$(broker_inside)" --topic "$1" |
+  scripts/exec.sh kafka kafka-get-offsets.sh --bootstrap-server "${BROKER}" --topic "$1" |
     awk -F : '{ sum += $3 } END { print sum + 0 }'
-}
-
-# broker_inside: host:port of the broker for a command that scripts/exec.sh runs.
-broker_inside() {
-  scripts/exec.sh kafka python3 -c 'from contract.settings import Settings; print(Settings().bootstrap)'
 }
 
 # has_arrived TOPIC COUNT: whether the topic has had so many records.
@@ -311,7 +324,7 @@ print(min(each["watermark"] for each in json.load(sys.stdin)["operators"] if eac
 
 # windows_that_end_after MILLISECONDS: those that are not over while the watermark is there.
 windows_that_end_after() {
-  scripts/exec.sh kafka kafka-console-consumer.sh --bootstrap-server "$(broker_inside)" --topic "${VISIT_WINDOWS_TOPIC}" \
+  scripts/exec.sh kafka kafka-console-consumer.sh --bootstrap-server "${BROKER}" --topic "${VISIT_WINDOWS_TOPIC}" \
     --isolation-level read_committed --from-beginning --timeout-ms 3000 2>/dev/null | python3 -c 'import json, sys
 from datetime import datetime
 ends = [json.loads(line)["window_end"].replace("Z", "+00:00") for line in sys.stdin]

@@ -7,6 +7,16 @@
 # Takes: 2 minutes
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../lib/walkthrough.sh"
+
+# written_twice WINDOWS: late and unparsable visits are written twice too, if there are any.
+written_twice() {
+  if ((others == 0)); then
+    fact "windows written twice" "$(judged duplicated)" "$1"
+  else
+    fact_is "windows and visits written twice; $1 are windows" "$(judged duplicated)" -ge "$1"
+  fi
+}
+
 begin "$@"
 
 step "let the job commit windows over several checkpoints, then stop the source"
@@ -24,6 +34,7 @@ wait_for_checkpoints 2 >/dev/null
 judge flink
 fact "windows lost" "$(judged lost)" 0
 fact "windows written twice" "$(judged duplicated)" 0
+others=$(($(judged late) + $(judged rejected)))
 prove "Restored from the newest checkpoint, the job repeats nothing."
 
 step "cancel it and restore it from the oldest checkpoint that the first run has left"
@@ -37,7 +48,7 @@ run scripts/flink_restore.sh "${older}" >/dev/null
 wait_for_checkpoints 2 >/dev/null
 judge flink
 fact_is "windows after ${older##*/}" "${predicted}" -gt 0
-fact "windows written twice" "$(judged duplicated)" "${predicted}"
+written_twice "${predicted}"
 prove "Restored from an older checkpoint, the job repeats what later checkpoints had committed, and nothing else."
 
 step "cancel it and submit it without a checkpoint"
@@ -46,6 +57,6 @@ run scripts/flink_cancel.sh >/dev/null
 run scripts/flink_submit.sh >/dev/null
 wait_for_checkpoints 2 >/dev/null
 judge flink
-fact "windows written twice" "$(judged duplicated)" $((predicted + committed))
+written_twice $((predicted + committed))
 prove "Submitted without a checkpoint, the job repeats everything."
 finish

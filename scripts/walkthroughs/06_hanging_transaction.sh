@@ -42,7 +42,6 @@ remove_topic() {
 }
 
 begin "$@"
-BROKER="$(broker_inside)"
 CLEAN_UP=remove_topic
 
 step "leave a transaction open: a producer is killed before it commits"

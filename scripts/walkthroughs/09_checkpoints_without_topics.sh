@@ -8,8 +8,6 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../lib/walkthrough.sh"
 
-readonly CHECKPOINT="${HOME_FOLDER}/checkpoints/spark/${SPARK_QUERY_NAME}"
-
 spark_has_ended() {
   [[ "$(scripts/status.sh --json | state_in spark)" == exited ]]
 }
@@ -19,6 +17,7 @@ generator_has_ended() {
 }
 
 begin "$@"
+checkpoint="${HOME_FOLDER}/checkpoints/spark/${SPARK_QUERY_NAME}"
 
 step "let both pipelines commit, then stop them"
 wait_for_checkpoints 2 >/dev/null
@@ -34,16 +33,19 @@ step "remove the topics and keep the checkpoints"
 say "   docker-compose down --volumes does the same: the broker's volume goes, the folders of the checkpoints stay"
 spoil "offsets in the checkpoints are of topics that no longer exist"
 topics="${VISITS_TOPIC}|${VISIT_WINDOWS_TOPIC}|${VISITS_LATE_TOPIC}|${VISITS_REJECTED_TOPIC}|${CLASSIC_WINDOWS_TOPIC}|${CLASSIC_LATE_TOPIC}"
-run scripts/exec.sh kafka kafka-topics.sh --bootstrap-server "$(broker_inside)" --delete --topic "${topics}"
+run scripts/exec.sh kafka kafka-topics.sh --bootstrap-server "${BROKER}" --delete --topic "${topics}"
 
-step "start the stack again: the topics are made again, and both pipelines restore"
+step "make the topics again, and start both pipelines from their checkpoints"
 expect "Spark stops, since its offsets are beyond the end of the topic; Flink begins at the earliest offset and runs on"
-run scripts/up.sh
+run scripts/exec.sh generator python -m broker.topics
+run scripts/generator_start.sh
+run scripts/flink_restore.sh latest >/dev/null
+run scripts/spark_start.sh
 until_true 120 "the end of the synchronizer" spark_has_ended
 why="$(scripts/logs.sh spark 200 | grep -o 'Some data may have been lost.*' | tail -n 1 || true)"
 fact "Spark says" "${why:0:28}" "Some data may have been lost"
-{ run scripts/inspect.sh "${CHECKPOINT}" --last 1 2>/dev/null || true; } | { grep 'created again' || true; } | indent
-fact_is "problems that the inspector finds" "$(scripts/inspect.sh "${CHECKPOINT}" --json 2>/dev/null | python3 -c 'import json, sys
+{ run scripts/inspect.sh "${checkpoint}" --last 1 2>/dev/null || true; } | { grep 'created again' || true; } | indent
+fact_is "problems that the inspector finds" "$(scripts/inspect.sh "${checkpoint}" --json 2>/dev/null | python3 -c 'import json, sys
 print(len(json.load(sys.stdin)["problems"]))')" -gt 0
 judge spark
 fact "verdict on spark" "$(judged outcome)" unknown

@@ -8,34 +8,33 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../lib/walkthrough.sh"
 
-readonly CHECKPOINT="${HOME_FOLDER}/checkpoints/spark/${SPARK_QUERY_NAME}"
-
 begin "$@"
+checkpoint="${HOME_FOLDER}/checkpoints/spark/${SPARK_QUERY_NAME}"
 
 step "hold the next batch between its offsets and its commit"
 expect "offsets/N is written before the batch runs, commits/N after it"
 run scripts/spark_stop.sh
 HELD=true
 run scripts/spark_start.sh --hold-batch next
-until_true 180 "a batch that is held" test -s "${CHECKPOINT}.held"
-batch="$(<"${CHECKPOINT}.held")"
-run tail -n 1 "${CHECKPOINT}/offsets/${batch}" | indent
-planned="$(cat "${CHECKPOINT}/offsets/${batch}")"
-fact "commits/${batch}" "$(test -e "${CHECKPOINT}/commits/${batch}" && echo there || echo missing)" missing
+until_true 180 "a batch that is held" test -s "${checkpoint}.held"
+batch="$(<"${checkpoint}.held")"
+run tail -n 1 "${checkpoint}/offsets/${batch}" | indent
+planned="$(cat "${checkpoint}/offsets/${batch}")"
+fact "commits/${batch}" "$(test -e "${checkpoint}/commits/${batch}" && echo there || echo missing)" missing
 
 step "kill it with SIGKILL"
 run scripts/kill.sh spark
 HELD=false
-show scripts/inspect.sh "${CHECKPOINT}" --last 1
-scripts/inspect.sh "${CHECKPOINT}" --last 1 2>/dev/null | indent
+show scripts/inspect.sh "${checkpoint}" --last 1
+scripts/inspect.sh "${checkpoint}" --last 1 2>/dev/null | indent
 
 step "start it again"
 expect "batch ${batch} runs again, with the very same range of offsets"
 run scripts/spark_start.sh
 until_true 180 "batch ${batch} run again" spark_says "batch ${batch} (re-run"
 scripts/logs.sh spark 200 | grep -F "batch ${batch} (re-run" | tail -n 1 | indent
-fact "offsets/${batch}, byte for byte" "$(test "$(cat "${CHECKPOINT}/offsets/${batch}")" == "${planned}" && echo unchanged || echo changed)" unchanged
-fact "mark of a held batch" "$(test -e "${CHECKPOINT}.held" && echo there || echo gone)" gone
+fact "offsets/${batch}, byte for byte" "$(test "$(cat "${checkpoint}/offsets/${batch}")" == "${planned}" && echo unchanged || echo changed)" unchanged
+fact "mark of a held batch" "$(test -e "${checkpoint}.held" && echo there || echo gone)" gone
 prove "A batch that was planned and not committed runs again with the range in its offsets file."
 
 step "judge: was a record lost or written twice?"

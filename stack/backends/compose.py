@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
+import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -191,7 +192,7 @@ class ComposeBackend:
     def start(self, service: Service, arguments: Sequence[str]) -> None:
         """Start a service. Settings and arguments are part of the container: other settings make a new container."""
         words = " ".join("'" + argument.replace("'", "'\\''").replace("$", "$$") + "'" for argument in arguments)
-        more = {f"{service.name.upper()}_ARGUMENTS": words}
+        more = {_arguments_of(service): words}
         if not self.docker.quietly("up", "--detach", "--no-deps", "--no-build", service.name, more=more):
             raise StackError(f"service {service.name} did not start; see scripts/logs.sh {service.name}")
 
@@ -311,9 +312,12 @@ class ComposeBackend:
         entry = [] if os.getuid() in (0, _NOT_ROOT) else ["docker/run.sh"]
         return self.docker.typed("exec", service.name, *entry, *command)
 
-    def typed_act(self, service: Service, act: str) -> str:
-        """With Compose."""
-        return self.docker.typed(*_ACTS[act], service.name)
+    def typed_act(self, service: Service, act: str, arguments: Sequence[str] = ()) -> str:
+        """With Compose; docker-compose.yaml takes the flags of a service from a variable."""
+        typed = self.docker.typed(*_ACTS[act], service.name)
+        if not arguments:
+            return typed
+        return f"{_arguments_of(service)}={shlex.quote(shlex.join(arguments))} {typed}"
 
     def path_inside(self, path: Path) -> str:
         """Return the path in a container of a file of the home; a shared file outside it has the same path in both."""
@@ -343,6 +347,11 @@ class ComposeBackend:
         if container is None or container.ended:
             raise StackError(f"service {service.name} does not run; scripts/status.sh shows all")
         return container
+
+
+def _arguments_of(service: Service) -> str:
+    """The variable in docker-compose.yaml for the flags of a service."""
+    return f"{service.name.upper()}_ARGUMENTS"
 
 
 def _tag_in_use(project: str) -> str:

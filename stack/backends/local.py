@@ -283,13 +283,13 @@ class LocalBackend:
         """Through scripts/exec.sh, which sets PATH and the settings."""
         return shlex.join(["scripts/exec.sh", service.name, *command])
 
-    def typed_act(self, service: Service, act: str) -> str:
-        """A signal to its processes; the service's own script for a start."""
+    def typed_act(self, service: Service, act: str, arguments: Sequence[str] = ()) -> str:
+        """A signal to its processes; the service's own script for a start. Empty when there is no process."""
         if act == START:
-            return shlex.join(service.command)
+            return shlex.join([*service.command, *arguments])
         main = self._main(service)
         pids = [process.pid for process in self._of(service)] if act != STOP else [main.pid] if main else []
-        return " ".join(["kill", f"-{_SIGNALS[act]}", *map(str, pids)])
+        return " ".join(["kill", f"-{_SIGNALS[act]}", *map(str, pids)]) if pids else ""
 
     def path_inside(self, path: Path) -> str:
         """Services see the files of the host."""

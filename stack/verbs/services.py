@@ -32,7 +32,7 @@ def start(stack: Stack, words: Sequence[str]) -> int:
         say(f"{row.name} is running already")
         return 0
     check_flags(stack, row, flags)
-    stack.show(lambda: stack.backend.typed_act(row, START))
+    stack.show(lambda: stack.backend.typed_act(row, START, flags))
     with stack.changing():
         stack.backend.start(row, flags)
         wait_until(

@@ -14,6 +14,7 @@ from stack.backend import PAUSED, RUNNING
 from stack.errors import StackError
 from stack.messages import say
 from stack.services import JOBMANAGERS
+from stack.settings import OF_ONE_CALL
 from stack.stack import Stack
 
 _MIB = 1 << 20
@@ -34,7 +35,10 @@ def status(stack: Stack, words: Sequence[str]) -> int:
 
 
 def collect(stack: Stack) -> dict[str, Any]:
-    """Collect the state. Keys: backend, services, flink_job, synchronizer, behind, disk_free_mib, problems, well."""
+    """Collect the state: backend, chosen, services, flink_job, synchronizer, behind, disk_free_mib, problems, well.
+
+    `chosen`: the settings that were chosen for this stack, in place of those in `.env`; name to value.
+    """
     services = [
         {"service": row.name, "state": stack.backend.state(row), "memory_mib": stack.backend.memory(row) // _MIB}
         for row in stack.services
@@ -57,6 +61,7 @@ def collect(stack: Stack) -> dict[str, Any]:
         problems.append(f"only {free} MiB of disk are free at {stack.home.root}; checkpoints will fail when it is full")
     return {
         "backend": stack.backend.name,
+        "chosen": {name: value for name, value in stack.settings.explicit.items() if name not in OF_ONE_CALL},
         "services": services,
         "flink_job": job,
         "synchronizer": _synchronizer(stack),

@@ -102,6 +102,8 @@ def test_what_a_script_stands_for_is_shown_for_one_call_only(tmp_path: Path) -> 
     kafka = service("kafka", shown.values)
     assert backend.typed(kafka, ["kafka-topics.sh", "--list"]) == "scripts/exec.sh kafka kafka-topics.sh --list"
     assert backend.typed_act(kafka, START) == "services/kafka.sh"
+    spark = service("spark", shown.values)
+    assert backend.typed_act(spark, START, ["--hold-batch", "next"]) == "services/spark.sh --hold-batch next"
 
 
 def test_compose_names_its_project_only_when_it_is_another_one() -> None:

@@ -35,6 +35,15 @@ def test_those_that_spoil_the_output_say_that_it_is_removed(script: str) -> None
     assert ("are removed at the end" in needs) is spoils
 
 
+def test_the_page_has_the_sentences_that_each_proves() -> None:
+    page = (ROOT / "docs" / "walkthroughs.md").read_text(encoding="utf-8").partition("## Inside a Spark checkpoint")[0]
+    expected = []
+    for script in (ROOT / "scripts" / "demo.sh", *ON_THE_STACK):
+        first, *more = re.findall(r'^ *prove "(.*)"$', script.read_text(encoding="utf-8"), re.MULTILINE)
+        expected += [f"| `{script.relative_to(ROOT)}` | {first} |", *(f"| | {sentence} |" for sentence in more)]
+    assert [line for line in page.splitlines() if line.startswith("|")][2:] == expected
+
+
 def test_the_list_has_all_in_order() -> None:
     done = subprocess.run([str(ROOT / "scripts" / "walkthroughs.sh")], capture_output=True, text=True, check=True)
     listed = re.findall(r"^(\d\d)  (\S+)$", done.stdout, re.MULTILINE)
