@@ -41,7 +41,10 @@ class Browser:
         """Open a page, wait until it shows the text `wanted`, and save it. Raises PictureError when it never does."""
         # The window's own frame takes some of the height.
         self._driver.set_window_size(1280, height + _FRAME)
-        self._driver.get(address)
+        try:
+            self._driver.get(address)
+        except WebDriverException as error:
+            raise PictureError(f"{address} cannot be opened: {_first_line(error)}; see scripts/status.sh") from None
         deadline = time.monotonic() + _WAIT_SECONDS
         while wanted not in self._text():
             if time.monotonic() > deadline:
@@ -60,9 +63,13 @@ class Browser:
             return ""
 
 
+def _first_line(error: WebDriverException) -> str:
+    return (error.msg or type(error).__name__).splitlines()[0]
+
+
 @contextmanager
 def browser() -> Iterator[Browser]:
-    """Start a browser and end it. Raises PictureError when there is none."""
+    """Start a browser and end it. Raises PictureError when there is none, or when it does not start."""
     program = next(filter(None, map(shutil.which, _BROWSERS)), None)
     driver = shutil.which(_DRIVER)
     if program is None or driver is None:
@@ -75,7 +82,12 @@ def browser() -> Iterator[Browser]:
         options.add_argument(flag)
     with tempfile.TemporaryDirectory(prefix="pictures-") as profile:
         options.add_argument(f"--user-data-dir={profile}")
-        window = webdriver.Chrome(options=options, service=Service(driver))
+        try:
+            window = webdriver.Chrome(options=options, service=Service(driver))
+        except WebDriverException as error:
+            raise PictureError(
+                f"{program} does not start with {driver}: {_first_line(error)}; both must be of one version"
+            ) from None
         try:
             yield Browser(window)
         finally:

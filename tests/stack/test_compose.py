@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http
 import http.client
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import pytest
 
 from contract.settings import ROOT
 from tests.stack.running_stack import RunningStack
+from tests.stack.test_walkthroughs import ON_THE_STACK
 
 pytestmark = [pytest.mark.compose, pytest.mark.timeout(2400)]
 
@@ -47,6 +49,12 @@ def inspect(container: str, template: str) -> str:
     """One field of `docker inspect`."""
     command = ["docker", "inspect", "--format", template, container]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def masked(line: str) -> str:
+    """A command without what differs from stack to stack: its project, the job's id, the number of a checkpoint."""
+    line = re.sub(r" --project-name \S+", "", line)
+    return re.sub(r"[0-9a-f]{32}", "JOB", re.sub(r"chk-\d+", "chk-N", line))
 
 
 def test_walkthrough_ends_in_two_verdicts_that_hold(demo: tuple[RunningStack, str]) -> None:
@@ -116,6 +124,26 @@ def test_the_inspector_opens_any_path_of_the_host(demo: tuple[RunningStack, str]
 
 def test_status_tells_that_all_is_well(demo: tuple[RunningStack, str]) -> None:
     stack, _ = demo
+    assert stack.script("status.sh").stdout.splitlines()[-1] == "all is well"
+
+
+def test_the_command_behind_a_script_is_the_one_on_the_page(demo: tuple[RunningStack, str]) -> None:
+    stack, _ = demo
+    stack.script("flink_cancel.sh")
+    messages = stack.script("flink_restore.sh", "latest", settings={"SHOW_COMMANDS": "1"}).stderr
+    page = (ROOT / "docs" / "walkthroughs.md").read_text(encoding="utf-8")
+    [typed] = [masked(line) for line in messages.splitlines() if line.startswith("   = ")]
+    assert typed in [masked(line) for line in page.splitlines()]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", ON_THE_STACK)
+def test_a_walkthrough_proves_its_sentences(demo: tuple[RunningStack, str], name: str) -> None:
+    stack, _ = demo
+    done = stack.script(f"walkthroughs/{name}", check=False)
+    print(done.stderr, done.stdout)
+    assert done.returncode == 0
+    assert "FAILED" not in done.stdout
     assert stack.script("status.sh").stdout.splitlines()[-1] == "all is well"
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from contract.settings import ROOT
 from stack.waiting import wait_until
+from tests.stack.shown import shown_of, was_printed
 from tests.stack.turns import turns
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
@@ -87,6 +88,7 @@ def test_a_walkthrough_proves_its_sentences(name: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     for text in PROVES[name]:
         assert text in done.stdout
+    assert [line for line in shown_of(name) if not was_printed(line, done.stdout)] == []
     heads = [line for line in done.stdout.splitlines() if not line.startswith("  ")]
     assert heads
     assert all(line.startswith("PROVEN  ") for line in heads)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from requirements.release import locks, python_of
+from tests.stack.shown import shown_of, was_printed
 from tests.stack.test_labs import processes_in, walk
 from tests.stack.turns import turns
 
@@ -51,6 +52,7 @@ def test_a_walkthrough_proves_its_sentences(name: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr[-4000:]
     for text in PROVES[name]:
         assert text in done.stdout
+    assert [line for line in shown_of(name) if not was_printed(line, done.stdout)] == []
     assert "NOT PROVEN" not in done.stdout
     assert "FAILED" not in done.stdout
     assert "Traceback" not in done.stderr

@@ -1,0 +1,31 @@
+"""What docs/walkthroughs.md says that a lab printed."""
+
+from __future__ import annotations
+
+import re
+
+from contract.settings import ROOT
+
+_CODE = re.compile(r"``\s?(.+?)\s?``(?!`)|`([^`]+)`")
+
+
+def shown_of(name: str) -> list[str]:
+    """The lines that the page shows of a walkthrough, for instance of `11_micro_batch_restart`."""
+    script, found = "", []
+    for line in (ROOT / "docs" / "walkthroughs.md").read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if len(cells) == 3:
+            script = cells[0] or script
+            if script == f"`scripts/walkthroughs/{name}.sh`":
+                found += [first or second for first, second in _CODE.findall(cells[2])]
+    return found
+
+
+def was_printed(shown: str, output: str) -> bool:
+    """Whether the output has a line like the shown one: numbers may differ, and `...` stands for anything."""
+    parts = [_pattern(part) for part in shown.split("...")]
+    return any(re.search(".*".join(parts), line) for line in output.splitlines())
+
+
+def _pattern(text: str) -> str:
+    return re.sub(r"\d+", r"\\d+", re.escape(text))
