@@ -8,12 +8,12 @@ import time
 from collections import Counter
 
 from contract.command import Flags, fail
+from contract.progress import ProgressLine
 from contract.settings import Settings, SettingsError
 from contract.stop import Stop
 from contract.visit import iso_time
 from generator.config import Config, ConfigError, add_flags, load
 from generator.ledger import Ledger, LedgerError, clock
-from generator.progress import Progress
 from generator.sender import Sender, connect, partition_of
 from generator.topic import BrokerError, look_at
 from generator.visits import DUPLICATED, LATE, UNPARSABLE, Record, stream
@@ -54,7 +54,7 @@ class Tally:
 
 def send(config: Config, settings: Settings, stop: Stop) -> int:
     """Send the stream at its rate until it ends or `stop`; returns the exit code: 0 only if all is acknowledged."""
-    progress = Progress()
+    progress = ProgressLine()
     topic = settings.text("VISITS_TOPIC")
     connection = connect(
         settings.bootstrap,
@@ -105,7 +105,7 @@ def _begin(config: Config, settings: Settings, topic: str) -> tuple[Config, Ledg
     return started, ledger, f": later than now, to be beyond the newest event time in the topic, {iso_time(newest)}"
 
 
-def _wait_for_turn(turn: float, sender: Sender, stop: Stop, progress: Progress, begin: float) -> None:
+def _wait_for_turn(turn: float, sender: Sender, stop: Stop, progress: ProgressLine, begin: float) -> None:
     """Sleep until the record is due; behind schedule (a pause, a slow broker) return at once to catch up."""
     while True:
         if progress.due():

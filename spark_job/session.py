@@ -150,7 +150,7 @@ def check_java() -> None:
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if java is None or not os.access(java, os.X_OK):
         where = f"JAVA_HOME={home} has none" if home else "none on PATH, and JAVA_HOME is not set"
-        raise UserError(f"Spark needs Java 17: {where}; install it or set JAVA_HOME")
+        raise UserError(f"Spark needs Java {Settings().text('JAVA_VERSION')}: {where}; install it or set JAVA_HOME")
 
 
 def start_session(options: Options, settings: Settings, lock: int) -> SparkSession:

@@ -17,7 +17,7 @@ import pyarrow.ipc
 
 from verdict.cluster import Cluster
 from verdict.model import Unknown
-from verdict.progress import Progress
+from verdict.progress import ReadProgress
 from verdict.records import Batch, Span, Spans, size
 
 CHUNK_RECORDS = 250_000
@@ -66,7 +66,7 @@ def topic_rows(
     `folder` stores what other processes have read until it is used.
     """
     total = size(spans)
-    with Progress(f"topic {topic}", total) as progress:
+    with ReadProgress(f"topic {topic}", total) as progress:
         if total < PARALLEL_RECORDS or not isinstance(reader, Cluster):
             for partition, span in spans.items():
                 for batch in reader.read(topic, {partition: span}):

@@ -87,7 +87,7 @@ def compile_sources(guard: Guard, target: Path, folders: list[Path]) -> None:
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as error:
-        raise BuildError(f"Java cannot be started: {error}; install Java 17 or set JAVA_HOME") from None
+        raise BuildError(f"Java cannot be started: {error}; install it or set JAVA_HOME") from None
     if done.returncode != 0:
         raise BuildError(f"the sources in {SOURCES} do not compile:\n{(done.stdout + done.stderr).strip()}")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from stack.preflight import MEMORY_MIB
 from tests.stack.running_stack import RunningStack
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(2400)]
@@ -60,7 +61,7 @@ def test_restore_refuses_what_is_no_checkpoint_and_lists_what_is(demo: tuple[Run
 def test_stack_fits_into_three_gibibytes(demo: tuple[RunningStack, str, str]) -> None:
     stack, _, _ = demo
     [total] = re.findall(r"^total +(\d+)$", stack.script("status.sh").stdout, re.MULTILINE)
-    assert 0 < int(total) < 3072
+    assert 0 < int(total) < MEMORY_MIB
 
 
 def test_kill_of_the_taskmanager_loses_and_repeats_nothing(demo: tuple[RunningStack, str, str]) -> None:

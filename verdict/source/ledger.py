@@ -14,7 +14,7 @@ import pyarrow.csv
 
 from contract.ledger import FIELDS
 from verdict.model import Unknown
-from verdict.progress import Progress
+from verdict.progress import ReadProgress
 from verdict.store import Store
 
 _CHUNK_BYTES = 16 * 2**20
@@ -103,7 +103,7 @@ def load_ledgers(store: Store, files: Sequence[Path], topic_id: str) -> LedgerSu
     chosen, others = ledgers_of(files, topic_id)
     store.connection.execute(_TABLES)
     counts = []
-    with Progress("ledger", sum(path.stat().st_size for path in chosen), "bytes") as progress:
+    with ReadProgress("ledger", sum(path.stat().st_size for path in chosen), "bytes") as progress:
         for index, path in enumerate(chosen):
             counts.append(_load(store, index, path, progress))
     (acked,) = store.numbers("SELECT count(*) FROM ledger_acked")
@@ -127,7 +127,7 @@ def _topic_of(path: Path, line: bytes) -> str | None:
     return found[1].decode()
 
 
-def _load(store: Store, index: int, path: Path, progress: Progress) -> int:
+def _load(store: Store, index: int, path: Path, progress: ReadProgress) -> int:
     """Add a file's lines to the tables and count its visits."""
     sent, line = 0, 2
     with _opened(path) as file:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from contract.visit import output_line
 from verdict.loading import Job, TopicReader, in_processes, topic_rows
-from verdict.progress import Progress
+from verdict.progress import ReadProgress
 from verdict.records import Batch, Spans
 from verdict.spark.lines import Lines, Part, line_digest, read_lines
 from verdict.spark.output import OutputFile
@@ -95,7 +95,7 @@ def load_lines(store: Store, files: Sequence[OutputFile]) -> None:
     jobs = lines_jobs(files)
     total = sum(job.size for job in jobs)
     ended: Counter[Path] = Counter()
-    with Progress("output", total, "bytes") as progress:
+    with ReadProgress("output", total, "bytes") as progress:
         for job, tables in _results(jobs, store.folder, parallel=total >= _PARALLEL_BYTES):
             # The lines of a large file's later parts are counted from where the part before it ended.
             path, before = job.parts[0].path, ended[job.parts[0].path]

@@ -9,8 +9,8 @@ _TERMINAL_SECONDS = 0.2
 _LOG_SECONDS = 10.0
 
 
-class Progress:
-    """Prints the newest state at most every 0.2 s (terminal) or 10 s (anything else)."""
+class ProgressLine:
+    """Shows the newest state at most every 0.2 s (terminal) or 10 s (anything else)."""
 
     def __init__(self) -> None:
         self._terminal = sys.stderr.isatty()
@@ -36,4 +36,11 @@ class Progress:
         """Print a line that stays, below the progress line."""
         sys.stderr.write(f"{chr(10) if self._open_line else ''}{line}\n")
         sys.stderr.flush()
+        self._open_line = False
+
+    def clear(self) -> None:
+        """Remove the progress line from a terminal."""
+        if self._open_line:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
         self._open_line = False
