@@ -52,6 +52,12 @@ class RunningStack:
             assert done.returncode == 0, f"{name} {arguments}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done
 
+    def require_all_running(self) -> None:
+        """Fail with the state and the last lines of each service that does not run."""
+        report = json.loads(self.script("status.sh", "--json", check=False).stdout)
+        wrong = {each["service"]: each["state"] for each in report["services"] if each["state"] != "running"}
+        assert not wrong, {name: (state, self.script("logs.sh", name, "8").stdout) for name, state in wrong.items()}
+
     def verdict(self, pipeline: str, *arguments: str) -> tuple[int, dict[str, Any]]:
         """Exit code and JSON of scripts/verdict.sh."""
         done = self.script("verdict.sh", pipeline, "--json", *arguments, check=False)

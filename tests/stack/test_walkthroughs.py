@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import re
@@ -39,12 +38,6 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
         yield running
 
 
-def require_all_well(stack: RunningStack) -> None:
-    report = json.loads(stack.script("status.sh", "--json", check=False).stdout)
-    assert report["problems"] == []
-    assert {each["state"] for each in report["services"]} == {"running"}
-
-
 @pytest.mark.parametrize("script", shuffled())
 def test_it_proves_its_sentences(stack: RunningStack, script: str) -> None:
     done = stack.script(script, check=False)
@@ -55,7 +48,8 @@ def test_it_proves_its_sentences(stack: RunningStack, script: str) -> None:
     assert "FAILED" not in done.stdout
     assert "Traceback" not in done.stderr
     # It had found the stack whole, with a generator that ran.
-    require_all_well(stack)
+    stack.require_all_running()
+    assert stack.job()["state"] == "RUNNING"
 
 
 def test_interrupted_it_leaves_a_stack_that_works(stack: RunningStack, tmp_path: Path) -> None:
@@ -70,7 +64,8 @@ def test_interrupted_it_leaves_a_stack_that_works(stack: RunningStack, tmp_path:
     os.killpg(walk.pid, signal.SIGINT)
     assert walk.wait(timeout=600) == 130, words.read_text()
     assert "starting again what it stopped" in words.read_text()
-    require_all_well(stack)
+    stack.require_all_running()
+    assert stack.job()["state"] == "RUNNING"
     stack.wait_for_checkpoints(1)
 
 
