@@ -1,1 +1,1 @@
-"""What crosses a process border: settings, Visit, VisitWindow and their JSON. Standard library only."""
+"""What processes share: settings, Visit, VisitWindow and their JSON. Standard library only."""

@@ -1,4 +1,4 @@
-"""The Flink jobs of this project by name, and the settings of each: outputs, ids and checkpoints of its own.
+"""The Flink jobs of this project by name, and the settings of each: its own outputs, ids and checkpoints.
 
 Both read the topic `visits`, so both can run at once.
 """
@@ -9,11 +9,11 @@ from contract.settings import Settings
 
 MAIN, CLASSIC = "windows", "classic"
 JOBS = (MAIN, CLASSIC)
-"""`windows`: the windowing job of this project. `classic`: the same as tutorials write it, to see what that loses."""
+"""`windows`: this project's windowing job. `classic`: the same job as tutorials write it, to see what that loses."""
 
 
 def settings_of(job: str, settings: Settings) -> Settings:
-    """The settings by which a job runs and is judged; `classic` has its own ones in place of the windowing job's."""
+    """The settings by which a job runs and is judged; `classic` has its own instead of the windowing job's."""
     if job == MAIN:
         return settings
     name = settings.text("CLASSIC_JOB_NAME")
@@ -22,7 +22,7 @@ def settings_of(job: str, settings: Settings) -> Settings:
             "FLINK_JOB_NAME": name,
             "FLINK_GROUP_ID": name,
             "FLINK_TRANSACTIONAL_ID_PREFIX": name,
-            # Deeper than the inspector looks for the windowing job's: the newest of those is what a restore takes.
+            # Deeper than the inspector looks for checkpoints of the windowing job, of which a restore takes the newest.
             "FLINK_CHECKPOINTS": f"{settings.text('FLINK_CHECKPOINTS')}/other-jobs/{name}",
             "VISIT_WINDOWS_TOPIC": settings.text("CLASSIC_WINDOWS_TOPIC"),
             "VISITS_LATE_TOPIC": settings.text("CLASSIC_LATE_TOPIC"),

@@ -32,7 +32,7 @@ _VISIT_ID = re.compile(VISIT_ID_PATTERN)
 
 MAX_NESTING = 999
 _SHORT = 1000
-"""A text of at most this many characters cannot be nested deeper."""
+"""A text of at most this many characters cannot be nested deeper than MAX_NESTING."""
 _LINE_BREAKS = re.compile(rb"[\r\n]+")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -49,7 +49,7 @@ REFUSAL_REASONS = (NULL_VALUE, NOT_UTF8, NOT_ONE_OBJECT, NO_VISIT_ID, NO_EVENT_T
 """Reasons on `visits_rejected`; the first that applies."""
 
 CLOSING_PREFIX = "closing-"
-"""Prefix of visit_id of the visits that are sent to close open windows. The jobs do not know it."""
+"""Prefix of the visit_id of visits that are sent to close open windows. The jobs treat them like all others."""
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,8 @@ def job_configuration(settings: Settings, mode: str) -> dict[str, str]:
         # How often a partition is checked for idleness.
         "pipeline.auto-watermark-interval": "200 ms",
         "state.backend.type": "hashmap",
-        # At once after the first failure, less often when it keeps failing, and for ever: a killed TaskManager may stay
-        # down for long.
+        # At once after the first failure, less often when it keeps failing, and without a limit: a killed TaskManager
+        # may stay down for long.
         "restart-strategy.type": "exponential-delay",
         "restart-strategy.exponential-delay.attempts-before-reset-backoff": "2147483647",
         "restart-strategy.exponential-delay.initial-backoff": "100 ms",
@@ -89,7 +89,7 @@ def source_options(settings: Settings) -> dict[str, str]:
         # The watermark is emitted with the row that moved it, not up to 200 ms of wall clock later:
         # a checkpoint that contains the last row then contains every window that this row closed.
         "scan.watermark.emit.strategy": "on-event",
-        # Only whether a partition has visits at present; flink_job/java/ decides when it is idle.
+        # Only tells whether a partition has visits now; flink_job/java/ decides when it is idle.
         "scan.watermark.idle-timeout": "1 s",
         "key.format": "raw",
         "key.fields": "record_key",

@@ -1,7 +1,7 @@
 """The job's Java classes (flink_job/java/), compiled when the job is submitted and sent to the cluster with it.
 
-Flink's own jars contain the compiler, Janino: a Java runtime is enough. It knows generics, but infers no types:
-so the sources have casts.
+Flink's own jars contain the compiler, Janino: a Java runtime is enough. It supports generics, but infers no
+types, so the sources have casts.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def submit(
 ) -> str:
     """Submit a program with its arguments and return the job id. Raises FlinkError when refused, and HomeError.
 
-    `show`: print the command line, as a person types it behind these words.
+    `show`: print the command line after these words, as a person types it.
     """
     name = settings.text("FLINK_JOB_NAME")
     active = active_job(settings.flink_rest, name)

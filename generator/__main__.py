@@ -63,7 +63,7 @@ def send(config: Config, settings: Settings, stop: Stop) -> int:
         delivery_timeout_seconds=config.delivery_timeout_seconds,
         stopped=lambda: stop.requested,
     )
-    # Only here: event times of a stream that starts now must not lag by the wait for the broker.
+    # Only after the wait for the broker: event times of a stream that starts now must not lag by it.
     config, ledger, note = _begin(config, settings, topic)
     sender = Sender(connection, ledger, delivery_timeout_seconds=config.delivery_timeout_seconds)
     rate = f"{config.rate:g} per second" if config.rate else "as fast as possible"

@@ -60,8 +60,8 @@ class Config:
     def started(self, now: int, newest: int | None = None) -> Config:
         """Return the configuration with `now` replaced by a whole second; a given start stays.
 
-        Both are in milliseconds since the epoch. A stream that follows records up to `newest` starts so far after
-        it that none of its event times is older, even with jitter.
+        Both are in milliseconds since the epoch. A stream that follows records up to `newest` starts far enough
+        after it that none of its event times is older, even with jitter.
         """
         if not self.starts_now:
             return self

@@ -16,7 +16,7 @@ from kafka.errors import KafkaError
 from contract.visit import iso_time, parse_event_time
 
 _TIMEOUT_SECONDS = 10
-# The last years of event times stay free: the next visits are some windows later.
+# The last years of event times stay free, since the next visits are some windows later.
 _LAST_EVENT_TIME = parse_event_time("9998-01-01T00:00:00Z") or 0
 
 

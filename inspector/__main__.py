@@ -6,7 +6,7 @@ Usage:
 
 Runs in the tools environment, where Flink's part is a process of the Flink environment; for Flink's checkpoints
 alone also in the Flink environment, without colour.
-Exit codes: 0 read, 1 a problem was found (what can be read is shown nevertheless), 2 wrong usage.
+Exit codes: 0 read, 1 a problem was found (what can be read is still shown), 2 wrong usage.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def arguments_of(argv: list[str] | None) -> argparse.Namespace:
 
 
 def reports(arguments: argparse.Namespace, settings: Settings) -> Iterator[Report]:
-    """Yield one report a path; with --follow, reports without end."""
+    """Yield one report per path; with --follow, reports without end."""
     engines = [engine_of(path) for path in arguments.path]
     if set(engines) == {"flink"}:
         yield from flink_reports(arguments.path, arguments.rows, arguments.follow)
@@ -86,13 +86,13 @@ def can_read(paths: list[Path]) -> bool:
     try:
         engines = [engine_of(path) for path in paths]
     except InspectorError:
-        # What is no checkpoint needs nothing more to be refused.
+        # A path that is not a checkpoint can be refused anywhere.
         return True
     return "flink" not in engines or flink_python().exists()
 
 
 def with_lag(report: Report, arguments: argparse.Namespace, settings: Settings) -> Report:
-    """Set the restart against the topics' ends; a default broker that does not answer is a note, no problem."""
+    """Compare the restart with the topics' ends; a default broker that does not answer is a note, not a problem."""
     if arguments.no_lag:
         return report
     try:
@@ -121,7 +121,7 @@ def show(report: Report, arguments: argparse.Namespace) -> None:
 
 
 def follow(found: Iterator[Report], arguments: argparse.Namespace) -> None:
-    """Print each batch or checkpoint when it is new or has changed its state."""
+    """Print each batch or checkpoint when it is new or its state has changed."""
     seen: dict[str, str] = {}
     for report in found:
         for step in report.steps:
@@ -172,7 +172,7 @@ def main(argv: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 1
     except BrokenPipeError:
-        # Whoever read the output (head) has enough.
+        # The reader of the output (head) has closed it.
         sys.stderr.close()
         return 0
     return 1 if any(report.problems for report in read) else 0

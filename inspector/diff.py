@@ -17,7 +17,7 @@ class Difference:
     after: str | None
 
     def sentence(self) -> str:
-        """`partition visits-0: 4 -> 8 (+4)`; a figure that only one side has is said to be new or gone."""
+        """`partition visits-0: 4 -> 8 (+4)`; a figure that only one side has is called new or gone."""
         if self.before is None:
             return f"{self.what}: new, {self.after}"
         if self.after is None:

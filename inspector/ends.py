@@ -32,7 +32,7 @@ def add_lag(report: Report, bootstrap: str) -> None:
 
 
 def _await_port(bootstrap: str) -> None:
-    """Fail fast if the port is closed: Kafka's clients wait for all of their time-out when nobody listens."""
+    """Fail fast if the port is closed: Kafka's clients wait for their whole time-out when nothing listens."""
     reasons = []
     for address in bootstrap.split(","):
         host, separator, port = address.strip().rpartition(":")
@@ -89,7 +89,7 @@ def _ask(wanted: list[Partition], bootstrap: str) -> Ends:
         )
         try:
             for each in wanted:
-                # Asking for one that does not exist would wait for all of the time-out.
+                # Asking for one that does not exist would wait for the whole time-out.
                 if each.partition not in (consumer.partitions_for_topic(each.topic) or ()):
                     raise no_ends(bootstrap, f"{each.topic} partition {each.partition} does not exist")
             partitions = {(each.topic, each.partition): TopicPartition(each.topic, each.partition) for each in wanted}

@@ -1,4 +1,4 @@
-"""The one error that this room raises for what a user can meet: a sentence that names the file."""
+"""The errors that the inspector raises for users; each message is a sentence that names the file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ class InspectorError(Exception):
 
 
 class UnknownFormat(InspectorError):
-    """A file is of a version that is not known here; nothing says that it is damaged."""
+    """A file is of a version that is not known here; it need not be damaged."""
 
 
 class NothingToRestore(InspectorError):

@@ -52,8 +52,8 @@ class Step:
     """A Spark batch (`planned`, `committed`) or a Flink checkpoint (`complete`, `incomplete`).
 
     A file of a version that is not known here makes a batch `unknown`, a damaged one `unreadable`. `at`: when it was
-    planned or completed. `watermark`: event time of the step, None when there is none. `facts`: what its commit says
-    besides.
+    planned or completed. `watermark`: event time of the step, None when there is none. `facts`: what else its commit
+    says.
     """
 
     number: int | None
@@ -98,7 +98,7 @@ class StateStore:
 class Operator:
     """An operator with an entry in the checkpoint; a Spark state operator has no uid and no parallelism.
 
-    `words`: what the engine's name for it stands for, where that needs words.
+    `words`: what the engine's name for it means, where that needs explaining.
     """
 
     id: str
@@ -113,7 +113,7 @@ class Operator:
 
     @property
     def label(self) -> str:
-        """What a reader knows it by."""
+        """What it is called in reports."""
         return self.uid or self.name or self.id
 
 
@@ -158,7 +158,7 @@ class Lag:
 
 @dataclass
 class Elsewhere:
-    """What other releases of the engine do with the checkpoint, where it is not what the release that wrote it does."""
+    """What other releases of the engine do with the checkpoint, where that differs from the release that wrote it."""
 
     releases: list[str]
     action: str
@@ -211,7 +211,7 @@ class Report:
 
 
 def as_dict(report: Report) -> dict[str, Any]:
-    """Turn the report into JSON types, with the figures that are worked out (`rows`, `records`) written out."""
+    """Turn the report into JSON types, with the computed figures (`rows`, `records`) written out."""
     document = asdict(report)
     for step, data in zip(report.steps, document["steps"], strict=True):
         for source, entry in zip(step.sources, data["sources"], strict=True):
@@ -229,7 +229,7 @@ def _add_rows(partitions: list[Partition], entries: list[dict[str, Any]]) -> Non
 
 
 def report_from(document: dict[str, Any]) -> Report:
-    """Turn what `as_dict` gave back into a Report."""
+    """Turn the result of `as_dict` back into a Report."""
     report: Report = _decode(Report, document)
     return report
 

@@ -1,4 +1,4 @@
-"""What became of the transactions that a checkpoint holds: asked of the broker that coordinates them."""
+"""What became of the transactions that a checkpoint holds, by the broker that coordinates them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def fate(transaction: Transaction, described: TransactionDescription) -> str:
     """Say one of FATES by what the coordinator has under the transactional id now."""
     if described.producer_id != transaction.producer_id or described.producer_epoch < transaction.epoch:
         return "unknown"
-    # Flink takes a new epoch of the id for each transaction: of the same epoch, it is this very one.
+    # Flink takes a new epoch of the id for each transaction: with the same epoch, it is this transaction.
     if described.producer_epoch == transaction.epoch and described.state in STATES:
         return STATES[described.state]
     return "ended"

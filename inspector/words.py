@@ -1,4 +1,4 @@
-"""How figures are said: times, offsets, ranges, sizes. One place, so that both engines speak alike."""
+"""Figures as text: times, offsets, ranges, sizes. In one place, so that reports on both engines read alike."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from contract.visit import iso_time
 from inspector.model import Partition
 
 MARKERS = {-1: "latest", -2: "earliest", -3: "the group's committed offset"}
-"""Offsets that stand for a place rather than a number, the same in Spark and in Flink's Kafka source but for -3."""
+"""Offsets that mean a place rather than a number, the same in Spark and in Flink's Kafka source except for -3."""
 
 FIRST_TIME, LAST_TIME = -62_135_596_800_000, 253_402_300_799_999
-"""Years 0001 to 9999: what a date can say; engines use values outside for 'none yet'."""
+"""Years 0001 to 9999: what a date can express; engines use values outside for 'none yet'."""
 
 
 def offset_words(offset: int | None) -> str:
@@ -22,7 +22,7 @@ def offset_words(offset: int | None) -> str:
 
 
 def time_words(milliseconds: int | None) -> str:
-    """UTC in ISO 8601; `none yet` for what is no date (an engine's minimum watermark)."""
+    """UTC in ISO 8601; `none yet` for what is not a date (an engine's minimum watermark)."""
     if milliseconds is None or not FIRST_TIME <= milliseconds <= LAST_TIME:
         return "none yet"
     return iso_time(milliseconds)

@@ -1,4 +1,4 @@
-"""Writes Spark's class archive: classes that a JVM maps from one file, in place of loading each from its jar.
+"""Writes Spark's class archive: classes that a JVM maps from one file, instead of loading each from its jar.
 
 Usage: python -m spark_job.class_archive FILE
 
@@ -39,7 +39,7 @@ def practise(spark: SparkSession, folder: Path) -> None:
     batches = counted.writeStream.outputMode("update").option("checkpointLocation", str(folder / "batches-checkpoint"))
     each = batches.foreachBatch(_collect)
     each.trigger(availableNow=True).start().awaitTermination()
-    # Kafka's clients are made and closed: there is no broker to read from.
+    # Kafka's clients are only created and closed: there is no broker to read from.
     spark.read.format("kafka").option("kafka.bootstrap.servers", _NO_BROKER).option("subscribe", "none").load()
     java: Any = spark._jvm
     clients = java.java.util.Properties()

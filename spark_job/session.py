@@ -81,7 +81,7 @@ def configuration(options: Options, settings: Settings, scratch: Path) -> dict[s
         "spark.sql.streaming.checkpointFileManagerClass": (
             "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager"
         ),
-        # query.stop() times out on a batch that does not react, instead of waiting for ever.
+        # query.stop() times out on a batch that does not react, instead of waiting forever.
         "spark.sql.streaming.stopTimeout": "60s",
     }
     # The UI starts before spark.jars are loaded.

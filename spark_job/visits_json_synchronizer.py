@@ -39,7 +39,7 @@ def synchronize(options: Options, settings: Settings, stop: Stop) -> int:
         in_output = options.sink == FILES and interrupted == newest_batch(options.output / FILE_SINK_LOG)
         hold = Hold.of(options, 0 if planned is None else planned + 1)
         wait_for_topic(settings.bootstrap, topic, options.wait_seconds, lambda: stop.requested)
-        # Only here: these imports take half a second, and a wrong flag should be reported at once.
+        # Not at the top: these imports take half a second, and a wrong flag should be reported at once.
         from py4j.protocol import Py4JError  # noqa: PLC0415
         from pyspark.errors import PySparkException  # noqa: PLC0415
 

@@ -166,7 +166,7 @@ def await_caught_up(checker: Checker, rest: Rest | None, deadline: float) -> Beh
     waited, still = time.monotonic() - begin, time.monotonic() - moved
     if waited < 1:
         return last
-    # It has not moved since the wait began.
+    # `moved` is still `begin` when it has not moved since the wait began.
     standing = f"it has not moved in {still:.0f} s of waiting" if moved == begin else f"it moved last {still:.0f} s ago"
     return replace(last, text=f"{last.text}; {standing}")
 

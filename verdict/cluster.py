@@ -31,7 +31,7 @@ _ANSWER_SECONDS = 10.0
 """How long the broker may take to answer one question."""
 
 _COORDINATOR_SECONDS = 60.0
-"""How long a broker that has just started may take to make its topic of groups' offsets."""
+"""How long a broker that has just started may take to create its topic of group offsets."""
 
 _RETRY_SECONDS = 0.2
 _NO_COORDINATOR_YET = (

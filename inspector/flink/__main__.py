@@ -4,7 +4,7 @@ Usage:
     python -m inspector.flink list [--json]      chk-N and savepoints of this stack, newest last
     python -m inspector.flink resolve WHICH      the folder of latest, chk-N or a path, if it can be restored
     python -m inspector.flink offsets PATH       {"0": 900, "1": 900}: where a restore reads on
-    python -m inspector.flink describe PATH... [--follow] [--rows N]   a report a line, as JSON, for the inspector
+    python -m inspector.flink describe PATH... [--follow] [--rows N]   one JSON report per line, for the inspector
 
 Exit codes: 0 done, 1 refused or unreadable, 2 wrong usage, 3 `latest` and no checkpoint at all.
 """
@@ -31,7 +31,7 @@ FOLLOW_SECONDS = 1.0
 
 
 def print_list(folders: list[CheckpointFolder], as_json: bool) -> None:
-    """One line a checkpoint, or a JSON array of objects."""
+    """Print one line per checkpoint, or a JSON array of objects."""
     if as_json:
         print(json.dumps([asdict(folder) | {"path": str(folder.path)} for folder in folders]))
         return
@@ -44,8 +44,8 @@ def print_list(folders: list[CheckpointFolder], as_json: bool) -> None:
 
 
 def print_offsets(path: Path) -> None:
-    """One line of JSON, partition to offset."""
-    # The JVM's client library is only there in the Flink environment; list and resolve do without.
+    """Print one line of JSON: partition to offset."""
+    # Only the Flink environment has the JVM's client library; list and resolve do not need it.
     from inspector.flink.jvm import flink_jvm  # noqa: PLC0415
     from inspector.flink.metadata import check_files, load_metadata, operators  # noqa: PLC0415
     from inspector.flink.offsets import MARKERS, all_offsets, by_partition  # noqa: PLC0415
@@ -65,7 +65,7 @@ def print_offsets(path: Path) -> None:
 
 
 def print_reports(paths: list[Path], rows: int, follow: bool) -> None:
-    """Print one JSON report a path; with `follow`, again whenever the newest restorable checkpoint changes."""
+    """Print one JSON report per path; with `follow`, again whenever the newest restorable checkpoint changes."""
     from inspector.flink.jvm import flink_jvm  # noqa: PLC0415
     from inspector.flink.report import describe, folder_report  # noqa: PLC0415
 

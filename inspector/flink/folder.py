@@ -1,7 +1,7 @@
 """The folders below a Flink checkpoint directory: which are there, which can be restored. No JVM.
 
 `state.checkpoints.dir` holds `<job id>/chk-N/_metadata`; `flink savepoint` leaves
-`savepoint-<short job id>-<random>/_metadata` wherever it was told to. Flink writes `_metadata` last and
+`savepoint-<short job id>-<random>/_metadata` in the folder that its caller names. Flink writes `_metadata` last,
 under another name until it is whole, so a folder without it is a checkpoint that is not, or not yet, complete
 (https://nightlies.apache.org/flink/flink-docs-release-2.2/docs/ops/state/checkpoints/#directory-structure).
 """
@@ -43,7 +43,7 @@ class CheckpointFolder:
     changed_at: float
     size: int
     readable: bool = True
-    """Whether this user may read it; one that is not may be complete nevertheless."""
+    """Whether this user may read it; one that is not readable may still be complete."""
 
     @property
     def closed(self) -> str | None:
@@ -57,7 +57,7 @@ class CheckpointFolder:
 
 
 def _children(folder: Path) -> list[Path]:
-    """Subfolders; none when the folder went away meanwhile, as retention does it."""
+    """Subfolders; none when the folder was removed meanwhile, for instance by retention."""
     try:
         return sorted(child for child in folder.iterdir() if child.is_dir())
     except FileNotFoundError:
@@ -70,7 +70,7 @@ def is_checkpoint_folder(path: Path) -> bool:
 
 
 def read_folder(path: Path) -> CheckpointFolder | None:
-    """Look at one folder; None when it went away while it was looked at."""
+    """Look at one folder; None when it was removed meanwhile."""
     number = CHECKPOINT.fullmatch(path.name)
     job_id = path.parent.name if JOB_ID.fullmatch(path.parent.name) else ""
     try:
@@ -104,7 +104,7 @@ def _is_readable(file: Path) -> bool:
     except PermissionError:
         return False
     except FileNotFoundError:
-        # Retention took it meanwhile; whoever opens it next says so.
+        # Retention removed it meanwhile; the next reader reports that.
         return True
     return True
 
@@ -132,10 +132,10 @@ def _walk(folder: Path, depth: int, closed: list[str] | None) -> Iterator[Path]:
 def list_folders(root: Path, closed: list[str] | None = None) -> list[CheckpointFolder]:
     """All checkpoints and savepoints below `root`, newest last.
 
-    Checkpoints of one job go by their numbers, since a copied folder has the times of the copy; a job goes by its
-    newest completed one, a savepoint by its own time, and what has none complete by its last change.
-    Folders on the way that cannot be read go to `closed`, a sentence each; without it the first raises InspectorError,
-    since the newest checkpoint may be in there.
+    Checkpoints of one job are ordered by number, since a copied folder has the times of the copy; jobs by their newest
+    completed checkpoint, savepoints by their own time, and what has no complete one by its last change.
+    Each folder on the way that cannot be read adds a sentence to `closed`; without `closed` the first one raises
+    InspectorError, since the newest checkpoint may be in there.
     """
     found = [read_folder(path) for path in _walk(root, DEPTH, closed)]
     present = [folder for folder in found if folder is not None]
@@ -171,7 +171,7 @@ def resolve(which: str, root: Path) -> Path:
     complete = [folder for folder in folders if folder.complete]
     if which == "latest":
         for folder in reversed(folders):
-            # The newest may be that one: an older one in its place would repeat what was committed since.
+            # This may be the newest one: a restore from an older one would repeat what was committed since.
             if folder.closed:
                 raise InspectorError(folder.closed)
         if not complete:

@@ -1,4 +1,4 @@
-"""Access to Flink's classes and fields that are not public, where its readers have no public door."""
+"""Access to Flink's classes and fields that are not public, where its readers offer no public way."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def getter(jvm: Any, class_name: str, name: str) -> Any:
 
 
 def method(jvm: Any, class_name: str, name: str) -> Any:
-    """Build a java.util.function.Function that calls a public method without parameters, which gives an object."""
+    """Build a java.util.function.Function that calls a public method without parameters, which returns an object."""
     kinds, invoke = jvm.java.lang.Class, jvm.java.lang.invoke
     return invoke.MethodHandleProxies.asInterfaceInstance(
         kinds.forName("java.util.function.Function"), _handle(jvm, class_name, name)
@@ -45,7 +45,7 @@ def method(jvm: Any, class_name: str, name: str) -> Any:
 
 
 def first_long(jvm: Any, class_name: str, name: str) -> Any:
-    """Build a java.util.function.ToLongFunction: the first field of the RowData that the method gives, a BIGINT."""
+    """Build a java.util.function.ToLongFunction: the first field of the RowData that the method returns, a BIGINT."""
     kinds, invoke = jvm.java.lang.Class, jvm.java.lang.invoke
     row_data = kinds.forName("org.apache.flink.table.data.RowData")
     number = jvm.java.lang.Integer.TYPE

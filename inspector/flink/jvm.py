@@ -1,7 +1,7 @@
 """A short-lived JVM with Flink's classes, reached through py4j.
 
 PyFlink's own gateway (`pyflink.java_gateway`) starts what a job needs (callback server, watchdog, the
-configuration of a cluster). Reading files needs only the class path, and starts in half the time without.
+configuration of a cluster). Reading files needs only the class path, and without the rest it starts in half the time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from contract.settings import Settings, artifacts
 from inspector.errors import InspectorError
 
 GATEWAY = "org.apache.flink.api.python.shaded.py4j.GatewayServer"
-# Kryo may look into the JDK, as Flink's own scripts let it.
+# Kryo may access the JDK's internals, as with Flink's own scripts.
 FLAGS = (
     "-Xmx512m",
     "--add-opens=java.base/java.lang=ALL-UNNAMED",
@@ -51,7 +51,7 @@ def class_path() -> str:
 
 @contextmanager
 def flink_jvm() -> Iterator[Any]:
-    """Start a JVM and give its view (`jvm.org.apache.flink…`); it ends with the block.
+    """Start a JVM and yield its view (`jvm.org.apache.flink…`); it ends with the block.
 
     Raises InspectorError when Java is missing or does not start.
     """
@@ -79,7 +79,7 @@ def flink_jvm() -> Iterator[Any]:
             yield gateway.jvm
         finally:
             gateway.close()
-            # Nothing is to be flushed: it only read.
+            # Nothing needs to be flushed: it only reads.
             process.kill()
             process.wait()
 
@@ -94,6 +94,6 @@ def java_cause(error: Py4JJavaError) -> str:
     exception = error.java_exception
     while exception.getCause() is not None:
         exception = exception.getCause()
-    # What follows the first sentence are guesses for whoever writes a job.
+    # The lines after the first are guesses for authors of jobs.
     message = str(exception.getMessage() or "").splitlines()[:1]
     return ": ".join([exception.getClass().getSimpleName(), *(each.partition(". ")[0] for each in message)])

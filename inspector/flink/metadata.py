@@ -28,7 +28,7 @@ class Entry:
 
     @property
     def label(self) -> str:
-        """What a reader knows it by: uid, name, or the hash when there is neither."""
+        """What it is called in reports: uid, name, or the hash when there is neither."""
         return self.uid or self.name or self.id
 
 
@@ -125,7 +125,7 @@ def state_files(jvm: Any, entry: Entry) -> dict[Path, int]:
 
 
 def missing_files(jvm: Any, entry: Entry) -> list[str]:
-    """Say of every state file of one operator that is gone, or shorter than Flink recorded, what is wrong."""
+    """Say what is wrong with each state file of one operator that is gone, or shorter than Flink recorded."""
     problems = []
     for path, size in state_files(jvm, entry).items():
         try:
@@ -141,7 +141,7 @@ def missing_files(jvm: Any, entry: Entry) -> list[str]:
 
 
 def check_files(jvm: Any, entries: list[Entry]) -> None:
-    """Raise an InspectorError that names every state file which is gone or cut short."""
+    """Raise an InspectorError that names every state file that is gone or cut short."""
     problems = [problem for entry in entries for problem in missing_files(jvm, entry)]
     if problems:
         raise InspectorError("; ".join(problems) + ": a restore would fail; choose another checkpoint")

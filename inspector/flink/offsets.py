@@ -1,6 +1,6 @@
-"""Kafka offsets from which a restore goes on, out of the source operators of a checkpoint.
+"""Kafka offsets from which a restore continues, from the source operators of a checkpoint.
 
-A source operator is known by its list state `SourceReaderState` (Flink's SourceOperator), not by its name.
+A source operator is recognized by its list state `SourceReaderState` (Flink's SourceOperator), not by its name.
 Partitions that no reader had yet are in the enumerator's state, which the coordinator wrote.
 """
 
@@ -36,7 +36,7 @@ def _restored_list(jvm: Any, handles: list[Any], name: str, serializer: Any) -> 
         flink.core.fs.CloseableRegistry(),
     ).build()
     descriptor = flink.api.common.state.ListStateDescriptor(name, serializer)
-    # The backend knows a union list (`watermark`) from a split one and refuses the other access.
+    # The backend distinguishes a union list (`watermark`) from a split one and refuses the wrong access.
     state = backend.getUnionListState(descriptor) if _is_union(handles, name) else backend.getListState(descriptor)
     elements = each(jvm, state.get())
     backend.dispose()
@@ -88,7 +88,7 @@ def handles_with(jvm: Any, entry: Entry, name: str) -> list[Any]:
 
 
 def state_names(jvm: Any, entry: Entry) -> set[str]:
-    """Names of the operator's list states. An operator is known by them: a source has READER_STATE."""
+    """Names of the operator's list states. They identify an operator: a source has READER_STATE."""
     return {
         name
         for subtask in each(jvm, entry.state.getStates())
@@ -138,7 +138,7 @@ def _waiting_splits(jvm: Any, entry: Entry) -> list[Any]:
 def all_offsets(jvm: Any, entries: list[Entry]) -> Offsets:
     """Offsets of every source operator together.
 
-    Raises InspectorError when two sources read the same partition: there is then no one offset to name.
+    Raises InspectorError when two sources read the same partition: there is then no single offset to name.
     """
     offsets: Offsets = {}
     for operator in (entry for entry in entries if READER_STATE in state_names(jvm, entry)):

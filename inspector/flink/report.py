@@ -33,7 +33,7 @@ SOURCE, STATE, SINK = range(3)
 
 
 def step_of(folder: CheckpointFolder) -> Step:
-    """Say of one folder what is known without a JVM."""
+    """Return what is known of one folder without a JVM."""
     return Step(
         number=folder.number,
         name=folder.name,
@@ -81,9 +81,9 @@ def folder_report(path: Path) -> tuple[Report, list[Path]]:
 
 
 def _later(folder: CheckpointFolder) -> dict[str, int]:
-    """Count what completed after this one: `later` by the same job, which committed its results, and in other runs."""
+    """Count what completed after this one: `later` by the same job, which committed results; `later_runs` by others."""
     parent = folder.path.resolve().parent
-    # Here they only count: what of them cannot be read is left out.
+    # They are only counted: those that cannot be read are left out.
     others = list_folders(parent.parent if folder.job_id else parent, [])
     # A savepoint that a user takes meanwhile commits nothing.
     others = [other for other in others if other.complete and not other.is_savepoint]
@@ -102,14 +102,14 @@ def _completed_after(other: CheckpointFolder, folder: CheckpointFolder) -> bool:
 
 
 def describe(jvm: Any, report: Report, folders: list[Path], rows: int) -> None:
-    """Fill the report from the first of the checkpoints that can be restored; why others cannot goes to its problems.
+    """Fill the report from the first checkpoint that can be restored; its problems say why those before it cannot.
 
     When none can, the report has what can be read of the first.
     """
     found: list[Report] = []
     for folder in folders:
         one = Report(report.engine, report.kind, report.path, counts=dict(report.counts))
-        # One that was skipped had completed: the job committed what belongs to it.
+        # A skipped checkpoint had completed: the job committed what belongs to it.
         one.counts["later"] = one.counts.get("later", 0) + len(found)
         one.steps = [step for step in report.steps if Path(step.path) == folder]
         _describe(jvm, one, folder, rows)

@@ -38,7 +38,7 @@ def _repeated(report: Report, exactly_once: bool) -> str:
     """Say what the sink writes a second time: windows that closed after the checkpoint."""
     open_windows = {window.end for each in report.operators for store in each.state for window in store.windows}
     keys = sum(window.keys for each in report.operators for store in each.state for window in store.windows)
-    # A window that closed before the checkpoint is in none of them and is not written again.
+    # Windows that closed before the checkpoint are not in its state and are not written again.
     what = (
         f"windows that closed since (of the {len(open_windows)} open here with {count(keys, 'key')}, or begun later)"
         if open_windows

@@ -1,7 +1,7 @@
 """Kafka transactions that a checkpoint holds: prepared by the writer, kept by the committer.
 
 A sink operator's committer keeps list state `streaming_committer_raw_states`; each element is a collector of
-committables, one a transaction. A restore commits them first (Sink V2, KafkaSink).
+committables, one per transaction. A restore commits them first (Sink V2, KafkaSink).
 """
 
 from __future__ import annotations

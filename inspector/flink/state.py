@@ -1,7 +1,7 @@
 """Keyed state of an operator, restored by Flink's heap backend: names, keys, open windows, a preview.
 
 The heap backend restores its own checkpoints and every savepoint in canonical format. A RocksDB checkpoint
-that is not a savepoint needs RocksDB, and a serializer of the job's own classes needs the job's jar: both are said.
+that is not a savepoint needs RocksDB, and a serializer of the job's own classes needs the job's jar: both are reported.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def _visits(jvm: Any, table: Any) -> dict[Any, int]:
 
 
 def _own_window(jvm: Any, serializer: Any, row: Any) -> str:
-    """Say what this project's job keeps of a window: OWN_FIELDS by name, times in words; of another row its values."""
+    """Say what this project's job keeps of a window: OWN_FIELDS by name, times in words; else the row's values."""
     values = [value for _, value in _fields(jvm, list(field(serializer, "types")), row)]
     if len(values) != len(OWN_FIELDS) or not all(isinstance(value, int) for value in values):
         return _plain(jvm, serializer, row)
@@ -190,5 +190,5 @@ def _value(jvm: Any, kind: Any, value: Any) -> str:
         )
     if root == "RAW":
         return "(only the job's own serializer reads it)"
-    # Rows of the heap backend hold Java's values, whose own words do.
+    # Rows of the heap backend hold Java values; their own text is good enough.
     return str(value)

@@ -1,4 +1,4 @@
-"""A Report in sentences: plain text, one fact a line, the restart last because it matters most."""
+"""A Report in sentences: plain text, one fact per line, the restart last because it matters most."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ SHOWN_CONFIGURATION = (
     "spark.sql.streaming.stateStore.providerClass",
     "spark.sql.streaming.multipleWatermarkPolicy",
 )
-"""Of the dozen settings that Spark pins, those that a reader most often wants to change and cannot."""
+"""Of the dozen settings that Spark pins, those that users most often want to change and cannot."""
 
 PLAN_NUMBER = re.compile(r"\[\d+\]|\$\d+")
 """What the SQL planner numbers in names: `Calc[14]`."""
 
 
 def restart_sentence(report: Report) -> str:
-    """Return the sentence that matters, lag included; what else a restart does, each in a line below it."""
+    """Return the sentence on the restart, lag included; each other thing that it does is a line below."""
     if report.restart is None:
         return ""
     parts = [report.restart.sentence]
@@ -60,7 +60,7 @@ def format_line(report: Report) -> str:
 
 
 def headline(report: Report) -> str:
-    """Say what it is, whose, and how much of it there is."""
+    """Say what it is, whose it is, and how much of it there is."""
     if report.engine == "spark":
         counts = report.counts
         if not counts.get("batches"):
@@ -102,7 +102,7 @@ def step_line(report: Report, step: Step) -> str:
 
 
 def fact_lines(report: Report) -> list[str]:
-    """What an offset of the newest step is made of, where that takes words of its own: Delta, rate."""
+    """The parts of an offset of the newest step, where they need explaining: Delta, rate."""
     sources = report.steps[-1].sources if report.steps else []
     told = [source for source in sources if source.kind in ("delta", "rate")]
     lines = [f"{source.kind} {name}: {words}" for source in told for name, words in source.facts.items()]
@@ -131,18 +131,18 @@ def operator_lines(operator: Operator) -> list[str]:
 
 
 def is_telling(store: StateStore) -> bool:
-    """Whether there is anything to say of it: every keyed operator has timers, mostly none of them set."""
+    """Whether it is worth showing: every keyed operator has timers, mostly none of them set."""
     return store.kind != "timers" or store.keys != 0
 
 
 def window_words(window: Window) -> str:
-    """`14 keys, 41 visits`; the visits where the state says them."""
+    """`14 keys, 41 visits`; the visits only where the state has them."""
     visits = [] if window.visits is None else [count(window.visits, "visit")]
     return ", ".join([count(window.keys, "key"), *visits])
 
 
 def is_folded(operator: Operator) -> bool:
-    """Whether there is nothing to say of it: no state and no uid, as of most steps of an SQL plan."""
+    """Whether it shares one line with others: it has no state and no uid, like most steps of an SQL plan."""
     return not operator.state and not operator.state_bytes and operator.uid is None and operator.name is not None
 
 

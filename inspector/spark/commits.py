@@ -1,4 +1,4 @@
-"""`commits/N`: batch N was carried out, its output was handed over (Spark's CommitLog).
+"""`commits/N`: batch N has run, and its sink has its output (Spark's CommitLog).
 
 Version 1 has the watermark for the next batch, version 2 also the ids of the state files, version 3 also the sinks by
 name.
@@ -27,7 +27,7 @@ class Commit:
     sinks: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def facts(self) -> dict[str, str]:
-        """Say what a commit of version 2 or 3 has besides the watermark."""
+        """Say what else than the watermark a commit of version 2 or 3 has."""
         found = {}
         if self.state_ids:
             stores = sum(len(ids) for partitions in self.state_ids.values() for ids in partitions)
@@ -44,7 +44,7 @@ class Commit:
 
 @dataclass
 class Commits:
-    """The commits log: what could be read by number, what is wrong with others, versions not known here."""
+    """The commits log: commits by number, what is wrong with those that cannot be read, versions not known here."""
 
     commits: dict[int, Commit] = field(default_factory=dict)
     errors: dict[int, str] = field(default_factory=dict)
@@ -66,7 +66,7 @@ def read_commits(folder: LogFolder) -> Commits:
                 dict(document.get("sinkMetadataMap") or {}),
             )
         except LogGone:
-            # A running query deleted it meanwhile, as an old one.
+            # A running query deleted it meanwhile, because it is old.
             folder.numbers.remove(number)
         except UnknownVersion as error:
             found.unknown[number] = str(error)

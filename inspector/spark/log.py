@@ -21,7 +21,7 @@ class LogError(Exception):
 
 
 class UnknownVersion(LogError):
-    """The file is whole as far as can be said, and of a version that is not known here; `lines` follow its version."""
+    """The file seems whole, but its version is not known here; `lines` are those after the version."""
 
     def __init__(self, version: int, known: int, lines: list[bytes]) -> None:
         super().__init__(f"it is of version {version}, which is not known here (up to {known}): a newer Spark wrote it")
@@ -95,7 +95,7 @@ def read_versioned(path: str, known: int) -> tuple[int, list[bytes]]:
 
 
 def parse(line: bytes) -> Any:
-    """One JSON line. Raises LogError when it is none."""
+    """Parse one JSON line. Raises LogError when it is not JSON."""
     try:
         return _decode(line.decode())
     except ValueError:

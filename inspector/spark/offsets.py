@@ -1,8 +1,8 @@
 """`offsets/N`: what batch N was planned to read up to, written before it runs (Spark's OffsetSeqLog).
 
 After the version: one JSON line with watermark, time and pinned configuration, then one line for each source.
-Version 1 has the offsets in the order of the sources; version 2, `name:offset`, in any order. `-` stands for a source
-that had nothing yet.
+Version 1 has the offsets in the order of the sources; version 2, `name:offset`, in any order. `-` means that a source
+had nothing yet.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ NEWEST = 2
 class PlannedBatch:
     """One offsets file. `ends`: the end offset of each source as parsed JSON, None for `-`.
 
-    A source goes by its number, or by its name where the query gave it one. `watermark` and `planned_at` in
-    milliseconds since the epoch; 0 is Spark's word for no watermark.
+    A source is listed by its number, or by its name where the query gave it one. `watermark` and `planned_at` in
+    milliseconds since the epoch; 0 means no watermark.
     """
 
     number: int
@@ -87,7 +87,7 @@ def _by_name(lines: list[bytes]) -> dict[str, Any]:
 
 
 def _offset(line: bytes) -> Any:
-    """A source of one's own may write any text; what begins like JSON is JSON, or cut short."""
+    """Parse an offset. A custom source may write any text; text that begins like JSON is JSON, whole or cut short."""
     if line == b"-":
         return None
     return parse(line) if line[:1] in b'{["-0123456789' else line.decode(errors="replace")

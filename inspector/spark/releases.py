@@ -1,7 +1,7 @@
 """Which release of Spark wrote a checkpoint, and what releases do differently.
 
 Spark writes no release into a checkpoint. It does write settings into each offsets file, and each release has added
-some to them: the golden checkpoints under tests/golden are what this was read from.
+some. These tables come from the golden checkpoints under tests/golden.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from inspector.spark.commits import Commits
 from inspector.spark.offsets import Offsets, PlannedBatch
 
 TRIED = ("3.5", "4.0", "4.1", "4.2", "4.3")
-"""Releases whose checkpoints were read, and on which the predictions were carried out."""
+"""Releases whose checkpoints were read, and on which the predictions were tested."""
 PINNED_SINCE = {
     "spark.sql.optimizer.pruneFiltersCanPruneStreamingSubplan": "3.5",
     "spark.sql.shuffle.partitions": "3.5",

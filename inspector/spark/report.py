@@ -35,8 +35,8 @@ def read_report(path: Path, last: int | None, output: Path | None) -> Report:
     report = Report("spark", "query", str(path))
     report.id, identity = _query_id(path, report.problems)
     try:
-        # A running query plans and commits meanwhile: a commit counts that was there before the offsets were listed,
-        # or that belongs to one of them.
+        # A running query plans and commits meanwhile: a commit counts only if it was there before the offsets were
+        # listed, or belongs to one of them.
         earlier = set(list_log(path / "commits").numbers)
         listed = list_log(path / "offsets")
         committed_log = list_log(path / "commits")
@@ -79,7 +79,7 @@ def read_report(path: Path, last: int | None, output: Path | None) -> Report:
 
 
 def _backwards(path: Path, restart: Restart) -> list[str]:
-    """Ranges of the batch to re-run that end before they begin: their end is of a newer topic of the same name."""
+    """Ranges of the batch to re-run that end before they begin: their end is from a newer topic of the same name."""
     return [
         f"{path}/offsets/{restart.step} takes {each.topic} partition {each.partition} from {each.start} back to"
         f" {each.end}: the topic was created again; the batch fails, or with failOnDataLoss=false skips records"
@@ -89,7 +89,7 @@ def _backwards(path: Path, restart: Restart) -> list[str]:
 
 
 def _missing_state(path: Path, planned: list[int], committed: set[int], problems: list[str]) -> str:
-    """Say what is missing of the state that the next batch loads, and make it a problem."""
+    """Say what the state that the next batch loads lacks, and make it a problem."""
     if not planned:
         return ""
     try:
@@ -117,7 +117,7 @@ def _say_what_is_wrong(report: Report, path: Path, offsets: Offsets, commits: Co
 
 
 def _is_asynchronous(planned: list[int], committed: set[int]) -> bool:
-    """Whether batches are missing, always with their commits, as asynchronous progress tracking leaves them out."""
+    """Whether batches are missing together with their commits, as asynchronous progress tracking leaves them out."""
     lacking = set(range(planned[0], planned[-1] + 1)) - set(planned) if planned else set()
     # The batches that it did write are committed; a single gap is more likely a file that was deleted.
     return bool(lacking) and not lacking & committed and len(runs(sorted(lacking))) > 1 and committed >= set(planned)
@@ -190,7 +190,7 @@ def _initial(path: Path, batches: dict[int, PlannedBatch], problems: list[str]) 
 
 
 def _step(path: Path, number: int, offsets: Offsets, initial: dict[str, Any]) -> Step:
-    """One batch as its offsets file has it; its state is empty where only the commit says it."""
+    """One batch as its offsets file has it; its state is empty when the commit has to decide it."""
     step = Step(number, f"batch {number}", "", path=str(path))
     if number in offsets.errors:
         step.state, step.reason = "unreadable", offsets.errors[number]

@@ -2,7 +2,7 @@
 
 MicroBatchExecution.populateStartOffsets: the newest offsets file is taken, and the one before, which must be there even
 when it is not needed. When the newest batch is committed, the query goes on with the next one; otherwise exactly this
-batch is re-run. Older batches are not looked at. What the releases do differently stands in `releases.py`.
+batch is re-run. Older batches are not looked at. What the releases do differently is in `releases.py`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from inspector.words import positions, ranges
 
 @dataclass(frozen=True)
 class Logs:
-    """What a restart reads: the logs, the initial offsets of the sources, and how it is with the file `metadata`.
+    """What a restart reads: the logs, the initial offsets of the sources, and the condition of the file `metadata`.
 
     `committed`: batches by the files in `commits/`. `identity`: "there", "missing" or "damaged". `state`: what is
-    wrong with the state that the next batch would load, empty when nothing is seen. `asynchronous`: the gaps in the
+    wrong with the state that the next batch would load, empty when nothing is. `asynchronous`: the gaps in the
     logs are those that asynchronous progress tracking leaves.
     """
 
@@ -104,7 +104,7 @@ def _at_offsets(logs: Logs, release: str, last: int) -> Restart | None:
 
 
 def _at_commit(logs: Logs, release: str, last: int) -> Restart | None:
-    """The newest commit, which is read whatever batch it is of."""
+    """The newest commit, which is read whatever its batch is."""
     newest = max(logs.committed, default=-1)
     commits, file = logs.commits, logs.checkpoint / "commits" / str(newest)
     if newest in commits.unknown:
@@ -138,7 +138,7 @@ def _begin(checkpoint: Path, committed: set[int]) -> Restart:
 
 
 def _taken(checkpoint: Path, begin: int, taken: int, why: str) -> Restart:
-    # MicroBatchExecution takes a commit file that is there already for a second query on this checkpoint.
+    # When a commit file is there already, MicroBatchExecution assumes a second query on this checkpoint.
     return Restart(
         "impossible",
         begin,

@@ -1,4 +1,4 @@
-"""The file sink's own log, `_spark_metadata` in the output folder, set against the commits."""
+"""The file sink's own log, `_spark_metadata` in the output folder, compared with the commits."""
 
 from __future__ import annotations
 

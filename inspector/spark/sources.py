@@ -1,6 +1,6 @@
-"""What an offset of each kind of source means, and what lies between two of them.
+"""What an offset of each kind of source means, and what is between two of them.
 
-A source is known by the shape of its offset: the log does not name it.
+A source is recognized by the shape of its offset: the log does not name it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def is_sound(offset: Any) -> bool:
 def source_folder(checkpoint: Path, source: str, kind: str) -> Path:
     """The folder of a source below `sources/`, by its number or name.
 
-    Spark 4.2 names the folders of named sources and numbers their offsets: one folder of the kind is then the one.
+    Spark 4.2 names the folders of named sources and numbers their offsets: then the only folder of the kind is taken.
     """
     folder = checkpoint / "sources" / source
     if folder.is_dir() or not source.isdecimal() or not folder.parent.is_dir():
@@ -65,7 +65,7 @@ def source_folder(checkpoint: Path, source: str, kind: str) -> Path:
 
 
 def _kind_of_log(folder: Path) -> str:
-    """The kind of source whose log this is: a file source lists paths, Kafka and rate keep where they started."""
+    """The kind of source that writes this log: a file source lists paths, Kafka and rate keep where they started."""
     log = list_log(folder)
     names = [str(number) for number in log.numbers] + [f"{number}.compact" for number in log.compact]
     try:
@@ -81,7 +81,7 @@ def initial_offset(checkpoint: Path, source: str, kind: str) -> Any:
     Raises LogError when the file is damaged.
     """
     path = source_folder(checkpoint, source, kind) / "0"
-    # The log of a file source has another meaning, and other sources keep there what only they read.
+    # The log of a file source has another meaning, and what other sources keep there only they can read.
     if kind not in ("kafka", "counter") or not path.exists():
         return None
     return parse(b"\n".join(read_lines(str(path))))
@@ -143,7 +143,7 @@ def _files(checkpoint: Path, source: str, start: Any, end: Any) -> SourceRange:
 def _delta(end: Any) -> SourceRange:
     version, index = end["reservoirVersion"], end["index"]
     initial = bool(end.get("isStartingVersion"))
-    # DeltaSourceOffset.scala: index -1 (BASE_INDEX, -100 from version 3 on) stands before the first action.
+    # DeltaSourceOffset.scala: index -1 (BASE_INDEX, -100 from version 3 on) is before the first action.
     if initial:
         words = f"within the table's first snapshot, version {version}, up to its file {index}"
     elif index < 0:

@@ -1,7 +1,7 @@
-"""State operators of a Spark checkpoint: without a JVM their names, with one their keys and rows.
+"""State operators of a Spark checkpoint: their names without a JVM, their keys and rows with one.
 
 Rows come from Spark's own `state-metadata` and `statestore` readers. The files under `state/` are written by
-Spark's state store providers in a format of their own: `1.delta` there is no Delta Lake table.
+Spark's state store providers in their own format: `1.delta` there is not a Delta Lake table.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ OPERATORS = {
     "transformWithStateExec": "a processor of its own for each group",
     "transformWithStateInPandasExec": "a processor of its own for each group",
 }
-"""What Spark's names of stateful operators stand for."""
+"""What Spark's names of stateful operators mean."""
 NOT_READ = "keys and rows are not read without --state, which starts Spark for some seconds"
 
 
 def list_operators(checkpoint: Path, problems: list[str]) -> list[Operator]:
     """List the state operators as `state/N/_metadata/metadata` names them; no JVM.
 
-    Spark before 4.0 writes no such file: the operator is then known by its number alone.
+    Spark before 4.0 writes no such file: then only the operator's number is known.
     """
     operators = []
     state = checkpoint / "state"
@@ -82,7 +82,7 @@ def read_state(checkpoint: Path, rows: int) -> list[Operator]:
 
     Raises InspectorError when Spark cannot read the state; the message has Spark's own first line.
     """
-    # pyspark takes most of a second to import, which reading offsets must not pay.
+    # Importing pyspark takes most of a second, which reading offsets must not cost.
     from pyspark.errors import PySparkException  # noqa: PLC0415
 
     spark = _session()

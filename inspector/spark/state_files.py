@@ -35,7 +35,7 @@ class StoreFiles:
         lacking = sorted(set(range(base + 1, version + 1)) - self.changes)
         if not lacking:
             return ""
-        # A store that keeps snapshots alone lacks the newest, and not changes.
+        # A store that keeps only snapshots lacks the newest snapshot, not changes.
         kinds = CHANGES if self.changes else SNAPSHOTS
         kind = next((each for each in kinds if each in self.kinds), "file")
         shown = ", ".join(f"{each}.{kind}" for each in lacking[:3]) + (" and more" if len(lacking) > 3 else "")
@@ -59,7 +59,7 @@ def read_store(folder: Path) -> StoreFiles:
 
 
 def stores_of(operator: Path, partitions: int) -> list[StoreFiles]:
-    """List the stores of an operator in all its partitions: in a partition's folder, or each in a folder of its own."""
+    """List the stores of an operator in all its partitions: in a partition's folder, or each in its own folder."""
     numbers = {int(each.name) for each in operator.iterdir() if each.name.isdigit()} | set(range(partitions))
     found: list[StoreFiles] = []
     names: set[str] = set()
@@ -93,7 +93,7 @@ def words_of(stores: list[StoreFiles]) -> str:
 
 
 def what_is_missing(checkpoint: Path, version: int) -> str:
-    """Say what the state lacks for batch `version`; empty when nothing is seen to be missing."""
+    """Say what the state lacks for batch `version`; empty when nothing is missing."""
     state = checkpoint / "state"
     operators = sorted(state.glob("[0-9]*"), key=lambda path: int(path.name)) if state.is_dir() else []
     for operator in operators:

@@ -1,6 +1,6 @@
 """The judge of the classic job: each window of each visit once, with the right count.
 
-Its records have no key of their own, no timestamp and no headers, so only their content is judged. A visit is either
+Its records have no key, no timestamp of their own and no headers, so only their content is judged. A visit is either
 in its window or on the topic of late visits; which of the two is right cannot be known without the source's offsets, so
 both are accepted. What it drops because it cannot be parsed is counted and accepted, too.
 """

@@ -90,7 +90,7 @@ class PartitionClock:
         self.positions += pc.add(offsets.filter(moved), 1).to_pylist()
 
     def _pause(self, offsets: pa.Array, arrived: pa.Array, rules: Rules) -> None:
-        """Record where no visits arrive for long.
+        """Record where no visits arrive for a long time.
 
         The event time of a visit behind the newest does not show when it came: a pause may be before or after it.
         """

@@ -10,7 +10,7 @@ BUCKET_RECORDS = 2_000_000
 """Visits and windows per bucket: as many as fit into the store's memory."""
 
 # A visit that the job set aside, or had to, is in no window. `place` finds its visit_id again. A window is `unsure`
-# while the job may still call one of its visits late, and `undone` while it may call all of them so.
+# while the job may still call one of its visits late, and `undone` while it may call all of them late.
 _EXPECTED = """
 CREATE OR REPLACE TABLE expected AS
 SELECT visit, window_end, bool_or(closing) AS closing, count(*) AS visit_count,

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from verdict.store import Store
 
-# All queries return the columns of a `Case`, in a fixed order. Of a record that was sent often and is there less often,
-# the last ones are taken for those that are not there.
+# All queries return the columns of a `Case`, in a fixed order. When a record is there less often than it was sent, the
+# last ones sent count as missing.
 _PLACES = """
     (SELECT digest, min({{'file': file, 'line': line}}, 3) AS places FROM lines
      SEMI JOIN (SELECT digest FROM odd WHERE {category} > 0) USING (digest) WHERE {kind} GROUP BY digest)

@@ -46,7 +46,7 @@ def newest_commit(checkpoint: Path, topic: str) -> Commit | None:
 def read_log(file: Path) -> str:
     """Read a small file that Spark wrote. Raises OSError, and Unknown when it is not a file or not text."""
     if not stat.S_ISREG(file.stat().st_mode):
-        # Opening a named pipe would wait for ever.
+        # Opening a named pipe would wait forever.
         raise Unknown(f"{file} is not a file")
     try:
         return file.read_text(encoding="utf-8")

@@ -136,7 +136,7 @@ class SparkFindings:
             return None
 
     def _visits(self, records: set[tuple[int, int]]) -> dict[tuple[int, int], dict[str, object]]:
-        """Read the names of records: empty of one that is not a visit; those that cannot be read are omitted.
+        """Read the names of records: empty for one that is not a visit; those that cannot be read are omitted.
 
         The findings stay valid when the broker dies now; each further read would wait for it again.
         """

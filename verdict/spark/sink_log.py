@@ -51,7 +51,7 @@ class Log:
 def read_sink_log(output: Path) -> Log | None:
     """Read the log of an output folder; None without one. Raises OSError, and Unknown when it is damaged.
 
-    It is the newest `N.compact`, which has all up to N, then each later batch. Each file: a line `v1`, then one
+    It consists of the newest `N.compact`, which has all up to N, and each later batch. Each file: a line `v1`, then one
     JSON object per line with `path` (a URI), `size` in bytes and `action`.
     (Spark's FileStreamSinkLog and CompactibleFileStreamLog.)
     """
