@@ -2,7 +2,7 @@
 # Summary: Make a virtual environment with exactly the packages of requirements/NAME.lock (in the image's build).
 # Usage: docker/make_environment.sh NAME FOLDER [FROM_SOURCE]
 #
-# FROM_SOURCE: not empty compiles apache-flink, which has no wheel for arm64 Linux; on that it is always compiled.
+# FROM_SOURCE: if not empty, apache-flink is compiled; on arm64 Linux it always is, since it has no wheel there.
 set -euo pipefail
 
 name="$1" folder="$2" from_source="${3:-}"

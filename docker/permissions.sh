@@ -2,7 +2,7 @@
 # Summary: Make sure that the mounted folders belong to this stack and can be written by its user.
 # Usage: docker/permissions.sh UID GID PROJECT
 #
-# The one service that runs as root, since an engine creates missing mount points as root. A folder that has files of
+# The only service that runs as root, since an engine creates missing mount points as root. A folder with files of
 # another user or of another stack is never changed. Markers are as stack/home.py writes them.
 set -euo pipefail
 

@@ -7,7 +7,7 @@
 # The stack stays up afterwards; the last line shows how to stop it.
 #
 # Needs: the stack
-# Takes: 2 minutes, the first time with all that it fetches 5
+# Takes: 2 minutes; 5 the first time, when it fetches everything
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib/walkthrough.sh"
 
@@ -28,7 +28,7 @@ say "   job ${job_id} is $(field state <<<"${status}"), newest checkpoint chk-$(
 until_true 120 "a committed window" window_is_committed
 
 step "look at its externalized checkpoints: one folder per checkpoint, complete once it has _metadata"
-# Folders of older checkpoints go meanwhile.
+# Folders of older checkpoints are removed meanwhile.
 (cd "${HOME_FOLDER}" && { find "checkpoints/flink/${job_id}" -maxdepth 2 2>/dev/null || true; } | sort -V) | indent
 run scripts/flink_checkpoints.sh | tail -n 3 | indent
 

@@ -3,6 +3,6 @@
 # Usage: scripts/exec.sh SERVICE COMMAND [ARGUMENT...] [--backend compose|local]
 #
 # SERVICE: kafka, generator, spark, jobmanager or taskmanager. Kafka's tools, `flink` and `python` are on PATH there.
-# What is piped into it, the command reads: echo '{}' | scripts/exec.sh kafka kafka-console-producer.sh ...
+# The command reads what is piped into the script: echo '{}' | scripts/exec.sh kafka kafka-console-producer.sh ...
 set -euo pipefail
 exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/exec.sh exec "$@"

@@ -15,7 +15,7 @@ CODE=0
 # How the walkthrough found the stack: up or down; and its generator: running or not.
 FOUND="" GENERATOR="" BROKER=""
 SPOILT=false ENDED=false HELD=false
-# clean_up: what a walkthrough removes of its own at an early end.
+# A walkthrough's own clean-up, called when it ends early.
 CLEAN_UP=true
 
 say() {
@@ -58,7 +58,7 @@ begin() {
   step "start the stack"
   local status setting
   status="$(scripts/status.sh --json 2>/dev/null)" || true
-  # Also after a reset, when nothing else says what was chosen for this stack.
+  # A reset forgets what was chosen for this stack: exported variables keep it.
   while IFS= read -r setting; do
     [[ -z "${setting}" ]] || export "STACK_${setting}"
   done < <(chosen_in <<<"${status}" 2>/dev/null || true)
@@ -70,7 +70,7 @@ begin() {
   if [[ "$(state_in kafka <<<"${status}" 2>/dev/null)" == running ]]; then
     FOUND=up
     GENERATOR="$(state_in generator <<<"${status}")"
-    # On an output that is already wrong nothing could be proven.
+    # Nothing could be proven on an output that is already wrong.
     local code=0
     scripts/verdict.sh all --as-is >/dev/null 2>&1 || code=$?
     if ((code == 1)); then
@@ -82,7 +82,7 @@ begin() {
     FOUND=down
   fi
   run scripts/up.sh
-  # After a reset no record says which one it was. Status exits with 1 while the job restarts.
+  # A reset also forgets the backend. Status exits with 1 while the job restarts.
   export STACK_BACKEND
   STACK_BACKEND="$({ scripts/status.sh --json 2>/dev/null || true; } | field backend)"
   # host:port of the broker for a command that scripts/exec.sh runs
@@ -101,7 +101,7 @@ leave() {
   say ""
   say "the walkthrough ended early (exit code ${status})"
   "${CLEAN_UP}" >/dev/null 2>&1 || true
-  # A held batch waits for ever.
+  # A held batch would wait forever.
   [[ "${HELD}" == false ]] || scripts/kill.sh spark || true
   if [[ "${SPOILT}" == true ]]; then
     say "it had spoilt the topics: they are removed"
@@ -117,7 +117,7 @@ leave() {
     scripts/up.sh || true
     [[ "${GENERATOR}" == running ]] || scripts/generator_stop.sh || true
   fi
-  # 1 is for a sentence that is not proven.
+  # Exit code 1 is only for a sentence that is not proven.
   ((status != 1)) || exit 2
 }
 
@@ -322,7 +322,7 @@ windows_since() {
 print(min(each["watermark"] for each in json.load(sys.stdin)["operators"] if each.get("watermark")))')"
 }
 
-# windows_that_end_after MILLISECONDS: those that are not over while the watermark is there.
+# windows_that_end_after MILLISECONDS: committed windows that are not over at this watermark.
 windows_that_end_after() {
   scripts/exec.sh kafka kafka-console-consumer.sh --bootstrap-server "${BROKER}" --topic "${VISIT_WINDOWS_TOPIC}" \
     --isolation-level read_committed --from-beginning --timeout-ms 3000 2>/dev/null | python3 -c 'import json, sys

@@ -14,7 +14,7 @@ expect "the job writes windows into a transaction, and commits it with the next 
 wait_for_checkpoints 2 >/dev/null
 run scripts/open_transactions.sh "${VISIT_WINDOWS_TOPIC}" --wait 60 | indent
 run scripts/kill.sh taskmanager
-# A checkpoint may have committed them just before the kill; then the next windows are as good.
+# A checkpoint may have committed them just before the kill; then the next windows do.
 until scripts/open_transactions.sh "${VISIT_WINDOWS_TOPIC}" >/dev/null; do
   say "   they were committed just before the kill: once more"
   scripts/start.sh taskmanager

@@ -31,7 +31,7 @@ step "measure again"
 expect "a window is visible as soon as it is written: that is what at-least-once is for"
 at_least_once="$(run scripts/window_latency.sh --ends 3)"
 say "   ${at_least_once}"
-# Windows end every 10 s, checkpoints come every 4 s: of three ends one waits at least 2 s.
+# Windows end every 10 s, checkpoints come every 4 s: one of three ends waits at least 2 s.
 fact_is "tenths of a second from a window's end to its reader, the slowest window" \
   "$(tenths most_seconds "${at_least_once}")" -lt "$(tenths most_seconds "${exactly_once}")"
 prove "Without transactions a window does not wait for a checkpoint, and is read sooner."
