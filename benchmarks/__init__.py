@@ -1,1 +1,1 @@
-"""Throughput of both pipelines as a ratio to Kafka's own consumer, in one run, records counted in and out."""
+"""Benchmarks of both pipelines, recovery, other engines, the verdict and the inspector, each beside a baseline."""

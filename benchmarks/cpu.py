@@ -68,7 +68,7 @@ def seconds_of_program(name: str, command: Sequence[str], environ: Mapping[str, 
 
 def _seconds_until_end(process: subprocess.Popen[bytes]) -> float:
     """Wait until a process has ended; returns the CPU seconds of it and its children."""
-    # A process that has ended takes its times with it, unless its parent waits for it: so the last look counts.
+    # The times of a process are lost when it ends, unless its parent waits for it: so the last look counts.
     spent: dict[int, float] = {}
     watched = psutil.Process(process.pid)
     while process.poll() is None:
@@ -82,7 +82,7 @@ def _seconds_until_end(process: subprocess.Popen[bytes]) -> float:
 
 
 class Disturbance:
-    """Watches how many cores are busy with something else than a stack and this program."""
+    """Watches how many cores are busy with other things than a stack and this program."""
 
     def __init__(self, mark: str) -> None:
         self._mark = mark

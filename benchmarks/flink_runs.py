@@ -57,7 +57,7 @@ def topic_of(share: int) -> str:
 
 
 def run(stack: OwnStack, contender: Contender, number: int, records: int) -> Cost:
-    """Submit the job with outputs of its own, wait until it has read everything, judge and cancel it.
+    """Submit the job with its own outputs, wait until it has read everything, judge and cancel it.
 
     Raises StackError when the source's own counter does not reach the number of records.
     """

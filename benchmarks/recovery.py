@@ -176,7 +176,7 @@ def _judge(stack: OwnStack) -> None:
 
 
 def measure(faults: Mapping[str, Fault], settings: Mapping[str, str], rounds: int) -> dict[str, list[float]]:
-    """Run the faults in turn on a stack of their own; returns seconds by fault."""
+    """Run the faults in turn on a separate stack; returns seconds by fault."""
     seconds: dict[str, list[float]] = {name: [] for name in faults}
     with own_stack(settings) as stack:
         stack.backend.up()

@@ -2,8 +2,8 @@
 
 Usage: python -m benchmarks.throughput [RECORDS [RUNS]]
 
-The contenders run one after the other in each of RUNS rounds, so that a slow minute hits all of them; a round before
-warms the JVMs and is not counted. Medians, and the spread between the rounds.
+The contenders run one after the other in each of RUNS rounds, so that a slow minute hits all of them; an extra first
+round warms the JVMs and is not counted. Prints medians, and the spread between the rounds.
 """
 
 from __future__ import annotations

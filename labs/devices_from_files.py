@@ -89,7 +89,7 @@ def one_file_a_batch(do: Experiment) -> None:
 
 
 def dropped_again(do: Experiment) -> None:
-    """The very same file once more, then the same name with another content."""
+    """The same file again, then the same name with other content."""
     do.story.step("the same file dropped again")
     path = do.input / "devices-1.json"
     do.lab.folder.delete(path)

@@ -1,6 +1,6 @@
 """How long after a window's end a reader gets it.
 
-Reads `visit_windows` from its present end until the windows of so many window ends have come, and prints one line of
+Reads `visit_windows` from its present end until windows with enough different ends have come, and prints one line of
 JSON: {"read": "committed", "windows": 31, "ends": 3, "least_seconds": 8.1, "median_seconds": 9.0, "most_seconds": 11.2,
 "event_time_ahead_seconds": 0.0, "last_at": 1795358715165}. Seconds are from the moment when visits of a window's end
 are sent to the moment when the reader has the window, by the clock of this machine. A generator that was started after

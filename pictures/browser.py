@@ -50,7 +50,7 @@ class Browser:
             if time.monotonic() > deadline:
                 raise PictureError(f"{address} does not show '{wanted}'; does the job run? see scripts/status.sh")
             time.sleep(_POLL_SECONDS)
-        # Drawings glide into their place.
+        # The page animates its drawings.
         time.sleep(2)
         file.parent.mkdir(parents=True, exist_ok=True)
         self._driver.save_screenshot(str(file))
@@ -59,7 +59,7 @@ class Browser:
         try:
             return str(self._driver.execute_script("return document.body ? document.body.innerText : ''"))
         except WebDriverException:
-            # Between two pages.
+            # The window is between two pages.
             return ""
 
 

@@ -28,7 +28,7 @@ from xml.sax.saxutils import quoteattr
 HERE = Path(__file__).resolve().parent
 ROOTS = HERE / "jars.in"
 LOCK = HERE / "jars.lock"
-# Jars of the Spark distribution must not be there twice. The broker's tools depend on all of
+# Jars of the Spark distribution must not exist twice. The broker's tools depend on all of
 # Kafka Connect, half of the download, for a command that is not used here. ZooKeeper needs Netty for TLS only.
 PROVIDED = {
     "zookeeper": ("io.netty:*", "org.apache.yetus:audience-annotations"),

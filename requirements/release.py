@@ -2,10 +2,10 @@
 
 Usage: python -m requirements.release spark 4.3      in the tools environment; some minutes and 1 GB
 
-The packages stand in spark-4.3.lock, the jars of its Kafka source in releases.jars.
+The packages are listed in spark-4.3.lock, the jars of its Kafka source in releases.jars.
 
 It goes to the artifacts' folder as `spark-4.3`, or to the folder that SPARK_ENVIRONMENTS names.
-Exit codes: 0 there, 1 it could not be made, 2 wrong usage.
+Exit codes: 0 done, 1 it could not be made, 2 wrong usage.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def locks() -> list[str]:
 
 
 def home_of(engine: str, release: str) -> Path:
-    """Return the folder of a release's environment, there or not."""
+    """Return the folder of a release's environment, whether it exists or not."""
     return Path(os.environ.get("SPARK_ENVIRONMENTS") or artifacts()) / f"{engine}-{release}"
 
 
@@ -58,7 +58,7 @@ def make(engine: str, release: str) -> int:
 def fetch_jars(engine: str, release: str) -> None:
     """Put the jars of a release below its environment, and the project's own beside them.
 
-    Raises JarError when one cannot be had or is not the one that was locked.
+    Raises JarError when one cannot be fetched or differs from the lock.
     """
     project = Path(os.environ.get("STACK_ARTIFACTS") or HERE.parent / ".artifacts")
     home = home_of(engine, release) / "artifacts" / "jars"

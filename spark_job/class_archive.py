@@ -2,7 +2,7 @@
 
 Usage: python -m spark_job.class_archive FILE
 
-A session starts, and its first batches run, in half of the time. The archive belongs to one Java and one set of jars;
+A session starts, and its first batches run, in half the time. The archive belongs to one Java and one set of jars;
 with others the JVM ignores it. https://docs.oracle.com/en/java/javase/17/vm/class-data-sharing.html
 """
 

@@ -1,4 +1,4 @@
-"""What follows a verb on its command line."""
+"""The words that follow a verb on its command line."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class Artifacts:
                 self._make_environment("tools")
                 self._fetch_jars(JAR_GROUPS)
                 self._make_guard("spark")
-                # While the other environment is fetched.
+                # Made while the other environment is fetched.
                 self._make_class_archive()
             finally:
                 beside.join()
@@ -154,7 +154,7 @@ class Artifacts:
         self._made(f"web-guard-{engine}", _guard_sources())
 
     def _class_archive_sources(self) -> list[Path]:
-        # Another Java could not use it; its installation has a file that names its version.
+        # Another Java could not use it; Java's installation has a file that names its version.
         release = self._java().resolve().parent.parent / "release"
         program = ROOT / "spark_job" / "class_archive.py"
         return [program, *_locks("tools", "jars"), *([release] if release.is_file() else [])]
@@ -163,7 +163,7 @@ class Artifacts:
         return self._is_made("class-archive-spark", self._class_archive_sources())
 
     def _make_class_archive(self) -> None:
-        """Write the archive of classes with which Spark starts in half of the time."""
+        """Write the archive of classes with which Spark starts in half the time."""
         if self._has_class_archive():
             return
         say("writing Spark's class archive, so that Spark starts faster ...")

@@ -1,4 +1,4 @@
-"""The head of a script: its summary, usage and notes."""
+"""The header of a script: its summary, usage and notes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LINE = re.compile(r"^# ?(.*)$")
 
 
 def header(script: str) -> list[str]:
-    """Read the comment at the head of a script, without its `#`."""
+    """Read the comment at the top of a script, without its `#`."""
     lines = []
     for line in (ROOT / script).read_text(encoding="utf-8").splitlines()[1:]:
         found = _LINE.match(line)

@@ -47,7 +47,7 @@ def main() -> int:
     _record(arguments.record, {"pid": process.pid, "command": arguments.command})
     with os.fdopen(os.dup(sys.stdout.fileno()), "w") as caller:
         caller.write(STARTED)
-    # The caller reads up to this line; it does not read anything after it.
+    # The caller reads up to this line, and nothing after it.
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     if not arguments.tied:

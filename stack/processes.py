@@ -71,7 +71,7 @@ def _from_proc(mark: str) -> Iterator[Process]:
 
 
 def _from_ps(mark: str) -> Iterator[Process]:
-    """Use ps, where there is no /proc (macOS): `-E` shows the environment of one's own processes."""
+    """Use ps, where there is no /proc (macOS): `-E` shows the environment of the user's own processes."""
     done = subprocess.run(
         ["ps", "-axwwE", "-o", "pid=,stat=,rss=,command="], capture_output=True, text=True, check=False
     )

@@ -18,8 +18,8 @@ def patches() -> dict[str, str]:
 
 
 def apply(patch: str, folder: Path, *flags: str) -> str:
-    """Apply a patch in a folder; returns what git has to complain."""
-    # Outside of a repository, git apply takes any folder; inside, it would skip files that it does not track.
+    """Apply a patch in a folder; returns git's error messages."""
+    # Outside a repository, git apply takes any folder; inside one, it would skip files that it does not track.
     command = ["git", "-c", "core.autocrlf=false", "apply", *flags, "-"]
     done = subprocess.run(
         command, cwd=folder, input=patch, capture_output=True, text=True, check=False,

@@ -1,4 +1,4 @@
-"""What holds for every test."""
+"""Settings of every test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contract.settings import ROOT
 # inherit that. The handler is Python's own.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-# A job that is cancelled gets SIGTERM: like Ctrl-C, so that the tests stop what they have started.
+# A cancelled CI job gets SIGTERM: treated like Ctrl-C, so that the tests stop what they have started.
 signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 

@@ -23,7 +23,7 @@ class VisitDeserializer(Deserializer):  # type: ignore[misc]  # its package is i
     """Parses a record; one that is not a visit is skipped."""
 
     def __call__(self, value: bytes, ctx: SerializationContext) -> Visit:  # noqa: ARG002  # Quix's interface
-        """Return the visit. Raises IgnoreMessage when it is none."""
+        """Return the visit. Raises IgnoreMessage when the record is not a visit."""
         visit = parse_visit(value)
         if visit is None:
             raise IgnoreMessage
@@ -56,7 +56,7 @@ def main() -> None:
 
     def send_late(value: Visit, *_: object) -> bool:
         producer.produce(late, late_json(value.visit_id, value.event_time))
-        # Not a line in the log for each.
+        # False: no log line for each late visit.
         return False
 
     def add(times: list[int], visit: Visit) -> list[int]:
@@ -71,7 +71,7 @@ def main() -> None:
         grace_ms=settings.number("FLINK_OUT_OF_ORDERNESS_SECONDS") * 1000,
         on_late=send_late,
     ).reduce(reducer=add, initializer=lambda visit: [visit.event_time])
-    # A partition's time closes the windows of all its keys; by default each key has a time of its own.
+    # A partition's time closes the windows of all its keys; by default each key has its own time.
     closed = counted.final(closing_strategy="partition").apply(as_json, metadata=True)
     closed.to_topic(windows)
     with producer:

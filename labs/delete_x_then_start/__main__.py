@@ -1,4 +1,4 @@
-"""Walkthrough 15: run every case of the catalogue, count, and hold the page to it.
+"""Walkthrough 15: run every case of the catalogue, count, and compare the page with the counts.
 
 `--write` writes the page. `--spark RELEASE` measures another release, in the environment that requirements/release.py
 made for it.
@@ -32,13 +32,13 @@ _AT_A_TIME = 2
 
 
 def experiment(lab: Lab, *, write: bool) -> None:
-    """Measure the catalogue, then prove what stands out of it."""
+    """Measure the catalogue, then prove its main results."""
     measured: list[Measured] = []
     with (
         running_broker(lab.folder / "kafka", lab.settings) as broker,
         spark_session(lab.settings, lab.folder / "spark", kafka=True, more=SPARK) as spark,
     ):
-        # Not by the first two foreachBatch that begin at the same time.
+        # Started here, since the first two foreachBatch would both start it at the same time.
         ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
         around = (spark, broker, lab.folder, lab.settings)
         for group in CATALOGUE:
@@ -52,13 +52,13 @@ def experiment(lab: Lab, *, write: bool) -> None:
 
 
 def columns_with(measured: Column) -> list[Column]:
-    """Return the columns on record, with the one that was measured now in place of its release's."""
+    """Return the columns on record; the one measured now replaces that of its release."""
     others = [each for each in read_columns(FOLDER) if each.release != measured.release]
     return sorted([*others, measured], key=lambda column: column.release)
 
 
 def _measure_group(lab: Lab, group: Group, around: Around) -> list[Measured]:
-    """Two cases at a time, told in order: each waits for the broker and for files more than it computes."""
+    """Run two cases at a time, reported in order: each waits for the broker and for files more than it computes."""
 
     def one(run: tuple[Case, str]) -> Measured:
         return measure(*run, bench_for(*run, around))
@@ -119,7 +119,7 @@ def _hold_page(lab: Lab, text: str, *, write: bool) -> None:
 
 
 def _with_release(release: str, arguments: list[str]) -> NoReturn:
-    """Go on in the environment of another release, with its jars, in place of this process."""
+    """Replace this process by one in the environment of another release, with its jars."""
     python = python_of("spark", release)
     if python.parent.parent != home_of("spark", release) or not python.exists():
         sys.stderr.write(f"{NAME}: no environment of Spark {release}: python -m requirements.release spark {release}\n")

@@ -26,10 +26,10 @@ BATCHES, ROWS = 4, 10
 """What each case begins with: batches 0 to 3, of 10 rows each, all committed and all in the output."""
 PARTITIONS = 2
 SPARK: dict[str, str | None] = {
-    # Spark's own default on a local disk, and not the manager that the synchronizer chooses for speed: the table
+    # Spark's own default on a local disk, not the manager that the synchronizer chooses for speed: the table
     # is about the Spark that people run. The choice decides how files are renamed, not what a restart reads.
     "spark.sql.streaming.checkpointFileManagerClass": None,
-    # What Spark does is in the table; thousands of lines of stack traces on the way there are no help.
+    # The table says what Spark does; thousands of lines of stack traces would not help.
     "spark.log.level": "OFF",
 }
 
@@ -69,7 +69,7 @@ def run_again(bench: Bench) -> Outcome:
 class Case:
     """`what` was done (the table's first column), and what to do in production (its last).
 
-    `damage` does it; then `arriving` rows come in; then `start`, with no limit to a batch unless it sets one.
+    `damage` does it; then `arriving` rows come in; then `start`, with no limit per batch unless it sets one.
     `settings`: of the session of this case's queries.
     """
 
@@ -88,7 +88,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Group:
-    """Cases that stand in one table."""
+    """Cases of one table."""
 
     title: str
     words: str
@@ -129,7 +129,7 @@ def measure(case: Case, sink: str, bench: Bench) -> Measured:
     rows, reader = _read(pipeline)
     difference = compare(pipeline.feed.sent, rows)
     assert not difference.unexpected, difference
-    # Only a query that stopped has left anything for later; one that runs has passed by what is not there.
+    # Only a query that stopped can read more rows later; one that runs has skipped what is missing.
     later = difference.lost - settled if outcome.failure else Counter[str]()
     if later:
         later &= pipeline.feed.held()
@@ -152,7 +152,7 @@ def _read(pipeline: Pipeline) -> tuple[Counter[str], Failure | None]:
 
 
 def bench_for(case: Case, sink: str, around: Around) -> Bench:
-    """Lay out a bench for one case and sink: a folder, and a topic or an input folder, of its own."""
+    """Make a bench for one case and sink: its own folder, and its own topic or input folder."""
     spark, broker, folder, settings = around
     name = f"{case.name}-{sink.split(maxsplit=1)[0]}"
     home = folder / name
@@ -163,7 +163,7 @@ def bench_for(case: Case, sink: str, around: Around) -> Bench:
     else:
         broker.create_topic(name, PARTITIONS)
         feed = KafkaFeed(broker.bootstrap, name, PARTITIONS, fail_on_data_loss=case.fail_on_data_loss)
-    # A session of its own has settings of its own, in the same JVM.
+    # A new session has its own settings, in the same JVM.
     session = spark.newSession() if case.settings else spark
     for setting, value in case.settings.items():
         session.conf.set(setting, value)

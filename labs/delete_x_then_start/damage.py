@@ -1,4 +1,4 @@
-"""The cuts: what is done to a checkpoint, an output or a topic while the query is down."""
+"""The damages: what is done to a checkpoint, an output or a topic while the query is down."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def _runs(group: Group) -> list[tuple[Case, str]]:
 
 
 def _changes(catalogue: list[Group], columns: list[Column]) -> str:
-    """List what each release does otherwise than the one before it: other batches, counts, or a stop."""
+    """List what each release does differently from the one before it: other batches, counts, or a stop."""
     lines = ["## What changed between the releases", ""]
     for before, after in pairwise(columns):
         others, errors = [], 0

@@ -28,7 +28,7 @@ class Cell:
 
     @property
     def gist(self) -> tuple[str, int, int, int]:
-        """What is left without the error: which batches ran, whether it stopped, the counts."""
+        """The cell without the error's text: which batches ran, whether it stopped, the counts."""
         return (re.sub(r"(stops|the output): `.*", r"\1", self.does), self.lost, self.waiting, self.duplicated)
 
 

@@ -1,4 +1,4 @@
-"""The second query on a checkpoint, in a process of its own.
+"""The second query on a checkpoint, in a separate process.
 
 Usage: python -m labs.delete_x_then_start.rival HOME TOPIC BOOTSTRAP
 """

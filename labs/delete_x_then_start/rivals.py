@@ -19,7 +19,7 @@ _SECONDS = 120
 def _same_application(bench: Bench) -> Outcome:
     """A query that has read all there is waits for more; a second one is started on its checkpoint.
 
-    The rows arrive after that: a first query that were stopped inside a batch might have written it or not.
+    The rows arrive after that: a first query that is stopped inside a batch may have written it or not.
     """
     first = bench.pipeline.start()
     first.processAllAvailable()

@@ -30,7 +30,7 @@ class Broker:
     retention_ms: str
 
     def create_topic(self, name: str, partitions: int, **config: str) -> None:
-        """Create a topic that keeps its records for ever, unless `config` (dots as underscores) says otherwise."""
+        """Create a topic that keeps its records forever, unless `config` (dots as underscores) says otherwise."""
         # Record timestamps are event times: with a limit, records of a past day would be deleted at once.
         settings = {"retention.ms": self.retention_ms} | {key.replace("_", "."): value for key, value in config.items()}
         topics = [NewTopic(name, partitions, 1, config=settings)]

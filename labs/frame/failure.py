@@ -37,7 +37,7 @@ def failure_of(query: StreamingQuery | None, error: BaseException) -> Failure:
     named = [link for link in chain if link.condition]
     if named:
         return named[-1]
-    # The error that ended a thread, wrapped by the code that waited for it.
+    # An ExecutionException only wraps the error of a thread that the code waited for.
     telling = [link for link in chain if link.kind != "ExecutionException"]
     return telling[0] if telling else Failure(type(error).__name__, None, _first_line(str(error)))
 

@@ -31,8 +31,8 @@ class LabFolder:
     def claimed(self, *, clean: bool, again: str) -> Iterator[None]:
         """Lock the folder for one run, empty at its beginning; `clean` removes files of an earlier run.
 
-        `again` is the command that the user types. Raises LabError: in use, files left, leads elsewhere,
-        cannot be written.
+        `again` is the command that the user types. Raises LabError: in use, files left, points
+        elsewhere, cannot be written.
         """
         lock = self.root.with_name(f"{self.root.name}.lock")
         try:

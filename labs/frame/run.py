@@ -61,7 +61,7 @@ def run(name: str, experiment: Callable[[Lab], None], arguments: list[str] | Non
         if signals:
             # py4j turns an interrupt during a call into its own error.
             return _interrupted(name, signals)
-        # Neither a finding nor a user's mistake: show the trace; it must not count as "not proven".
+        # Neither a result nor a user's mistake: show the trace; it must not count as "not proven".
         traceback.print_exc()
         return 2
 

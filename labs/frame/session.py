@@ -69,7 +69,7 @@ def spark_session(
             spark = launch(conf, settings, {"stdout": output})
         except UserError as error:
             raise LabError(str(error)) from None
-    # The SparkContext handles SIGINT to cancel jobs: here it ends the lab.
+    # The SparkContext's handler of SIGINT cancels jobs; here SIGINT ends the lab.
     signal.signal(signal.SIGINT, on_interrupt)
     # py4j logs the stack trace of a call that Ctrl-C ended; errors that matter reach the lab as exceptions.
     logging.getLogger().addHandler(logging.NullHandler())

@@ -80,7 +80,7 @@ class DeltaSource:
         ends = []
         done = 0
         while done < len(places):
-            # The snapshot's end ends its batch.
+            # A batch ends where the snapshot ends.
             limit = self.files[0] if done < self.files[0] else len(places)
             done = min(done + _FILES_A_BATCH, limit)
             version, index = places[done - 1]

@@ -1,4 +1,4 @@
-"""A query that counts pages over windows and is killed inside a batch, in a process of its own.
+"""A query that counts pages over windows and is killed inside a batch, in a separate process.
 
 Usage: python -m labs.what_a_checkpoint_holds.killed INPUT CHECKPOINT SCRATCH BATCH
 

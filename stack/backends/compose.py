@@ -52,7 +52,7 @@ class ComposeBackend:
         self.docker = Docker(project, self._variables())
 
     def _own_tag(self) -> str:
-        """Another clone may have other code: each has image tags of its own."""
+        """The tag of this clone's images: another clone may have other code, so each has its own."""
         clone = hashlib.sha256(str(ROOT).encode()).hexdigest()[:8]
         return f"{self._settings.values['IMAGE_TAG']}-{clone}"
 
@@ -60,7 +60,7 @@ class ComposeBackend:
         """Build the variables that docker-compose.yaml reads: the caller's own variables have no effect."""
         values = dict(self._settings.values)
         user, group = os.getuid(), os.getgid()
-        # Files that containers write belong to the caller. For root they run as the image's user: none runs as root.
+        # Files that containers write belong to the caller. When root calls, they run as the image's user, not as root.
         identity = (user, group) if user else (_NOT_ROOT, _NOT_ROOT)
         host = {name: value for name, value in self._settings.environment().items() if not name.startswith(PREFIX)}
         return {
@@ -101,7 +101,7 @@ class ComposeBackend:
         )
         built: dict[str, str] = {}
         for row in self._services:
-            # One service per image: the others with the same image use it.
+            # One service per image: building it serves the others with the same image.
             built.setdefault(row.image, row.name)
         if not self.docker.quietly("build", *built.values(), more=classic):
             raise StackError("the images could not be built; the end of the build's log is above")

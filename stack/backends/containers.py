@@ -99,7 +99,7 @@ class Docker:
     def typed(self, *words: str) -> str:
         """Return the line that a person types in the project's folder, where Compose finds its file.
 
-        The name of a project that is not the one in `.env` has to be said.
+        A project name that is not the one in `.env` has to be given.
         """
         default = read_env_file(ROOT / ".env")["COMPOSE_PROJECT_NAME"]
         project = [] if self.project == default else ["--project-name", self.project]

@@ -44,7 +44,7 @@ _TIERS: dict[str, tuple[list[str], list[str]]] = {
 """Tests of each tier: those that need no JVM, and those that do."""
 _WITHOUT_JVM = ("--numprocesses", "auto", "--dist", "worksteal")
 _WITH_JVM = ("--numprocesses", "2", "--dist", "loadfile")
-"""They mostly wait: two files at a time, each with services of its own; more would not fit into a laptop's memory."""
+"""They mostly wait: two files at a time, each with its own services; more would not fit into a laptop's memory."""
 
 
 def lab(stack: Stack, words: Sequence[str]) -> int:
@@ -71,7 +71,7 @@ def notebook(stack: Stack, words: Sequence[str]) -> int:
         say(f"continuing with your copy, {copy}; --fresh starts again from the repository's")
     else:
         shutil.copyfile(ROOT / "notebooks" / _NOTEBOOK, copy)
-    # Other files of Jupyter go to the stack's state folder, not to the user's home.
+    # Jupyter's other files go to the stack's state folder, not to the user's home.
     jupyter = stack.home.state / "jupyter"
     places = {f"JUPYTER_{name}_DIR": str(jupyter / name.lower()) for name in ("CONFIG", "DATA", "RUNTIME")}
     # In the environment, not as a flag, which every user of the machine could read.

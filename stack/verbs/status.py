@@ -37,7 +37,7 @@ def status(stack: Stack, words: Sequence[str]) -> int:
 def collect(stack: Stack) -> dict[str, Any]:
     """Collect the state: backend, chosen, services, flink_job, synchronizer, behind, disk_free_mib, problems, well.
 
-    `chosen`: the settings that were chosen for this stack, in place of those in `.env`; name to value.
+    `chosen`: the settings that were chosen for this stack, instead of those in `.env`; name to value.
     """
     services = [
         {"service": row.name, "state": stack.backend.state(row), "memory_mib": stack.backend.memory(row) // _MIB}

@@ -1,4 +1,4 @@
-"""Programs whose flags a script passes on: their help follows the head of the script."""
+"""Programs whose flags a script passes on: their help follows the header of the script."""
 
 from __future__ import annotations
 

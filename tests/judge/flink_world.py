@@ -173,7 +173,7 @@ def any_order(source: Source, chance: random.Random) -> Iterator[Record]:
 
 
 def run_job(source: Source, chance: random.Random, job: Callable[[Iterable[int]], Job] = Job) -> Outputs:
-    """Let a job read a source in some order, and give what it wrote; windows still open stay inside."""
+    """Let a job read a source in some order, and give what it wrote; windows that are still open are not written."""
     running = job(source)
     for record in any_order(source, chance):
         running.read(record)

@@ -1,7 +1,7 @@
-"""Every order of reading tried out: could a faultless windowing job have decided so? Small sources only.
+"""A trial of every order of reading: could a faultless windowing job have made these decisions? Small sources only.
 
-Independent of the judge: the positions reached so far say what the clock is, so all that matters of an order is which
-positions it goes through.
+Independent of the judge: the positions reached so far say what the clock is, so all that matters about an order is
+which positions it goes through.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Orders:
 
     def explain(self, late: set[Place]) -> bool:
         """Say whether some order makes exactly these visits late."""
-        # From the end backwards: then the first way that is tried seldom leads nowhere.
+        # From the end backwards: there the first path is seldom a dead end.
         end = tuple(len(ends) for ends in self._ends)
         seen, waiting = {end}, [end]
         while waiting:
@@ -108,7 +108,7 @@ def outputs_of(source: Source, late: set[Place], closed: int) -> Outputs:
 
 
 def content(outputs: Outputs) -> object:
-    """Give what the topics hold but for what nobody promises: order between keys, the partition without a key."""
+    """Give what the topics hold, except what is not promised: order between keys, the partition without a key."""
     ordered = defaultdict(list)
     for record in sorted(outputs.windows, key=lambda record: (record.partition, record.offset)):
         ordered[record.partition, record.key].append(record._replace(offset=0))

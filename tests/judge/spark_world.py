@@ -53,7 +53,7 @@ class Topic:
         return offset
 
     def append_marker(self, partition: int) -> None:
-        """Write a transaction marker: an offset that no reader gets a record for."""
+        """Write a transaction marker: an offset for which no reader gets a record."""
         self.ends[partition] += 1
 
     def spans(self) -> Spans:
@@ -150,7 +150,7 @@ def write_output(
 
     `committed`: so many batches have their commit, the next is written but not committed, and those behind it are
     neither; default: all. The log of every `compact_every`-th batch is a `.compact`, and the logs before it are gone.
-    `root` is the output folder as the log names it, in a container another one.
+    `root` is the output folder as the log names it; in a container it is another one.
     """
     name = Settings({}).query(sink)
     output, checkpoint = home / "output" / name, home / "checkpoints" / "spark" / name
@@ -292,5 +292,5 @@ def replace_lines(file: Path, lines: Sequence[bytes]) -> None:
 
 
 def make_pipe(path: Path) -> None:
-    """Make a named pipe: a reader that opens it waits for ever."""
+    """Make a named pipe: a reader that opens it waits forever."""
     os.mkfifo(path)

@@ -44,7 +44,7 @@ class Written:
     batches: Sequence[Batch]
 
     def files(self, least: int = 1) -> list[Path]:
-        """Return the files of the output that have this number of lines."""
+        """Return the files of the output that have at least this number of lines."""
         return [file for file in self.query.files.values() if file.exists() and len(lines_of(file)) >= least]
 
     def logs(self) -> list[Path]:
@@ -164,7 +164,7 @@ def without(kind: Callable[[bytes | None], bool]) -> Lines:
 
 
 def _in_a_file(change: Callable[[list[bytes], int, random.Random], list[bytes]], least: int = 1) -> Spoil:
-    """Make a spoiler of one line, given by its index, of a file that has so many."""
+    """Make a spoiler of one line, given by its index, of a file that has at least `least` lines."""
 
     def spoil(written: Written, chance: random.Random) -> None:
         files = written.files(least)
@@ -184,7 +184,7 @@ def _altered(lines: list[bytes], index: int, chance: random.Random) -> list[byte
 
 
 def neighbours_exchanged(written: Written, chance: random.Random) -> None:
-    """Exchange two lines of a file; a record that was sent twice has no one place, so neither of them is one."""
+    """Exchange two lines of a file; neither record was sent twice, since such a record has no single place."""
     times = Counter(output_line(r.value) for records in written.topic.records.values() for r in records.values())
     pairs = [
         (file, index)

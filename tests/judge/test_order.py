@@ -21,7 +21,7 @@ Decided = frozenset[tuple[int, int]]
 
 
 def small_source(chance: random.Random, partitions: int, records: int) -> Source:
-    """Draw a few visits whose times are close to where decisions tip."""
+    """Draw a few visits whose times are close to where decisions change."""
     times = [0, WINDOW_MS, WINDOW_MS + BOUND_MS - 1, WINDOW_MS + BOUND_MS, 2 * WINDOW_MS + BOUND_MS, 4 * WINDOW_MS]
     source: Source = {partition: [] for partition in range(partitions)}
     for number in range(records):

@@ -43,7 +43,7 @@ ONE, SEVERAL, ANY = (1,), (2, 2, 3), (1, 2, 2, 3, 4)
 class Mutant:
     """A wrong job, wrong restores of it, or what happens to its records afterwards.
 
-    `partitions`: numbers of them with which it goes wrong.
+    `partitions`: the numbers of partitions with which it goes wrong.
     """
 
     name: str
@@ -152,7 +152,7 @@ class LowerEdge(Job):
 
 
 class EarlyWindows(Job):
-    """Writes a window before the bound is over, and what comes then as a second one."""
+    """Writes a window before the bound is over, and later visits as a second window."""
 
     def advance(self) -> None:
         super().advance()

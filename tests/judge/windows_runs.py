@@ -54,7 +54,7 @@ UNPARSABLE: tuple[bytes | None, ...] = (
     b'{"visit_id":"v1","event_time":"1969-12-31T23:59:59Z"}',
     b"[" * 2_000,
 )
-"""Values that are no visits; some only just."""
+"""Values that are not visits; some of them almost are."""
 
 
 def odd_visit_value(visit_id: str, event_time: int) -> bytes:
@@ -135,7 +135,7 @@ class Run:
         self.running.written = Outputs()
 
     def alter(self, state: dict[str, object]) -> None:
-        """Do to the restored state, and to `positions`, what no restore may do; a faultless job does nothing here."""
+        """Change the restored state or `positions` as no restore may do; a faultless job does nothing here."""
 
     def outputs(self) -> Outputs:
         """Give the committed records of the three topics."""

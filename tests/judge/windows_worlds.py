@@ -204,7 +204,7 @@ class Reader:
         self.run.transactions[-1].kept &= topics
 
 
-# Far in the future or the past is rare: such a visit leaves the others little to show.
+# Far in the future or the past is rare: after such a visit the others show little.
 _FAR = [-20_000, 60_000, -86_400_000, 86_400_000]
 _LATE = st.one_of(
     st.sampled_from([0] * 20 + [1, 4_999, 5_000, 5_001, 9_999, 10_000, 15_000] * 2 + _FAR), st.integers(0, 20_000)

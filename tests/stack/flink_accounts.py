@@ -1,6 +1,6 @@
 """Where every record of `visits` went: counted in a window, late, rejected or not due yet, record by record.
 
-An account of its own, in memory and for small topics: it does not share code with the verdict.
+Independent, in memory and for small topics: it shares no code with the verdict.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Topics:
 
 @dataclass
 class Account:
-    """Differences found, each as a sentence's worth of text; empty lists mean that every record is accounted for."""
+    """Differences found, each as a short text; empty lists mean that every record is accounted for."""
 
     read: int = 0
     in_windows: int = 0

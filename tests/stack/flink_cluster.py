@@ -1,4 +1,4 @@
-"""A Flink cluster for tests: a JobManager and a TaskManager in a folder, with topics of its own."""
+"""A Flink cluster for tests: a JobManager and a TaskManager in a folder, with its own topics."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Cluster:
                 if done():
                     return
             except (FlinkError, KafkaException):
-                # Also a broker whose coordinator of groups still loads.
+                # So is a broker whose group coordinator is still loading.
                 pass
             time.sleep(0.3)
         log = self.log.read_text(errors="replace")
@@ -127,7 +127,7 @@ class Cluster:
         consumer.close()
 
     def wait_for_checkpoints(self, job: str, more: int) -> None:
-        """Wait until the job has completed so many checkpoints more."""
+        """Wait until the job has completed this number of further checkpoints."""
         completed = checkpoints(self.rest, job)["counts"]["completed"]
         self.wait(
             f"{more} checkpoints more", lambda: checkpoints(self.rest, job)["counts"]["completed"] >= completed + more

@@ -149,7 +149,7 @@ def test_a_walkthrough_proves_its_sentences(demo: tuple[RunningStack, str], name
 
 def test_what_containers_wrote_can_be_removed(demo: tuple[RunningStack, str]) -> None:
     stack, _ = demo
-    # While the job runs, folders of old checkpoints go.
+    # While the job runs, folders of old checkpoints are removed.
     stack.script("down.sh")
     folders = [path for path in stack.home.rglob("*") if path.is_dir()]
     assert [path for path in folders if path.stat().st_mode & 0o002] == [], "no other user may write"

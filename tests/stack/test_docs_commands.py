@@ -69,7 +69,7 @@ def type_it(stack: RunningStack, command: str) -> int:
     follows = words[0] == "scripts/consume.sh"
     if follows:
         wait_until(lambda: b"window_start" in output.read_bytes(), f"output of {command}", seconds=300)
-        # As a terminal does it: to all processes of the group.
+        # As a terminal does: to all processes of the group.
         os.killpg(process.pid, signal.SIGINT)
     code = process.wait(timeout=600)
     said = output.read_text(encoding="utf-8", errors="replace")

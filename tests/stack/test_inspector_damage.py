@@ -95,7 +95,7 @@ def test_spark_does_what_the_inspector_says(tmp_path: Path) -> None:
     errors = json.loads(answer.read_text())
     for case, report in reports.items():
         assert report.restart is not None
-        # Spark's own words are shown when the prediction was wrong.
+        # A wrong prediction fails with Spark's own words.
         assert (report.restart.action == "impossible") == bool(errors[case]), (case, errors[case])
         if not errors[case]:
             after = read_report(tmp_path / case / "checkpoint", None, None)

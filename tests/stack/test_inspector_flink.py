@@ -242,7 +242,7 @@ def test_a_damaged_newest_checkpoint_does_not_hide_the_one_before_it(home: Path,
     assert report.restart is not None
     assert report.restart.action == "restore"
     assert f"chk-{report.restart.step}" == before.name
-    # The damaged one had completed, and with it what it had prepared was committed.
+    # The damaged checkpoint had completed, so what it prepared was committed.
     assert any("1 later checkpoint committed results" in detail for detail in report.restart.details)
 
 

@@ -1,4 +1,4 @@
-"""What the inspector says of a restart, carried out on each release of Spark that can be had.
+"""What the inspector says of a restart, tested on each release of Spark that is installed.
 
 Long, and each release needs an environment: `python -m requirements.release spark 4.3` makes it. SPARK_ENVIRONMENTS
 names the folder that has them (default: the artifacts' folder), with `spark-4.3` and so on in it; a release without
@@ -56,7 +56,7 @@ def lay_out(release: str, folder: Path) -> list[Path]:
     for written in TRIED:
         for recipe in WHOLE:
             source = GOLDEN / f"spark-{written}" / recipe
-            # An older release has not the methods of the query; a file that it cannot read stops any query.
+            # An older release lacks the methods of the query; a file that it cannot read stops any query.
             name = "files_alone" if recipe in (*NAMED, "offsets_v2") and release < "4.2" else recipe
             two_sources = recipe == "named_sources" and written == "4.2" and name == "files_alone"
             if source.is_dir() and not two_sources:
@@ -96,7 +96,7 @@ def test_a_release_does_what_the_inspector_says_of_it(release: str, tmp_path: Pa
 
 
 def predicted(folder: Path, release: str) -> tuple[str, int | None]:
-    """What the report says of a restart with this release: its own restart, or what stands under other releases."""
+    """What the report says of a restart with this release: its own restart, or what it lists under other releases."""
     restart = read_report(folder / "checkpoint", None, None).restart
     assert restart is not None
     other = next((each for each in restart.elsewhere if release in each.releases), None)

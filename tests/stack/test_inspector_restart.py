@@ -1,4 +1,4 @@
-"""The predicted restart carried out: a query is killed inside a batch, inspected, and started again."""
+"""The predicted restart, tested: a query is killed inside a batch, inspected, and started again."""
 
 from __future__ import annotations
 

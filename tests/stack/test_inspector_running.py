@@ -57,7 +57,7 @@ class Following:
 
 @contextmanager
 def following(stack: RunningStack, path: Path, out: Path) -> Iterator[Following]:
-    """Follow a checkpoint meanwhile, and end it as Ctrl-C does."""
+    """Follow a checkpoint while the block runs, then end as on Ctrl-C."""
     errors = out.with_suffix(".err")
     command = [str(ROOT / "scripts" / "inspect.sh"), "--follow", "--json", str(path)]
     with out.open("wb") as stdout, errors.open("wb") as stderr:
@@ -110,7 +110,7 @@ def test_flink_restores_as_foretold(mode: str, tmp_path: Path) -> None:
         assert {partition["topic"] for partition in new["sources"][0]["partitions"]} == {"visits"}
 
         stack.script("flink_cancel.sh")
-        # Now the topic stands still: the lag is one figure.
+        # Now the topic no longer grows, so the lag does not change.
         stack.script("generator_stop.sh")
         report = inspected(stack, folder, "--rows", "10000")
         starts = {each["partition"]: each["start"] for each in report["restart"]["partitions"]}

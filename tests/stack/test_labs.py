@@ -105,7 +105,7 @@ def test_a_walkthrough_proves_its_sentences(name: str, tmp_path: Path) -> None:
 
 
 def incomplete(tmp_path: Path, group: str, jar: str) -> Path:
-    """Return artifacts like the real ones, by links, but for one jar."""
+    """Return artifacts like the real ones, by links, without one jar."""
     artifacts = tmp_path / "artifacts"
     (artifacts / "jars").mkdir(parents=True)
     for entry in ARTIFACTS.iterdir():
@@ -176,7 +176,7 @@ def test_interrupted_it_says_so_and_nothing_runs_on(tmp_path: Path, number: int,
     lab = begin("13_failure_before_the_commit", tmp_path, subprocess.PIPE)
     folder = tmp_path / "output" / "labs" / "13_failure_before_the_commit"
     wait_until((folder / "checkpoint_console" / "offsets" / "0").exists, "the first batch", seconds=180)
-    # As a terminal does it: to all processes of the group.
+    # As a terminal does: to all processes of the group.
     os.killpg(lab.pid, number)
     out, err = lab.communicate(timeout=60)
     assert lab.returncode == code, err

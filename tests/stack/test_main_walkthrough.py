@@ -50,7 +50,7 @@ def test_submitting_while_the_job_runs_is_refused(demo: tuple[RunningStack, str,
 
 def test_restore_refuses_what_is_no_checkpoint_and_lists_what_is(demo: tuple[RunningStack, str, str]) -> None:
     stack, _, _ = demo
-    # Before the refusal: by the end of it the job may have completed another one.
+    # Looked up before the refusal: by its end the job may have completed another one.
     restorable = Path(stack.job()["latest_path"]).name
     refused = stack.script("flink_restore.sh", "chk-99999", check=False)
     assert refused.returncode != 0

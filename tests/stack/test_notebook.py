@@ -28,7 +28,7 @@ def execute(notebook: Path, home: Path) -> subprocess.CompletedProcess[str]:
         "JUPYTER_DATA_DIR": str(home / "data"),
         "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
     }
-    # nbclient's own command, in a process of its own: as a person's Jupyter does, with this environment's Python.
+    # nbclient's own command, in a separate process: as a person's Jupyter does, with this environment's Python.
     command = [sys.executable, "-c", "import sys; from nbclient.cli import main; sys.exit(main())"]
     return subprocess.run(
         [*command, "--timeout=300", f"--output={home / 'executed'}", str(notebook)],

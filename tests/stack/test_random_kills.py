@@ -32,7 +32,7 @@ def uncommitted(output: Path) -> dict[str, int]:
 
 
 def wait_until(done: Callable[[], bool], what: str) -> None:
-    """Look often: the moment counts."""
+    """Wait for a condition, checked often: the moment matters."""
     deadline = time.monotonic() + LIMIT_SECONDS
     while not done():
         assert time.monotonic() < deadline, f"not within {LIMIT_SECONDS} s: {what}"
@@ -70,14 +70,14 @@ def test_a_synchronizer_killed_while_it_writes_is_never_accused(tmp_path: Path, 
     output = tmp_path / "output" / "visits_json"
     with RunningStack(tmp_path, "local", SPARK_TRIGGER="1 second") as stack:
         stack.script("up.sh", settings={"GENERATOR_ARGS": "--rate 1000 --unparsable-percent 1"})
-        # The synchronizer alone: its writes are long enough then.
+        # The synchronizer alone: then its writes take long enough.
         stack.script("stop.sh", "taskmanager")
         stack.script("stop.sh", "jobmanager")
         # Before the first commit the answer is unknown.
         first = tmp_path / "checkpoints" / "spark" / "visits_json" / "commits" / "0"
         wait_until(first.exists, str(first))
         done = 0
-        # On a slow machine a kill may come after the write: some more then.
+        # On a slow machine a kill may come after the write: then kill some more times.
         while done < kills or (not uncommitted(output) and done < 10 * kills):
             done += 1
             wait_for_a_write(output)

@@ -1,4 +1,4 @@
-"""A spare TaskManager and a standby JobManager take over, with nothing typed."""
+"""A spare TaskManager and a standby JobManager take over, without any command."""
 
 from __future__ import annotations
 

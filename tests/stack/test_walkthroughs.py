@@ -60,7 +60,7 @@ def test_interrupted_it_leaves_a_stack_that_works(stack: RunningStack, tmp_path:
             env=stack.environment, stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True,
         )  # fmt: skip
     wait_until(lambda: "taskmanager was killed" in words.read_text(), "the kill", seconds=300)
-    # As a terminal does it: to all processes of the group.
+    # As a terminal does: to all processes of the group.
     os.killpg(walk.pid, signal.SIGINT)
     assert walk.wait(timeout=600) == 130, words.read_text()
     assert "starting again what it stopped" in words.read_text()

@@ -1,4 +1,4 @@
-"""Foreign web pages before the real servers: Flink's REST server, Spark's UI and Kafka's listener."""
+"""Foreign web pages against the real servers: Flink's REST server, Spark's UI and Kafka's listener."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def test_a_foreign_host_is_refused(page: Page) -> None:
     for method in ("GET", "POST", "PATCH", "OPTIONS"):
         for host in hosts:
             assert page.status(("Host", host), method=method) == 403, (method, host)
-            # As a page does that has its name lead here: to the browser it is the same origin.
+            # Like a page whose name resolves to this machine: for the browser it is the same origin.
             same = (("Host", host), ("Origin", f"http://{host}"), ("Sec-Fetch-Site", "same-origin"))
             assert page.status(*same, method=method) == 403, (method, host)
 
@@ -226,7 +226,7 @@ def test_a_request_without_one_proper_host_is_refused(page: Page) -> None:
     own = page.host[1]
     requests = [[("Host", host)] for host in ("", f":{page.port}", f"evil.example@{own}", f"evil.example:{own}")]
     for headers in (*requests, [], [page.host, page.host]):
-        # Some of these Spark's server refuses before the guard, as no request at all.
+        # Spark's server refuses some of these before the guard, as invalid requests.
         assert page.status(*headers) in (403, 400), headers
 
 
@@ -312,7 +312,7 @@ def test_a_connection_is_judged_request_by_request(flink: Flink) -> None:
 
 
 def test_the_ui_of_flink_and_the_scripts_still_cancel(flink: Flink) -> None:
-    """Last of Flink's: each cancel needs a job of its own, submitted by `flink run`."""
+    """Last of Flink's: each cancel needs its own job, submitted by `flink run`."""
     own_page = (flink.host, ("Sec-Fetch-Site", "same-origin"), ("Referer", f"{flink.origin[1]}/"))
     index = flink.ask("GET", "/", *own_page)
     assert index[0] == 200 and b"<title>" in index[2]
@@ -384,7 +384,7 @@ def test_kafka_drops_what_a_browser_sends(broker: Broker) -> None:
     head = f"/topics/web-guard HTTP/1.1\r\nHost: {broker.bootstrap}\r\nContent-Length: 2\r\n\r\n{{}}"
     for method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"):
         assert dropped((host, int(port)), f"{method} {head}".encode()), method
-    # The begin of TLS: a page may ask for https.
+    # The start of a TLS connection: a page may ask for https.
     assert dropped((host, int(port)), bytes.fromhex("16030102000100") + bytes(600))
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "web-guard"})
     assert consumer.get_watermark_offsets(TopicPartition("web-guard", 0), timeout=LIMIT_SECONDS) == (0, 0)

@@ -122,7 +122,7 @@ def test_all_services_of_a_highly_available_cluster_share_its_id(tmp_path: Path)
 
 
 def test_a_jobmanager_that_starts_alone_forgets_the_highly_available_cluster(tmp_path: Path) -> None:
-    # Its job continues from the newest checkpoint; the remembered one would start from an older one later.
+    # Its job continues from the newest checkpoint; the remembered job would later start from an older one.
     together = Settings(HIGHLY_AVAILABLE | {"STACK_HOME": str(tmp_path)})
     before = home.high_availability(together)
     home.forget_other_cluster(together)

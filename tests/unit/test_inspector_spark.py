@@ -169,7 +169,7 @@ def test_a_job_folder_that_is_closed_does_not_hide_the_others() -> None:
             with pytest.raises(InspectorError, match=f"{closed} cannot be read: no permission"):
                 engine_of(closed)
             with pytest.raises(InspectorError, match=f"{closed} cannot be read: no permission"):
-                # The newest may be in there: a restore must not take another one for it.
+                # The newest checkpoint may be in there: a restore must not take an older one instead.
                 resolve("latest", Path(folder))
         finally:
             os.seteuid(user)
@@ -313,7 +313,7 @@ def test_content_that_is_damaged_is_named(killed: Path, name: str, content: str 
     [problem] = [line for line in done.stdout.splitlines() if line.startswith("PROBLEM: ")]
     assert str(killed / name) in problem
     assert word in problem
-    # What can be read is shown nevertheless, and the restart is foretold.
+    # What can be read is still shown, and the restart is predicted.
     assert "batch 1, committed" in done.stdout
     assert done.stdout.splitlines()[-1].startswith("A restart ")
 
@@ -534,7 +534,7 @@ def test_a_terminal_gets_tables_and_colour_a_pipe_plain_text(query: str) -> None
     with subprocess.Popen(command, cwd=ROOT, stdout=theirs, env=environ) as process:
         seen = b""
         while process.poll() is None:
-            # Drained meanwhile: a terminal holds a few kilobytes only.
+            # Read while it prints: a terminal buffers only a few kilobytes.
             if select.select([ours], [], [], 0.1)[0]:
                 seen += os.read(ours, 65536)
         while select.select([ours], [], [], 0)[0]:

@@ -26,7 +26,7 @@ VERSIONS = {
     "named_sink": ("version 2", "version 3"),
     "named_sources": ("version 2", "version 1"),
 }
-"""Of the recipes that have other versions than 1: offsets, commits."""
+"""Versions of offsets and commits, for the recipes where one is not 1."""
 
 
 def opened(folder: Path) -> Report:

@@ -166,7 +166,7 @@ def test_exit_codes(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert left.value.code == 2
     assert run(NAME, proves, ["--clean"]) == 0
     assert run(NAME, disproves, ["--clean"]) == 1
-    # A crash is no finding.
+    # A crash is not a result.
     assert run(NAME, breaks, ["--clean"]) == 2
     capsys.readouterr()
     with pytest.raises(SystemExit) as missing:

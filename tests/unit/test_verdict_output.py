@@ -242,7 +242,7 @@ def test_what_is_not_a_file_is_named_and_not_read(folder: Path) -> None:
     (folder / "sub" / "up").symlink_to("..")
     (folder / "link.txt").symlink_to("sub/x.txt")
     with socket.socket(socket.AF_UNIX) as server:
-        # The path of a socket is short by law.
+        # The system limits the length of a socket's path.
         here = Path.cwd()
         os.chdir(folder)
         server.bind("socket")
@@ -369,7 +369,7 @@ def test_lines_are_loaded_with_their_numbers(tmp_path: Path, monkeypatch: pytest
     files = list_output(query.output, FILES, None).files
     if parallel:
         monkeypatch.setattr(reader, "_PARALLEL_BYTES", 0)
-        # A default is bound once: here the division itself is replaced.
+        # A default value is bound once, so the function itself is replaced.
         monkeypatch.setattr(reader, "lines_jobs", lambda files: lines_jobs(files, 9_000))
     with open_store(in_memory=True) as store:
         load_lines(store, files)

@@ -461,7 +461,7 @@ def test_nothing_that_a_record_holds_forges_a_line(query: Query, topic: Topic) -
     texts = [finding.text for finding in judged.verdict.examples]
     assert len(texts) == 2
     assert all(text.isprintable() for text in (*texts, *judged.verdict.notes, judged.verdict.reason))
-    # In the names it is as it is; JSON escapes it.
+    # The names have it unchanged; JSON escapes it.
     assert "name\nflink: HOLDS" in [finding.names["file"] for finding in judged.verdict.examples]
 
 
