@@ -38,7 +38,7 @@ def main() -> int:
             print(f"   = {arguments.show} flink cancel {job_id}", file=sys.stderr)
         call(base, f"/jobs/{job_id}?mode=cancel", method="PATCH")
         deadline = time.monotonic() + LIMIT_SECONDS
-        while call(base, f"/jobs/{job_id}")["state"] != "CANCELED":
+        while call(base, f"/jobs/{job_id}/status")["status"] != "CANCELED":
             if time.monotonic() >= deadline:
                 raise FlinkError(
                     f"job {job_id} was not cancelled within {LIMIT_SECONDS} s; see scripts/logs.sh jobmanager"

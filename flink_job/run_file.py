@@ -11,4 +11,7 @@ def leave_settings(settings: Settings, mode: str, job_id: str) -> None:
     folder = settings.flink_checkpoints / job_id
     folder.mkdir(parents=True, exist_ok=True)
     run = flink_run_of(settings, job_id=job_id, mode=mode)
-    (folder / FLINK_RUN_FILE).write_text(as_json(run), encoding="utf-8")
+    # Replaced at once: a reader sees the old text or the new one.
+    written = folder / f"{FLINK_RUN_FILE}.new"
+    written.write_text(as_json(run), encoding="utf-8")
+    written.replace(folder / FLINK_RUN_FILE)

@@ -7,7 +7,8 @@ import random
 import socket
 
 _ANSWER_SECONDS = 2.0
-_BELOW_EPHEMERAL = range(20_000, 32_000)
+FREE_PORTS = range(20_000, 32_000)
+"""Where `free_ports` looks: below the ports of outgoing connections."""
 
 
 def answers(address: str, port: int) -> bool:
@@ -36,6 +37,6 @@ def free_ports(address: str, count: int) -> list[int]:
 
     They are below those that systems give to outgoing connections, one of which could take a port before its server.
     """
-    candidates = random.SystemRandom().sample(_BELOW_EPHEMERAL, len(_BELOW_EPHEMERAL))
+    candidates = random.SystemRandom().sample(FREE_PORTS, len(FREE_PORTS))
     free = (port for port in candidates if can_bind(address, port))
     return list(itertools.islice(free, count))

@@ -12,6 +12,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ STARTED = "started\n"
 
 _PROC = Path("/proc")
 _KILL_SECONDS = 60.0
+_LOOKS_AT_EMPTY = 10
 
 
 @dataclass(frozen=True)
@@ -56,11 +58,12 @@ def _from_proc(mark: str) -> Iterator[Process]:
         if not folder.name.isdigit():
             continue
         try:
-            variables = (folder / "environ").read_bytes().split(b"\0")
-            if wanted not in variables:
-                continue
             # Fields after the name, which is in brackets and may contain anything.
             fields = (folder / "stat").read_bytes().rpartition(b")")[2].split()
+            # A zombie or a kernel thread has no memory, and no environment.
+            variables = _variables(folder) if int(fields[20]) else []
+            if wanted not in variables:
+                continue
         except OSError:
             # It belongs to another user, or has just ended.
             continue
@@ -68,6 +71,16 @@ def _from_proc(mark: str) -> Iterator[Process]:
         state, started, pages = fields[0], int(fields[19]), int(fields[21])
         if state not in (b"Z", b"X"):
             yield Process(int(folder.name), service.decode(), state in (b"T", b"t"), started, pages * page_bytes)
+
+
+def _variables(folder: Path) -> list[bytes]:
+    """Read a process's environment; for a moment while it executes another program it has none, so look again."""
+    for _ in range(_LOOKS_AT_EMPTY):
+        content = (folder / "environ").read_bytes()
+        if content:
+            return content.split(b"\0")
+        time.sleep(0.001)
+    return []
 
 
 def _from_ps(mark: str) -> Iterator[Process]:

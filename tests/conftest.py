@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 
 import pytest
 
 from contract.settings import ROOT
+from stack import ports
 
 # A shell that starts the tests in the background makes them ignore Ctrl-C, and a program that a test starts would
 # inherit that. The handler is Python's own.
@@ -15,6 +17,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 # A cancelled CI job gets SIGTERM: treated like Ctrl-C, so that the tests stop what they have started.
 signal.signal(signal.SIGTERM, signal.default_int_handler)
+# Each process of a run chooses its ports from another thousand: two could choose the same one before either listens.
+_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % 12
+ports.FREE_PORTS = range(20_000 + 1000 * _WORKER, 21_000 + 1000 * _WORKER)
 
 
 def _folders_of_a_stack() -> set[str]:

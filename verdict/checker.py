@@ -124,10 +124,10 @@ def judge(checker: Checker, cluster: Cluster, store: Store, options: Options) ->
 
     A pipeline that is behind when the wait is over is judged by its records so far: it can be violated, but not hold.
     """
-    if options.as_is:
-        return checker.judge(store, caught_up=False)
-    rest = Rest(cluster, checker.source)
     deadline = time.monotonic() + options.wait_seconds
+    if options.as_is:
+        return _as_is(checker, store, deadline)
+    rest = Rest(cluster, checker.source)
     while True:
         behind = await_caught_up(checker, rest, deadline)
         try:
@@ -138,6 +138,15 @@ def judge(checker: Checker, cluster: Cluster, store: Store, options: Options) ->
                 raise
             continue
         return judgement if behind is None else _not_holding(judgement, behind)
+
+
+def _as_is(checker: Checker, store: Store, deadline: float) -> Judgement:
+    while True:
+        try:
+            return checker.judge(store, caught_up=False)
+        except Moved:
+            if time.monotonic() >= deadline:
+                raise
 
 
 def await_caught_up(checker: Checker, rest: Rest | None, deadline: float) -> Behind | None:

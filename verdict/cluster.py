@@ -69,7 +69,8 @@ class Cluster:
 
     def open_transactions(self, topic: str) -> dict[int, Span]:
         """Return the offsets after an open transaction: from the last stable offset to the end, per partition."""
-        stable, written = self.spans(topic, committed=True), self.spans(topic, committed=False)
+        # The end first: a record that is written in between belongs to no open transaction.
+        written, stable = self.spans(topic, committed=False), self.spans(topic, committed=True)
         return {
             partition: Span(span.end, written[partition].end)
             for partition, span in stable.items()

@@ -8,6 +8,7 @@ under another name until it is whole, so a folder without it is a checkpoint tha
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -74,7 +75,11 @@ def read_folder(path: Path) -> CheckpointFolder | None:
     number = CHECKPOINT.fullmatch(path.name)
     job_id = path.parent.name if JOB_ID.fullmatch(path.parent.name) else ""
     try:
-        files = [(child, child.stat()) for child in path.iterdir()]
+        files = []
+        for child in path.iterdir():
+            # It may be renamed meanwhile: `_metadata` has another name while it is written.
+            with contextlib.suppress(FileNotFoundError):
+                files.append((child, child.stat()))
         changed_at = path.stat().st_mtime
     except FileNotFoundError:
         return None

@@ -6,6 +6,7 @@ Spark's state store providers in their own format: `1.delta` there is not a Delt
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -74,7 +75,13 @@ def _v2(folder: Path) -> bool:
 
 
 def _bytes_of(folder: Path) -> int:
-    return sum((Path(root) / name).stat().st_size for root, _, names in os.walk(folder) for name in names)
+    """A file that a running query removes or renames meanwhile does not count."""
+    total = 0
+    for root, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                total += (Path(root) / name).stat().st_size
+    return total
 
 
 def read_state(checkpoint: Path, rows: int) -> list[Operator]:

@@ -51,8 +51,8 @@ class KafkaFeed:
 
     def send(self, rows: int) -> None:
         """Send and wait until the broker has all. Raises LabError when it refuses one."""
-        # No retry: a row must not be in the topic twice. A refused row ends the lab.
-        producer = Producer({"bootstrap.servers": self.bootstrap, "acks": "all", "retries": 0, "log_level": 0})
+        # A topic that was just created may need a retry; idempotent, so that no row is in the topic twice.
+        producer = Producer({"bootstrap.servers": self.bootstrap, "enable.idempotence": True, "log_level": 0})
         refused: list[str] = []
         values = _new_rows(self.sent, rows)
         for number, value in enumerate(values, self.sent.total()):

@@ -64,9 +64,10 @@ def run_stateful(rows: DataFrame, checkpoint: Path, hold: int) -> tuple[list[Bat
 
 def _await_snapshot(checkpoint: Path) -> None:
     deadline = time.monotonic() + _SNAPSHOT_SECONDS
-    while not any(path for pattern in SNAPSHOTS for path in (checkpoint / "state").rglob(pattern)):
+    partitions = [path for path in (checkpoint / "state" / "0").iterdir() if path.name.isdigit()]
+    while not all(any(path for pattern in SNAPSHOTS for path in each.rglob(pattern)) for each in partitions):
         if time.monotonic() > deadline:
-            raise TimeoutError(f"no snapshot of the state within {_SNAPSHOT_SECONDS} s")
+            raise TimeoutError(f"not every partition of the state has a snapshot within {_SNAPSHOT_SECONDS} s")
         time.sleep(0.05)
 
 

@@ -324,9 +324,8 @@ print(min(each["watermark"] for each in json.load(sys.stdin)["operators"] if eac
 
 # windows_that_end_after MILLISECONDS: committed windows that are not over at this watermark.
 windows_that_end_after() {
-  scripts/exec.sh kafka kafka-console-consumer.sh --bootstrap-server "${BROKER}" --topic "${VISIT_WINDOWS_TOPIC}" \
-    --isolation-level read_committed --from-beginning --timeout-ms 3000 2>/dev/null | python3 -c 'import json, sys
+  STACK_SHOW_COMMANDS="" scripts/consume.sh "${VISIT_WINDOWS_TOPIC}" --to-the-end | python3 -c 'import json, sys
 from datetime import datetime
-ends = [json.loads(line)["window_end"].replace("Z", "+00:00") for line in sys.stdin]
+ends = [json.loads(line.split("\t", 2)[2])["window_end"].replace("Z", "+00:00") for line in sys.stdin]
 print(sum(1000 * datetime.fromisoformat(end).timestamp() - 1 > int(sys.argv[1]) for end in ends))' "$1"
 }

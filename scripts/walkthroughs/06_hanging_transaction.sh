@@ -30,7 +30,7 @@ kafka() {
 # committed: what a reader of committed records gets.
 committed() {
   scripts/exec.sh kafka kafka-console-consumer.sh --bootstrap-server "${BROKER}" --topic "${TOPIC}" \
-    --isolation-level read_committed --from-beginning --timeout-ms 5000 2>/dev/null || true
+    --isolation-level read_committed --from-beginning --timeout-ms 10000 2>/dev/null || true
 }
 
 readers_get_some() {

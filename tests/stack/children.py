@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from typing import Protocol
@@ -29,5 +32,17 @@ def spawn() -> Iterator[Spawn]:
     for process in started:
         process.kill()
         # Closes its pipes and waits for its end.
+        with process:
+            pass
+
+
+@contextlib.contextmanager
+def ended_with_its_group(process: subprocess.Popen[str] | subprocess.Popen[bytes]) -> Iterator[None]:
+    """Kill what is left of a process in a session of its own, and of all that it has started there."""
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         with process:
             pass

@@ -49,7 +49,7 @@ def read_all(bootstrap: str, topic: str) -> list[Any]:
     records: list[Any] = []
     partitions = [TopicPartition(topic, p, 0) for p in consumer.list_topics(topic, 60).topics[topic].partitions]
     consumer.assign(partitions)
-    left = len(partitions)
+    left = {each.partition for each in partitions}
     while left:
         message = consumer.poll(60)
         if message is None:
@@ -57,7 +57,8 @@ def read_all(bootstrap: str, topic: str) -> list[Any]:
         error = message.error()
         if error is not None:
             # Other errors pass: the client tries again.
-            left -= error.code() == KafkaError._PARTITION_EOF
+            if error.code() == KafkaError._PARTITION_EOF:
+                left.discard(message.partition())
             continue
         headers: dict[str, Any] = dict(message.headers() or [])
         where = (message.partition(), message.offset())

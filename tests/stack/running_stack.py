@@ -32,8 +32,12 @@ class RunningStack:
     def __enter__(self) -> RunningStack:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.script("down.sh", "--wipe", check=False)
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        done = self.script("down.sh", "--wipe", check=False)
+        if done.returncode:
+            print(done.stderr)
+        # The test's own error is the one to see.
+        assert error is not None or done.returncode == 0, done.stderr
 
     def script(
         self, name: str, *arguments: str, check: bool = True, settings: dict[str, str] | None = None

@@ -29,7 +29,7 @@ def test_kill_under_at_least_once_repeats_windows(tmp_path: Path) -> None:
             stack.script("kill.sh", "taskmanager")
             stack.script("start.sh", "taskmanager")
             restored = stack.wait_for_checkpoints(1)["restored_from"]
-            if restored.endswith(f"/chk-{checkpoint}"):
+            if (restored or "").endswith(f"/chk-{checkpoint}"):
                 break
         stack.script("generator_stop.sh")
         stack.script("settle.sh")

@@ -14,6 +14,7 @@ import pytest
 
 from contract.settings import ROOT
 from stack.waiting import wait_until
+from tests.stack.children import ended_with_its_group
 from tests.stack.running_stack import RunningStack
 from tests.unit.test_docs import PAGES, commands
 
@@ -66,12 +67,13 @@ def type_it(stack: RunningStack, command: str) -> int:
             [str(ROOT / words[0]), *words[1:]], cwd=stack.home, env=stack.environment, stdin=subprocess.DEVNULL,
             stdout=file, stderr=file, start_new_session=True,
         )  # fmt: skip
-    follows = words[0] == "scripts/consume.sh"
-    if follows:
-        wait_until(lambda: b"window_start" in output.read_bytes(), f"output of {command}", seconds=300)
-        # As a terminal does: to all processes of the group.
-        os.killpg(process.pid, signal.SIGINT)
-    code = process.wait(timeout=600)
+    with ended_with_its_group(process):
+        follows = words[0] == "scripts/consume.sh"
+        if follows:
+            wait_until(lambda: b"window_start" in output.read_bytes(), f"output of {command}", seconds=300)
+            # As a terminal does: to all processes of the group.
+            os.killpg(process.pid, signal.SIGINT)
+        code = process.wait(timeout=600)
     said = output.read_text(encoding="utf-8", errors="replace")
     print(f"$ {command}\n{said}")
     assert "Traceback" not in said

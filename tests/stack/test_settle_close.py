@@ -53,11 +53,11 @@ def read(broker: Broker, topic: str, partitions: int) -> list[list[tuple[str, in
     """Return visit_id and timestamp of the records of each partition, in order; key, value and timestamp agree."""
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "test", "enable.auto.commit": False})
     places = [TopicPartition(topic, partition, 0) for partition in range(partitions)]
-    wanted = sum(consumer.get_watermark_offsets(place, timeout=30)[1] for place in places)
+    ends = [consumer.get_watermark_offsets(place, timeout=30)[1] for place in places]
     consumer.assign(places)
     found: list[list[tuple[str, int]]] = [[] for _ in places]
     deadline = time.monotonic() + 60
-    while sum(map(len, found)) < wanted:
+    while any(len(records) < end for records, end in zip(found, ends, strict=True)):
         assert time.monotonic() < deadline
         for message in consumer.consume(1000, 1):
             key, value, partition = message.key(), message.value(), message.partition()

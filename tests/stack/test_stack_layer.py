@@ -140,10 +140,15 @@ def test_an_interrupted_up_leaves_nothing_behind(tmp_path: Path) -> None:
         process = subprocess.Popen(
             [str(ROOT / "scripts" / "up.sh")], env=second.environment, stderr=subprocess.PIPE, text=True
         )
-        wait_until(lambda: bool(processes(second)), "the first service", seconds=LIMIT_SECONDS)
-        for _ in range(2):
-            process.send_signal(signal.SIGINT)
-        _, words = process.communicate(timeout=LIMIT_SECONDS)
+        try:
+            wait_until(lambda: bool(processes(second)), "the first service", seconds=LIMIT_SECONDS)
+            for _ in range(2):
+                process.send_signal(signal.SIGINT)
+            _, words = process.communicate(timeout=LIMIT_SECONDS)
+        finally:
+            process.kill()
+            with process:
+                pass
         assert process.returncode == 130, words
         assert processes(second) == []
         assert second.script("status.sh", check=False).returncode == 1

@@ -14,6 +14,7 @@ import pytest
 
 from contract.settings import ROOT
 from stack.waiting import wait_until
+from tests.stack.children import ended_with_its_group
 from tests.stack.running_stack import RunningStack
 from tests.stack.turns import in_turn
 
@@ -59,14 +60,15 @@ def test_interrupted_it_leaves_a_stack_that_works(stack: RunningStack, tmp_path:
             [str(ROOT / "scripts" / "walkthroughs" / "04_kill_a_taskmanager.sh")],
             env=stack.environment, stdin=subprocess.DEVNULL, stdout=file, stderr=file, start_new_session=True,
         )  # fmt: skip
-    wait_until(lambda: "taskmanager was killed" in words.read_text(), "the kill", seconds=300)
-    # As a terminal does: to all processes of the group.
-    os.killpg(walk.pid, signal.SIGINT)
-    assert walk.wait(timeout=600) == 130, words.read_text()
+    with ended_with_its_group(walk):
+        wait_until(lambda: "taskmanager was killed" in words.read_text(), "the kill", seconds=300)
+        # As a terminal does: to all processes of the group.
+        os.killpg(walk.pid, signal.SIGINT)
+        assert walk.wait(timeout=600) == 130, words.read_text()
     assert "starting again what it stopped" in words.read_text()
     stack.require_all_running()
-    assert stack.job()["state"] == "RUNNING"
-    stack.wait_for_checkpoints(1)
+    # Until the TaskManager has registered, the job restarts again and again.
+    assert stack.wait_for_checkpoints(1)["state"] == "RUNNING"
 
 
 def test_on_an_output_that_is_wrong_it_does_not_begin(stack: RunningStack) -> None:

@@ -82,12 +82,12 @@ def test_a_checkpoint_is_for_one_run_at_a_time(options: Make, tmp_path: Path) ->
 
 def test_claim_waits_for_the_jvm_of_a_killed_run(options: Make, tmp_path: Path) -> None:
     first = claim(options(), tmp_path, "visits")
-    with subprocess.Popen(["sleep", "1"], pass_fds=(first.fileno(),)) as jvm:
+    with subprocess.Popen(["sleep", "5"], pass_fds=(first.fileno(),)) as jvm:
         first.close()
         with pytest.raises(UserError, match="is in use"):
             claim(options(), tmp_path, "visits", wait_seconds=0)
-        claim(options(), tmp_path, "visits", wait_seconds=10).close()
-        assert jvm.poll() is not None or jvm.wait(timeout=1) == 0
+        claim(options(), tmp_path, "visits", wait_seconds=60).close()
+        assert jvm.poll() is not None or jvm.wait(timeout=10) == 0
 
 
 @pytest.mark.parametrize(

@@ -110,12 +110,12 @@ program.wait_for(lambda: bool(program.words()), "its pid", seconds=30)
 print(program.words().strip(), flush=True)
 time.sleep(1000)
 """
-    process = subprocess.Popen([sys.executable, "-c", caller], env=ENVIRON, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    pid = int(process.stdout.readline())
-    process.kill()
-    process.wait(timeout=LIMIT_SECONDS)
-    process.stdout.close()
+    with subprocess.Popen([sys.executable, "-c", caller], env=ENVIRON, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            pid = int(process.stdout.readline())
+        finally:
+            process.kill()
     wait_until(lambda: not Path(f"/proc/{pid}").exists(), "the end of the program", seconds=LIMIT_SECONDS)
 
 

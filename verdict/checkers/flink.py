@@ -82,11 +82,12 @@ class FlinkChecker:
         atomically. Offsets at the end of the source mean that the windows up to there are written. No open transaction
         after that means that they are committed. So the checks run in this order.
         """
+        group = self._run.group_id
+        # The group first: what it commits later may be beyond ends that were read before.
+        committed = self._cluster.group_offsets(group, self.source)
         ends = self._cluster.spans(self.source, committed=False)
         if not any(span.end for span in ends.values()):
             return None
-        group = self._run.group_id
-        committed = self._cluster.group_offsets(group, self.source)
         for partition, offset in committed.items():
             if partition not in ends or offset > ends[partition].end:
                 raise Unknown(
