@@ -12,6 +12,7 @@ import re
 import statistics
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from benchmarks import spark_runs
 from benchmarks.flink_runs import Contender, Cost, run, topic_of
@@ -103,6 +104,7 @@ def spark(stack: OwnStack, records: int, rounds: int) -> None:
     small = stack.changed({"VISITS_TOPIC": topic_of(_SPARK_SHARE)})
     figures: dict[str, list[float]] = {"synchronizer": [], "naive synchronizer": []}
     written: dict[str, int] = {}
+    outcomes = dict.fromkeys(figures, "-")
     for number in range(rounds):
         for name, costs in figures.items():
             say(f"round {number + 1} of {rounds}, {name} ...")
@@ -117,6 +119,8 @@ def spark(stack: OwnStack, records: int, rounds: int) -> None:
                 done = spark_runs.run(chosen, command, output)
                 if done.lines != wanted:
                     raise StackError(f"{name} has written {done.lines} lines of {wanted}: not a valid measurement", 1)
+                if name == "synchronizer":
+                    outcomes[name] = _judged(chosen, output, checkpoint)
                 seconds.append(done.cpu_seconds)
                 written[name] = done.lines
             costs.append((seconds[1] - seconds[0]) * 1e6 / (records - records // _SPARK_SHARE))
@@ -125,8 +129,17 @@ def spark(stack: OwnStack, records: int, rounds: int) -> None:
         ratios = [own / naive for own, naive in zip(costs, figures["naive synchronizer"], strict=True)]
         row(
             _WIDTHS, name, records, written[name], f"{statistics.median(costs):.1f}",
-            f"{min(costs):.1f}-{max(costs):.1f}", f"{statistics.median(ratios):.2f}", "-",
+            f"{min(costs):.1f}-{max(costs):.1f}", f"{statistics.median(ratios):.2f}", outcomes[name],
         )  # fmt: skip
+
+
+def _judged(stack: OwnStack, output: Path, checkpoint: Path) -> str:
+    """The verdict on a synchronizer's output. Raises StackError unless it holds."""
+    paths = ["--output", str(output), "--checkpoint", str(checkpoint)]
+    outcome = stack.tool("benchmarks.judge", "spark", "--as-is", *paths).split()[0]
+    if outcome != "holds":
+        raise StackError(f"the verdict on {output} is {outcome}: not a valid measurement", 1)
+    return outcome
 
 
 def measure(records: int, rounds: int) -> None:

@@ -1,6 +1,6 @@
 """Record small Spark checkpoints by real runs; what the inspector's tests read.
 
-Usage (needs a broker with topic `visits`, 2 partitions, at least 60 records; tests/golden/record.sh has one):
+Usage (needs a broker with topic `visits`, 2 partitions, at least 60 records; tests/golden/record.py starts one):
     python tests/golden/record_spark.py OUTPUT BOOTSTRAP [RECIPE...]
 
 Each recipe leaves OUTPUT/<recipe>/checkpoint and what its query wrote in OUTPUT/<recipe>/output.
