@@ -34,7 +34,8 @@ def consume(stack: Stack, words: Sequence[str]) -> int:
     if flags:
         raise StackError(f"{flags[0]} is for a reader that follows the topic; leave it out, or the flags before it")
     # The console consumer ends after a time without records; this reader knows where the topic ends.
-    typed = _command(stack, topic, "read_committed", ["--from-beginning", "--timeout-ms", "10000"])
+    isolation = "read_uncommitted" if "--fates" in whole else "read_committed"
+    typed = _command(stack, topic, isolation, ["--from-beginning", "--timeout-ms", "10000"])
     stack.show(lambda: stack.backend.typed(stack.service("kafka"), typed))
     return stack.backend.tool(["python", "-m", "measure.read_topic", topic, *whole]).returncode
 
