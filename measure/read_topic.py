@@ -58,17 +58,18 @@ def lines(bootstrap: str, topic: str, *, fates: bool) -> list[tuple[int, str]]:
     """Return partition and line of each record, by partition and offset. Raises ReadError."""
     messages = list(read(bootstrap, topic, "read_uncommitted" if fates else "read_committed"))
     # The committed ones afterwards: what is committed meanwhile counts as committed.
-    known = {_place(each) for each in read(bootstrap, topic, "read_committed")} if fates else set()
+    known = {place(each) for each in read(bootstrap, topic, "read_committed")} if fates else set()
     found = []
-    for each in sorted(messages, key=_place):
-        partition, offset = _place(each)
+    for each in sorted(messages, key=place):
+        partition, offset = place(each)
         line = f"Partition:{partition}\tOffset:{offset}\t{(each.value() or b'').decode(errors='replace')}"
-        fate = "committed" if _place(each) in known else "uncommitted"
+        fate = "committed" if place(each) in known else "uncommitted"
         found.append((partition, f"{fate:<11}\t{line}" if fates else line))
     return found
 
 
-def _place(message: Message) -> tuple[int, int]:
+def place(message: Message) -> tuple[int, int]:
+    """Return its partition and offset."""
     return message.partition() or 0, message.offset() or 0
 
 

@@ -46,6 +46,7 @@ VERBS: dict[str, Verb] = {
     "settle": judge.settle,
     "open_transactions": judge.open_transactions,
     "window_latency": judge.window_latency,
+    "watch": judge.watch,
     "inspect": judge.inspect,
     "lab": programs.lab,
     "devices_file_stream": programs.devices,
@@ -53,6 +54,8 @@ VERBS: dict[str, Verb] = {
     "sbom": programs.sbom,
     "pictures": programs.pictures,
     "benchmark": programs.benchmark,
+    "faults": programs.faults,
+    "soak": programs.soak,
     "check": programs.check,
     "test": programs.test,
 }

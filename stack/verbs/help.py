@@ -18,6 +18,7 @@ THEMES = {
     "The Flink job": ("flink_submit", "flink_cancel", "flink_restore", "flink_status", "flink_checkpoints"),
     "Look and judge": ("consume", "open_transactions", "window_latency", "inspect", "settle", "verdict"),
     "Walkthroughs": ("walkthroughs", "walkthroughs/*", "notebook", "devices_file_stream"),
+    "Break it": ("faults", "soak"),
     "For contributors": ("check", "test", "pictures", "sbom"),
 }  # fmt: skip
 

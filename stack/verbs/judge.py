@@ -62,6 +62,12 @@ def window_latency(stack: Stack, words: Sequence[str]) -> int:
     return stack.backend.tool(["python", "-m", "measure.window_latency", *words]).returncode
 
 
+def watch(stack: Stack, words: Sequence[str]) -> int:
+    """Watch the stack while the fault matrix breaks it; the samples go to a folder."""
+    folder = Path(words[0])
+    return stack.backend.tool(["python", "-m", "measure.watch", str(folder)], writable=[folder]).returncode
+
+
 def inspect(stack: Stack, words: Sequence[str]) -> int:
     """Open a checkpoint: Spark's with the tools; Flink's needs Flink's classes."""
     if not words:

@@ -96,6 +96,23 @@ def benchmark(stack: Stack, words: Sequence[str]) -> int:
     _become(local, ["python", "-m", f"benchmarks.{words[0]}", *words[1:]], folder=ROOT)
 
 
+def faults(stack: Stack, words: Sequence[str]) -> int:
+    """Run the fault matrix with this Python: it acts on the stack by its scripts."""
+    return _by_scripts(stack, ["faults", *words])
+
+
+def soak(stack: Stack, words: Sequence[str]) -> int:
+    """Run random faults."""
+    return _by_scripts(stack, ["faults.soak", *words])
+
+
+def _by_scripts(stack: Stack, words: list[str]) -> NoReturn:
+    """Become a program that calls the scripts, on the backend that was chosen for this call."""
+    environ = {**os.environ, f"{PREFIX}BACKEND": stack.backend.name}
+    os.chdir(ROOT)
+    os.execve(sys.executable, [sys.executable, "-m", *words], environ)
+
+
 def sbom(stack: Stack, words: Sequence[str]) -> int:
     """Print a bill of materials of the installed packages."""
     parse_none("sbom", words)

@@ -25,7 +25,7 @@ ALLOWED = {
     "inspector": BASE,
     "verdict": BASE,
     "pictures": BASE,
-    "measure": {"contract", "verdict"},
+    "measure": {"contract", "flink_job", "verdict"},
     "stack": BASE,
     "labs": {"contract", "spark_job", "inspector", "stack"},
     "faults": {"contract", "inspector", "verdict", "stack"},

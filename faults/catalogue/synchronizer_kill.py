@@ -1,0 +1,12 @@
+"""SIGKILL to the synchronizer, at any moment."""
+
+from __future__ import annotations
+
+from faults.model import Fault, Step
+
+FAULT = Fault(
+    name="synchronizer-kill",
+    breaks=(Step("scripts/kill.sh spark"),),
+    heals=(Step("scripts/spark_start.sh"),),
+    needs=frozenset({"spark"}),
+)

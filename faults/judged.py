@@ -1,0 +1,117 @@
+"""What every row is judged by, besides the verdict: offsets, batches, transactions, readers."""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.parse
+from pathlib import Path
+from typing import Any
+
+from faults.model import Check, Repeats, Row
+from faults.scene import Scene
+
+_STARTING = re.compile(r"Partition: (?P<topic>\S+)-(?P<partition>\d+), StartingOffset: (?P<offset>-?\d+)")
+
+
+class Witness:
+    """Remembers, while a row runs, what can only be known before the repair."""
+
+    def __init__(self, scene: Scene, row: Row) -> None:
+        self._scene, self._row = scene, row
+        self._ends: list[str] = []
+        self._planned: dict[str, bytes] = {}
+        self.checks: list[Check] = []
+
+    @property
+    def _spark(self) -> Path:
+        stack = self._scene.stack
+        return stack.home.root / "checkpoints" / "spark" / stack.settings.typed.query()
+
+    def broken(self) -> None:
+        """Look at what is broken, before it is healed."""
+        if self._row.cancels:
+            state = self._scene.job()["state"]
+            self.checks.append(Check("state of the job after the cancel", state, "CANCELED"))
+        if self._row.repeats is not Repeats.NONE:
+            topic = self._scene.stack.settings.values["VISIT_WINDOWS_TOPIC"]
+            found = json.loads(self._scene.ask(f"scripts/open_transactions.sh {topic}", codes=(0, 1)))
+            self._ends = [f"{each['partition']}:{each['stable']}" for each in found["partitions"]]
+        self._planned = self._batches_without_commit()
+
+    def _batches_without_commit(self) -> dict[str, bytes]:
+        offsets, commits = self._spark / "offsets", self._spark / "commits"
+        if not offsets.is_dir():
+            return {}
+        return {
+            file.name: file.read_bytes()
+            for file in offsets.iterdir()
+            if file.name.isdigit() and not (commits / file.name).exists()
+        }
+
+    def healed(self) -> None:
+        """Look at what the repair has begun."""
+        if self._row.restores:
+            self._check_offsets()
+
+    def _check_offsets(self) -> None:
+        job = self._scene.job()
+        inside = _path(job["restored_from"])
+        promised = json.loads(self._scene.ask(f"scripts/exec.sh jobmanager python -m inspector.flink offsets {inside}"))
+        topic = self._scene.stack.settings.values["VISITS_TOPIC"]
+        log = self._scene.ask("scripts/logs.sh taskmanager 100000")
+        read = [found for found in _STARTING.finditer(log) if found["topic"] == topic][-len(promised) :]
+        began = {found["partition"]: int(found["offset"]) for found in read}
+        self.checks.append(
+            Check("the job began to read at", _offsets(began), _offsets({str(p): int(o) for p, o in promised.items()}))
+        )
+
+    def repeated(self) -> int | None:
+        """How many windows must be there twice. Asked once the job runs again."""
+        if self._row.repeats is Repeats.NONE:
+            return 0
+        watermark = 0 if self._row.repeats is Repeats.ALL else self._watermark()
+        return int(self._scene.measure("windows_after", str(watermark), *self._ends))
+
+    def _watermark(self) -> int:
+        path = self._scene.stack.backend.path_outside(_path(self._scene.job()["restored_from"]))
+        found = json.loads(self._scene.ask(f"scripts/inspect.sh {path} --json --no-lag"))
+        return int(min(each["watermark"] for each in found["operators"] if each.get("watermark")))
+
+    def settled(self) -> None:
+        """Look at what everything has come to."""
+        for name, planned in sorted(self._planned.items()):
+            file = self._spark / "offsets" / name
+            now = "the same range" if file.exists() and file.read_bytes() == planned else "another range"
+            self.checks.append(Check(f"batch {name}, planned before the fault, has", now, "the same range"))
+        topic = self._scene.stack.settings.values["VISIT_WINDOWS_TOPIC"]
+        found = json.loads(self._scene.ask(f"scripts/open_transactions.sh {topic}", codes=(0, 1)))
+        self.checks.append(Check("records of open transactions", str(found["open"]), "0"))
+        seen = json.loads(self._scene.measure("agreement", str(self._scene.folder)))
+        differ = seen["different"] + seen["missing"] + seen["unseen"]
+        self.checks.append(Check("records that a reader meanwhile and a reader now disagree on", str(differ), "0"))
+
+
+def _path(address: str) -> str:
+    """The path of a checkpoint, which Flink names by an address such as file:/x."""
+    return urllib.parse.urlparse(address).path
+
+
+def _offsets(offsets: dict[str, int]) -> str:
+    return ", ".join(f"partition {partition} offset {offset}" for partition, offset in sorted(offsets.items()))
+
+
+def of_verdict(row: Row, verdict: dict[str, Any], repeated: int | None) -> list[Check]:
+    """Compare the verdicts with what the row promises."""
+    found = {each["pipeline"]: each for each in verdict["verdicts"]}
+    flink, spark, source = found["flink"], found["spark"], verdict["source"]
+    checks = [Check("the source: every acknowledged visit is there", source["outcome"], "holds")]
+    if repeated:
+        checks.append(Check("windows written twice", str(flink["duplicated"]), str(repeated)))
+        checks += [Check(f"windows {name}", str(flink[name]), "0") for name in ("lost", "unexpected")]
+    else:
+        checks.append(Check("verdict on flink", flink["outcome"], "holds"))
+    checks.append(Check("pending windows", str(flink["pending"]), "0"))
+    expected = "violated" if row.spark_lost else "holds"
+    checks.append(Check("verdict on spark", spark["outcome"], expected))
+    return checks

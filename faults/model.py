@@ -1,0 +1,119 @@
+"""What a fault is, what a row of the matrix is, and how a row ends."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+class Repeats(enum.Enum):
+    """How many windows a row may write twice. Each is a number that is known before the verdict."""
+
+    NONE = "none"
+    AFTER_CHECKPOINT = "the committed windows that end after the watermark in the restored checkpoint"
+    ALL = "all committed windows"
+
+
+class Outcome(enum.Enum):
+    """How a row ends."""
+
+    PASSED = "passed"
+    FAILED = "FAILED"
+    DOES_NOT_APPLY = "does not apply"
+
+    @property
+    def exit_code(self) -> int:
+        """0 passed, 1 failed, 2 does not apply."""
+        return {Outcome.PASSED: 0, Outcome.FAILED: 1, Outcome.DOES_NOT_APPLY: 2}[self]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of a shell. `after`: seconds to wait first. `refused`: words of the message with which it must fail.
+
+    The line may name checkpoints: {newest} and {oldest} are paths of the Flink job's complete ones, {spark} is the path
+    of the synchronizer's, {flink} the folder of all of Flink's.
+    """
+
+    command: str
+    after: float = 0.0
+    refused: str = ""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One failure and its repair, each as lines that a person could type."""
+
+    name: str
+    breaks: tuple[Step, ...]
+    heals: tuple[Step, ...]
+    needs: frozenset[str]
+    """Services that its repair needs: faults that share one do not overlap in a soak."""
+    seconds: tuple[float, float] = (1.0, 8.0)
+    """In a soak it lasts as long as chance says, between these two."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of the matrix: a fault, what is promised under it, and why."""
+
+    name: str
+    breaks: tuple[Step, ...]
+    heals: tuple[Step, ...]
+    promise: str
+    why: str
+    seconds: float = 4.0
+    """How long it stays broken."""
+    load: str = ""
+    """Further flags of the generator."""
+    repeats: Repeats = Repeats.NONE
+    spark_lost: str = ""
+    """Not empty: the synchronizer's verdict is `violated`, for this reason."""
+    restores: bool = False
+    """The job is restored from a checkpoint: it must read on at the checkpoint's offsets."""
+    cancels: bool = False
+    """The job is cancelled: nothing of it may run while it is broken."""
+    undo: tuple[Step, ...] = ()
+    """What brings the stack back to its settings after the verdict."""
+
+    @property
+    def spoils(self) -> bool:
+        """Whether it leaves an output that is wrong, so that topics, checkpoints and outputs must be removed."""
+        return self.repeats is not Repeats.NONE or bool(self.spark_lost)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was judged: `seen` must be `expected`."""
+
+    what: str
+    seen: str
+    expected: str
+
+    @property
+    def ok(self) -> bool:
+        """Whether it is as expected."""
+        return self.seen == self.expected
+
+
+@dataclass
+class Result:
+    """What came out of a row. `times`: seconds by name."""
+
+    row: str
+    outcome: Outcome
+    checks: list[Check] = field(default_factory=list)
+    times: Mapping[str, float] = field(default_factory=dict)
+    reason: str = ""
+    folder: str = ""
+
+    def as_json(self) -> dict[str, object]:
+        """For results.json."""
+        return {
+            "row": self.row,
+            "outcome": self.outcome.value,
+            "reason": self.reason,
+            "checks": [{"what": c.what, "seen": c.seen, "expected": c.expected, "ok": c.ok} for c in self.checks],
+            "times": dict(self.times),
+        }

@@ -1,0 +1,105 @@
+"""One row from load to verdict: load, break, heal, settle, judge."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from pathlib import Path
+
+from stack.messages import say
+
+from faults.judged import Witness, of_verdict
+from faults.model import Outcome, Repeats, Result, Row
+from faults.report import write_report
+from faults.scene import CommandFailed, Scene
+from faults.timeline import Timeline, write_timeline
+from faults.times import measure
+
+SERVICES = ("kafka", "jobmanager", "taskmanager", "spark")
+
+
+def run_row(row: Row, folder: Path, mode: str) -> Result:
+    """Run a row on the stack that is up, and write its results to the folder."""
+    folder.mkdir(parents=True)
+    timeline = Timeline(folder)
+    scene = Scene(folder, timeline, mode)
+    witness = Witness(scene, row)
+    result = Result(row.name, Outcome.FAILED, folder=str(folder))
+    say(f"== {row.name}: {row.promise}")
+    try:
+        _act(row, scene, witness, result)
+        for step in row.undo:
+            scene.do(step)
+    except CommandFailed as error:
+        result.reason = str(error)
+    except KeyboardInterrupt:
+        # Files that were moved away come back by the row's own lines.
+        for step in row.heals:
+            with contextlib.suppress(CommandFailed):
+                scene.do(step)
+        raise
+    finally:
+        scene.stop_watching()
+    result.checks = [*witness.checks, *result.checks]
+    if not result.reason and all(check.ok for check in result.checks):
+        result.outcome = Outcome.PASSED
+    result.times = measure(write_timeline(folder))
+    (folder / "result.json").write_text(json.dumps(result.as_json(), indent=2) + "\n", encoding="utf-8")
+    _keep_logs(scene)
+    write_report(folder, row, result)
+    return result
+
+
+def _act(row: Row, scene: Scene, witness: Witness, result: Result) -> None:
+    timeline = scene.timeline
+    timeline.phase("load")
+    # Other flags need another start.
+    scene.ask("scripts/generator_stop.sh")
+    scene.ask(f"scripts/generator_start.sh {row.load}".strip())
+    scene.wait_for_checkpoints(2)
+    scene.watch()
+    # The watcher's reader has begun, and the job has committed beside it.
+    scene.wait_for_checkpoints(1)
+    _keep_checkpoints(scene, "before")
+    timeline.phase("break")
+    for step in row.breaks:
+        scene.do(step)
+    time.sleep(row.seconds)
+    witness.broken()
+    timeline.phase("heal")
+    for step in row.heals:
+        scene.do(step)
+    scene.wait_for_checkpoints(2)
+    witness.healed()
+    repeated = witness.repeated()
+    timeline.phase("settle")
+    scene.ask("scripts/generator_stop.sh")
+    scene.ask("scripts/settle.sh --wait 180")
+    witness.settled()
+    _keep_checkpoints(scene, "after")
+    timeline.phase("judge")
+    answer = json.loads(scene.ask("scripts/verdict.sh all --json", codes=(0, 1, 2)))
+    (scene.folder / "verdict.json").write_text(json.dumps(answer, indent=2) + "\n", encoding="utf-8")
+    if row.repeats is not Repeats.NONE and not repeated:
+        raise CommandFailed("nothing was committed after the restored checkpoint, so there is nothing to repeat")
+    result.checks = of_verdict(row, answer, repeated)
+
+
+def _keep_checkpoints(scene: Scene, when: str) -> None:
+    """Keep what the inspector says about both checkpoints."""
+    root = scene.stack.home.root / "checkpoints"
+    complete = scene.complete_checkpoints()
+    paths = {"spark": root / "spark" / scene.stack.settings.typed.query()}
+    if complete:
+        paths["flink"] = complete[-1]
+    for name, path in paths.items():
+        # It exits with 1 when it finds problems, which a row may be about.
+        text = scene.ask(f"scripts/inspect.sh {path} --last 3 --no-lag", codes=(0, 1, 2))
+        (scene.folder / f"{name}_{when}.txt").write_text(text, encoding="utf-8")
+
+
+def _keep_logs(scene: Scene) -> None:
+    for name in SERVICES:
+        text = scene.ask(f"scripts/logs.sh {name} 2000", codes=(0, 1, 2))
+        (scene.folder / f"{name}.log").write_text(text, encoding="utf-8")

@@ -1,0 +1,136 @@
+"""The stack that is broken: its scripts as a person types them, and the questions that the matrix asks it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+from contract.settings import ROOT
+from stack.errors import StackError
+from stack.stack import Stack, open_stack
+
+from faults.model import Step
+from faults.timeline import Timeline
+
+_COMMAND_SECONDS = 600
+_WATCHER_SECONDS = 120
+
+
+class CommandFailed(Exception):
+    """A line of a row did not do what the row says; the message has its output."""
+
+
+class Scene:
+    """One stack, and the folder of one row's results."""
+
+    def __init__(self, folder: Path, timeline: Timeline, mode: str) -> None:
+        self.folder, self.timeline, self.mode = folder, timeline, mode
+        self._watcher: subprocess.Popen[bytes] | None = None
+
+    @property
+    def stack(self) -> Stack:
+        """The stack as it is now."""
+        return open_stack({})
+
+    def do(self, step: Step) -> None:
+        """Type a line. Raises CommandFailed when it fails, or when it should have been refused and was not."""
+        if step.after:
+            time.sleep(step.after)
+        line = self._filled(step.command)
+        self.timeline.command(line)
+        done = self._run(line)
+        if step.refused:
+            if done.returncode == 0 or step.refused not in done.stderr + done.stdout:
+                raise CommandFailed(
+                    f"{line}: must be refused with '{step.refused}', exit code {done.returncode}:\n{_tail(done)}"
+                )
+            self.timeline.add("note", f"refused: {step.refused}")
+        elif done.returncode != 0:
+            raise CommandFailed(f"{line}: exit code {done.returncode}:\n{_tail(done)}")
+
+    def ask(self, line: str, *, codes: tuple[int, ...] = (0,)) -> str:
+        """Return what a line prints, without showing it. Raises CommandFailed for another exit code."""
+        done = self._run(line)
+        if done.returncode not in codes:
+            raise CommandFailed(f"{line}: exit code {done.returncode}:\n{_tail(done)}")
+        return done.stdout
+
+    def measure(self, module: str, *words: str) -> str:
+        """Return what a module of measure/ prints, with the tools of the stack. Raises CommandFailed."""
+        try:
+            return self.stack.backend.tool(
+                ["python", "-m", f"measure.{module}", *words], writable=[self.folder], capture=True
+            ).stdout
+        except StackError as error:
+            raise CommandFailed(f"measure.{module} failed: {error}") from None
+
+    def _run(self, line: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["bash", "-c", line], cwd=ROOT, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+            timeout=_COMMAND_SECONDS, env={**os.environ, "STACK_FLINK_MODE": self.mode},
+        )  # fmt: skip
+
+    def _filled(self, command: str) -> str:
+        stack = self.stack
+        spark = stack.home.root / "checkpoints" / "spark" / stack.settings.typed.query()
+        flink = stack.home.root / "checkpoints" / "flink"
+        command = command.replace("{spark}", str(spark)).replace("{flink}", str(flink))
+        if "{newest}" not in command and "{oldest}" not in command:
+            return command
+        complete = self.complete_checkpoints()
+        if not complete:
+            raise CommandFailed(f"{command}: the job has no complete checkpoint")
+        return command.replace("{newest}", str(complete[-1])).replace("{oldest}", str(complete[0]))
+
+    # Flink
+
+    def job(self) -> dict[str, Any]:
+        """The job's status, as scripts/flink_status.sh prints it."""
+        found: dict[str, Any] = json.loads(self.ask("scripts/flink_status.sh"))
+        return found
+
+    def wait_for_checkpoints(self, count: int) -> dict[str, Any]:
+        """Wait until the job has completed so many more."""
+        wanted = self.job()["checkpoints_completed"] + count
+        found: dict[str, Any] = json.loads(
+            self.ask(f"scripts/flink_status.sh --wait-checkpoints {wanted} --wait-seconds 180")
+        )
+        return found
+
+    def complete_checkpoints(self) -> list[Path]:
+        """Complete checkpoints of the newest job on disk, the oldest first."""
+        folder = self.stack.home.root / "checkpoints" / "flink"
+        jobs = [path for path in folder.iterdir() if any(path.glob("chk-*/_metadata"))] if folder.is_dir() else []
+        if not jobs:
+            return []
+        newest = max(jobs, key=lambda job: max(file.stat().st_mtime for file in job.glob("chk-*/_metadata")))
+        found = [path.parent for path in newest.glob("chk-*/_metadata")]
+        return sorted(found, key=lambda path: int(path.name.rpartition("-")[2]))
+
+    # Watching
+
+    def watch(self) -> None:
+        """Begin to watch; the samples go to the folder."""
+        command = [str(ROOT / "scripts" / "lib" / "verb.sh"), "scripts/faults.sh", "watch", str(self.folder)]
+        with (self.folder / "watch.log").open("wb") as log:
+            self._watcher = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def stop_watching(self) -> None:
+        """End the watcher."""
+        if self._watcher is None:
+            return
+        (self.folder / "stop").touch()
+        try:
+            self._watcher.wait(timeout=_WATCHER_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._watcher.terminate()
+            self._watcher.wait()
+        self._watcher = None
+
+
+def _tail(done: subprocess.CompletedProcess[str]) -> str:
+    return "\n".join((done.stdout + done.stderr).splitlines()[-12:])

@@ -1,0 +1,59 @@
+"""What happened when: events of a row, one JSON object a line, and the samples that the watcher takes meanwhile."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from stack.messages import say
+
+EVENTS = "events.jsonl"
+SAMPLES = ("kafka.jsonl", "flink.jsonl", "spark.jsonl")
+"""Written by measure/watch.py."""
+PHASES = ("load", "break", "heal", "settle", "judge")
+
+
+class Timeline:
+    """Writes the events of a row to its folder, and shows them."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / EVENTS
+        self._begin = time.time()
+
+    def phase(self, name: str) -> None:
+        """Begin one of PHASES."""
+        self.add("phase", name)
+        say(f"-- {name}")
+
+    def add(self, kind: str, text: str) -> None:
+        """Add an event that happens now. `kind`: phase, command, note."""
+        line = json.dumps({"at": time.time(), "kind": kind, "text": text})
+        with self._file.open("a", encoding="utf-8") as file:
+            file.write(line + "\n")
+
+    def command(self, line: str) -> None:
+        """Add and show a command."""
+        self.add("command", line)
+        say(f"   {time.time() - self._begin:5.1f} s  $ {line}")
+
+
+def read_lines(file: Path) -> list[dict[str, Any]]:
+    """Read a file of JSON lines; a torn last line is left out."""
+    if not file.exists():
+        return []
+    lines = []
+    for text in file.read_text(encoding="utf-8").splitlines():
+        try:
+            lines.append(json.loads(text))
+        except ValueError:
+            continue
+    return lines
+
+
+def write_timeline(folder: Path) -> dict[str, Any]:
+    """Put events and samples into timeline.json, and return it: `events`, `kafka`, `flink`, `spark`, each a list."""
+    found = {Path(name).stem: read_lines(folder / name) for name in (EVENTS, *SAMPLES)}
+    (folder / "timeline.json").write_text(json.dumps(found), encoding="utf-8")
+    return found

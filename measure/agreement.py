@@ -1,0 +1,62 @@
+"""Compare what a reader of committed windows saw while it happened with what is in the topic at the end.
+
+Usage: python -m measure.agreement FOLDER
+
+FOLDER has `seen.jsonl` of measure/watch.py. Prints one line of JSON: `seen` records, `different` in the topic now,
+`missing` from it, `unseen` though they lie between the first and the last that were seen.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from contract.settings import Settings, SettingsError
+from measure.read_topic import ReadError, place, read
+from measure.watch import digest
+
+
+def compare(settings: Settings, folder: Path) -> dict[str, int]:
+    """Read the same range again and return the numbers. Raises ReadError."""
+    seen: dict[tuple[int, int], str] = {}
+    for line in (folder / "seen.jsonl").read_text(encoding="utf-8").splitlines():
+        record = json.loads(line)
+        seen[record["partition"], record["offset"]] = record["digest"]
+    there = _read(settings, seen)
+    return {
+        "seen": len(seen),
+        "different": sum(key in there and there[key] != value for key, value in seen.items()),
+        "missing": sum(key not in there for key in seen),
+        "unseen": sum(key not in seen for key in there),
+    }
+
+
+def _read(settings: Settings, seen: dict[tuple[int, int], str]) -> dict[tuple[int, int], str]:
+    """Digests of the records between the first and the last that were seen, in each partition."""
+    ranges: dict[int, tuple[int, int]] = {}
+    for partition, offset in seen:
+        low, high = ranges.get(partition, (offset, offset))
+        ranges[partition] = (min(low, offset), max(high, offset))
+    there: dict[tuple[int, int], str] = {}
+    for message in read(settings.bootstrap, settings.text("VISIT_WINDOWS_TOPIC"), "read_committed"):
+        partition, offset = place(message)
+        low, high = ranges.get(partition, (1, 0))
+        if low <= offset <= high:
+            there[partition, offset] = digest(message)
+    return there
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the numbers; returns the exit code."""
+    try:
+        print(json.dumps(compare(Settings(), Path(arguments[0]))))
+    except (ReadError, SettingsError, OSError) as error:
+        sys.stderr.write(f"agreement: {error}\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

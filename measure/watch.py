@@ -1,0 +1,165 @@
+"""Watch a stack while it is broken: samples twice a second, and a reader of committed windows that never stops.
+
+Usage: python -m measure.watch FOLDER [--limit SECONDS]
+
+Writes JSON lines to FOLDER until the file `stop` appears there, or after the limit. Each line has `at`, in seconds
+since the epoch; what does not answer is `{"at": ..., "unknown": "..."}`.
+
+    kafka.jsonl  visits (end offsets by partition), windows, stable (the last stable offsets), group (Flink's)
+    flink.jsonl  job_id, state, running_tasks, tasks, restarts, checkpoints_completed, latest_checkpoint, restored_from
+    spark.jsonl  batch (the newest committed), offsets (its end, by partition)
+    seen.jsonl   partition, offset and digest of each committed window, as it came
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+from contract.settings import Settings, SettingsError
+from flink_job.rest import FlinkError
+from flink_job.status import job_status
+from verdict.cluster import Cluster
+from verdict.model import Unknown
+
+_INTERVAL_SECONDS = 0.5
+_STOP = "stop"
+
+Sample = Callable[[], dict[str, Any]]
+
+
+def kafka_sample(settings: Settings) -> Sample:
+    """Sample the offsets of both topics, and those that the Flink job has committed."""
+    cluster = Cluster(settings.bootstrap)
+    visits, windows = settings.text("VISITS_TOPIC"), settings.text("VISIT_WINDOWS_TOPIC")
+    group = settings.text("FLINK_GROUP_ID")
+
+    def sample() -> dict[str, Any]:
+        return {
+            "stable": _ends(cluster, windows, committed=True),
+            "windows": _ends(cluster, windows, committed=False),
+            "group": cluster.group_offsets(group, visits),
+            "visits": _ends(cluster, visits, committed=False),
+        }
+
+    return sample
+
+
+def _ends(cluster: Cluster, topic: str, *, committed: bool) -> dict[int, int]:
+    return {partition: span.end for partition, span in cluster.spans(topic, committed=committed).items()}
+
+
+def flink_sample(settings: Settings) -> Sample:
+    """Sample the state of the job."""
+
+    def sample() -> dict[str, Any]:
+        status = job_status(settings.flink_rest, settings.text("FLINK_JOB_NAME"))
+        if status is None:
+            raise Unknown("no job")
+        return status
+
+    return sample
+
+
+def spark_sample(checkpoint: Path) -> Sample:
+    """Sample the newest committed batch of the synchronizer."""
+
+    def sample() -> dict[str, Any]:
+        try:
+            batch = max(int(file.name) for file in (checkpoint / "commits").iterdir() if file.name.isdigit())
+            *_, last = (checkpoint / "offsets" / str(batch)).read_text(encoding="utf-8").splitlines()
+            [offsets] = json.loads(last).values()
+        except (OSError, ValueError) as error:
+            raise Unknown(f"no committed batch in {checkpoint}: {error}") from None
+        return {"batch": batch, "offsets": offsets}
+
+    return sample
+
+
+def take(sample: Sample, file: Path, stopped: Callable[[], bool]) -> None:
+    """Write samples until it is time to stop."""
+    with file.open("a", encoding="utf-8") as out:
+        while not stopped():
+            begin = time.time()
+            try:
+                line = {"at": begin, **sample()}
+            except (Unknown, FlinkError, KafkaException, OSError, KeyError) as error:
+                line = {"at": begin, "unknown": str(error)}
+            out.write(json.dumps(line) + "\n")
+            out.flush()
+            time.sleep(max(0.0, begin + _INTERVAL_SECONDS - time.time()))
+
+
+def read_windows(settings: Settings, file: Path, stopped: Callable[[], bool]) -> None:
+    """Write a line for each committed window that comes, from the present end on."""
+    topic = settings.text("VISIT_WINDOWS_TOPIC")
+    spans = Cluster(settings.bootstrap).spans(topic, committed=True)
+    consumer = Consumer(
+        {
+            "bootstrap.servers": settings.bootstrap, "group.id": "watch", "enable.auto.commit": False,
+            "isolation.level": "read_committed", "log_level": 0,
+        }
+    )  # fmt: skip
+    consumer.assign([TopicPartition(topic, partition, span.end) for partition, span in spans.items()])
+    try:
+        with file.open("a", encoding="utf-8") as out:
+            while not stopped():
+                for message in consumer.consume(500, _INTERVAL_SECONDS):
+                    if message.error() is None:
+                        seen = {"partition": message.partition(), "offset": message.offset()}
+                        out.write(json.dumps({"at": time.time(), **seen, "digest": digest(message)}) + "\n")
+                out.flush()
+    finally:
+        consumer.close()
+
+
+def digest(message: Any) -> str:
+    """Return a digest of the record's key and value."""
+    return hashlib.sha256((message.key() or b"") + b"\0" + (message.value() or b"")).hexdigest()[:16]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Watch until it is time to stop; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="watch", description="Watch a stack.", allow_abbrev=False)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--limit", type=float, default=3600.0, metavar="SECONDS")
+    chosen = parser.parse_args(arguments)
+    folder: Path = chosen.folder
+    end = time.monotonic() + chosen.limit
+
+    def stopped() -> bool:
+        return (folder / _STOP).exists() or time.monotonic() >= end
+
+    try:
+        settings = Settings()
+        samples = {
+            "kafka.jsonl": kafka_sample(settings),
+            "flink.jsonl": flink_sample(settings),
+            "spark.jsonl": spark_sample(settings.home / "checkpoints" / "spark" / settings.query()),
+        }
+        threads = [
+            threading.Thread(target=take, args=(sample, folder / name, stopped), daemon=True)
+            for name, sample in samples.items()
+        ]
+        for thread in threads:
+            thread.start()
+        read_windows(settings, folder / "seen.jsonl", stopped)
+        for thread in threads:
+            thread.join(timeout=60)
+    except (SettingsError, Unknown) as error:
+        sys.stderr.write(f"watch: {error}\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Summary: Random faults in random order on a clean stack, and one verdict; a schedule that fails is cut down.
+# Usage: scripts/soak.sh [--minutes N] [--seed N] [--mode exactly-once|at-least-once] [--backend compose|local]
+#
+# The seed is printed first; the same seed makes the same schedule. Begins only where no stack is, and leaves none; results
+# stay in results/soak-<seed>-<time>/.
+# Exit codes: 0 both verdicts hold, 1 one is violated, 2 it could not run.
+set -euo pipefail
+exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/soak.sh soak "$@"

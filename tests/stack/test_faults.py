@@ -1,0 +1,40 @@
+"""The fault matrix on a real stack: rows pass, and a failed promise is noticed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from faults.matrix import ROWS
+from tests.stack.running_stack import RunningStack
+
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
+    with RunningStack(tmp_path_factory.mktemp("faults"), "local") as running:
+        running.script("up.sh")
+        yield running
+
+
+SHORT = ("taskmanager-kill",)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in SHORT else [pytest.mark.full]) for name in ROWS]
+)
+def test_a_row_passes(stack: RunningStack, name: str) -> None:
+    done = stack.script("faults.sh", "run", name, check=False)
+    print(done.stderr)
+    assert done.returncode == 0
+    assert "1 of 1 rows passed" in done.stdout
+    [folder] = (stack.home / "results").glob(f"*/{name}")
+    assert (folder / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert "http" not in (folder / "report.html").read_text(encoding="utf-8")
+    result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    assert result["outcome"] == "passed"
+    assert len(result["checks"]) >= 6
+    assert {"events", "kafka", "flink", "spark"} == set(json.loads((folder / "timeline.json").read_text()))

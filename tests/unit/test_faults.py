@@ -1,0 +1,162 @@
+"""The fault matrix without a stack: its rows, schedules, shrinking, times."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from contract.settings import ROOT
+from faults.catalogue import catalogue
+from faults.matrix import ROWS
+from faults.model import Fault, Row, Step
+from faults.schedule import Strike, as_script, events, make, shortened
+from faults.shrink import shrink
+from faults.times import CAUGHT_UP, FLINK_OUTPUT, GAP, NOTICED, RUNNING, SPARK_OUTPUT, measure
+
+SCRIPT = re.compile(r"scripts/[\w/]+\.sh")
+
+
+def steps_of(row: Row | Fault) -> list[Step]:
+    return [*row.breaks, *row.heals, *(row.undo if isinstance(row, Row) else ())]
+
+
+@pytest.mark.parametrize("row", [*ROWS.values(), *catalogue().values()], ids=lambda row: row.name)
+def test_each_line_names_scripts_that_exist(row: Row | Fault) -> None:
+    named = [name for step in steps_of(row) for name in SCRIPT.findall(step.command)]
+    assert steps_of(row)
+    assert [name for name in named if not (ROOT / name).is_file()] == []
+
+
+def test_rows_say_what_is_promised_and_why() -> None:
+    assert all(row.promise and row.why for row in ROWS.values())
+
+
+def test_the_same_seed_makes_the_same_schedule() -> None:
+    assert make(7, 600) == make(7, 600) != make(8, 600)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_faults_that_need_the_same_service_do_not_overlap(seed: int) -> None:
+    strikes, faults = make(seed, 900), catalogue()
+    assert strikes
+    assert all(strike.ends <= 900 - 15 for strike in strikes)
+    for number, one in enumerate(strikes):
+        for other in strikes[:number]:
+            if faults[one.fault].needs & faults[other.fault].needs:
+                assert one.begins > other.ends or other.begins > one.ends
+
+
+def test_some_faults_overlap() -> None:
+    pairs = [(one, other) for seed in range(10) for one in make(seed, 900) for other in make(seed, 900)]
+    assert any(one.begins < other.begins < one.ends for one, other in pairs)
+
+
+def test_each_fault_is_repaired_after_it_was_broken() -> None:
+    found = events(make(3, 600))
+    assert [event.at for event in found] == sorted(event.at for event in found)
+    for strike in make(3, 600):
+        assert [event.heals for event in found if event.strike == strike] == [False, True]
+
+
+def strikes_named(names: str) -> list[Strike]:
+    return [Strike(name, 10.0 * number, 10.0 * number + 3) for number, name in enumerate(names)]
+
+
+@pytest.mark.parametrize("needed", ["d", "ag", "bcf", "abcdefgh"])
+def test_shrinking_finds_the_fewest(needed: str) -> None:
+    def fails(part: Sequence[Strike]) -> bool:
+        return set(needed) <= {strike.fault for strike in part}
+
+    assert "".join(strike.fault for strike in shrink(strikes_named("abcdefgh"), fails, lambda: True)) == needed
+
+
+def test_shrinking_stops_when_the_time_is_over() -> None:
+    left = iter([True] * 3 + [False] * 100)
+    asked: list[Sequence[Strike]] = []
+
+    def fails(part: Sequence[Strike]) -> bool:
+        asked.append(part)
+        return False
+
+    assert len(shrink(strikes_named("abcdefgh"), fails, lambda: next(left))) == 8
+    assert len(asked) <= 3
+
+
+def test_a_part_of_a_schedule_takes_less_time_and_keeps_its_overlaps() -> None:
+    long = [Strike("a", 5, 9), Strike("b", 300, 310), Strike("c", 305, 320), Strike("d", 900, 901)]
+    short = shortened(long)
+    assert [strike.fault for strike in short] == ["a", "b", "c", "d"]
+    assert [round(s.ends - s.begins, 1) for s in short] == [4, 10, 15, 1]
+    assert short[1].begins < short[2].begins < short[1].ends
+    assert short[-1].ends < 80
+
+
+def test_a_script_has_every_line_in_order_and_ends_in_the_verdict() -> None:
+    strikes = [Strike("taskmanager-kill", 3, 8), Strike("broker-freeze", 4, 6)]
+    script = as_script(strikes, "at-least-once", "two faults")
+    lines = [line for line in script.splitlines() if line.startswith(("scripts/", "sleep"))]
+    assert lines[2:9] == [
+        "sleep 3.0", "scripts/kill.sh taskmanager", "sleep 1.0", "scripts/pause.sh kafka", "sleep 2.0",
+        "scripts/resume.sh kafka", "sleep 2.0",
+    ]  # fmt: skip
+    assert lines[-1] == "scripts/verdict.sh all"
+    assert "STACK_FLINK_MODE=at-least-once" in script
+    subprocess.run(["bash", "-n"], input=script, text=True, check=True)
+
+
+def timeline(state: Callable[[float], str]) -> dict[str, list[dict[str, object]]]:
+    """Samples of 40 s: broken at 10, healed at 14; Flink commits every 4 s, except from 10 to 22."""
+    kafka, flink, spark = [], [], []
+    for tenth in range(0, 400, 5):
+        at = tenth / 10
+        seen = at if at < 10 or at >= 22 else 10.0
+        kafka.append(
+            {
+                "at": at,
+                "visits": {"0": int(at * 10)},
+                "group": {"0": int(seen // 4 * 40)},
+                "stable": {"0": int(seen // 4)},
+            }
+        )
+        flink.append({"at": at, "state": state(at), "running_tasks": 3 if state(at) == "RUNNING" else 0, "tasks": 3})
+        spark.append({"at": at, "batch": int(at // 5)})
+    phases = [(0.0, "load"), (10.0, "break"), (14.0, "heal"), (30.0, "settle")]
+    made = [{"at": at, "kind": "phase", "text": text} for at, text in phases]
+    return {"events": made, "kafka": kafka, "flink": flink, "spark": spark}  # type: ignore[dict-item]
+
+
+def test_times_are_those_of_the_samples() -> None:
+    found = measure(timeline(lambda at: "RESTARTING" if 12 <= at < 17 else "RUNNING"))
+    assert found[NOTICED] == 2.0
+    assert found[RUNNING] == 7.0
+    assert found[FLINK_OUTPUT] == 12.0
+    assert found[SPARK_OUTPUT] == 5.0
+    assert found[GAP] == 14.0
+    assert 10 <= found[CAUGHT_UP] <= 12
+
+
+def test_a_fault_that_flink_does_not_notice_has_no_such_time() -> None:
+    assert NOTICED not in measure(timeline(lambda at: "RUNNING"))
+
+
+def test_without_samples_there_are_no_times() -> None:
+    assert measure({"events": [], "kafka": [], "flink": [], "spark": []}) == {}
+
+
+@pytest.mark.parametrize("words", [["run", "no-such-row"], ["run"]])
+def test_an_unknown_row_is_one_line_with_the_list(words: list[str]) -> None:
+    done = subprocess.run(
+        [str(ROOT / "scripts" / "faults.sh"), *words], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "taskmanager-kill" in done.stderr
+
+
+def test_the_list_has_every_row() -> None:
+    done = subprocess.run(
+        [str(ROOT / "scripts" / "faults.sh"), "list"], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert [line for line in done.stdout.splitlines() if line in ROWS] == list(ROWS)
