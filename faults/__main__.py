@@ -1,6 +1,6 @@
 """The fault matrix: list its rows, run one, run all.
 
-Usage: python -m faults list | run NAME [--mode MODE] | all [--mode MODE]
+Usage: python -m faults list | run NAME... | all
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from contract.settings import ROOT, SettingsError
+from stack.backend import RUNNING
 from stack.errors import StackError
 from stack.messages import say
 from stack.stack import open_stack
@@ -22,9 +24,7 @@ from stack.stack import open_stack
 from faults.matrix import ROWS
 from faults.model import Outcome, Result, Row
 from faults.phases import run_row
-from faults.repair import heal, script
-
-_MODES = ("exactly-once", "at-least-once")
+from faults.repair import heal, keep_settings, run, script
 
 
 def show_rows() -> None:
@@ -37,37 +37,79 @@ def show_rows() -> None:
     print(f"\n{len(ROWS)} rows")
 
 
-def run_rows(rows: Sequence[Row], mode: str) -> list[Result]:
-    """Run rows one after the other on the stack; it is made clean again after a row that leaves duplicates."""
-    results = []
+def run_rows(rows: Sequence[Row]) -> list[Result]:
+    """Run rows one after the other.
+
+    The stack is made clean after a row that leaves duplicates, and between a row that has failed and the next one.
+    Raises StackError when the output is wrong already, or a script fails; KeyboardInterrupt after the repair.
+    """
+    results: list[Result] = []
     folder = open_stack({}).home.root / "results" / time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     was_up = open_stack({}).is_up()
-    spoilt = False
+    generated = was_up and _generator_runs()
+    keep_settings()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    spoilt = failed = False
     try:
         for row in rows:
-            if spoilt:
+            if spoilt or failed:
                 script("reset.sh")
             script("up.sh")
+            if not results:
+                _require_right()
             if row.spoils:
                 say("note: the next row ends in scripts/reset.sh: topics, checkpoints and outputs are removed")
-            result = run_row(row, folder / row.name, mode)
-            spoilt = result.outcome is not Outcome.PASSED or row.spoils
+            spoilt = row.spoils or bool(row.undo)
+            result = run_row(row, folder / row.name)
+            failed = result.outcome is Outcome.FAILED
+            spoilt = row.spoils and not failed
             results.append(result)
+            _write(folder, results)
             _show(result)
     except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         say("repairing what is broken ...")
         heal()
         raise
     finally:
-        if spoilt:
-            script("reset.sh")
-            if was_up:
-                script("up.sh")
-        elif not was_up:
-            script("down.sh")
-    (folder / "results.json").write_text(json.dumps([each.as_json() for each in results], indent=2) + "\n", "utf-8")
+        _leave(spoilt=spoilt, failed=failed, was_up=was_up, generated=generated)
     return results
+
+
+def _leave(*, spoilt: bool, failed: bool, was_up: bool, generated: bool) -> None:
+    """Leave the stack as it was found, or as it is after a row that failed: to look into it."""
+    if failed:
+        say("the stack stays as it is, to look into it; scripts/reset.sh starts clean")
+        return
+    if spoilt:
+        script("reset.sh")
+        if was_up:
+            script("up.sh")
+    elif not was_up:
+        script("down.sh")
+    if was_up and generated and not _generator_runs():
+        script("generator_start.sh")
+
+
+def _generator_runs() -> bool:
+    stack = open_stack({})
+    return stack.backend.state(stack.service("generator")) == RUNNING
+
+
+def _require_right() -> None:
+    """Raise StackError when the output is wrong already: what a row finds could have been there before."""
+    done = run([str(ROOT / "scripts" / "verdict.sh"), "all", "--as-is"], os.environ, 600)
+    if done.returncode == 1:
+        raise StackError(
+            "the output of this stack is already wrong (scripts/verdict.sh all); scripts/reset.sh starts clean"
+        )
+
+
+def _write(folder: Path, results: Sequence[Result]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps([each.as_json() for each in results], indent=2) + "\n"
+    (folder / "results.json").write_text(text, encoding="utf-8")
 
 
 def _show(result: Result) -> None:
@@ -95,8 +137,9 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="faults.sh", description="The fault matrix.", allow_abbrev=False)
     parser.add_argument("action", choices=("list", "run", "all"))
     parser.add_argument("names", nargs="*", metavar="NAME")
-    parser.add_argument("--mode", choices=_MODES, default=_MODES[0])
     chosen = parser.parse_args(arguments)
+    if chosen.names and chosen.action != "run":
+        parser.error(f"{chosen.action} takes no names; run NAME runs one")
     if chosen.action == "list":
         with contextlib.suppress(BrokenPipeError):
             show_rows()
@@ -107,11 +150,12 @@ def main(arguments: Sequence[str]) -> int:
         return 128 + signal.SIGPIPE
     unknown = [name for name in chosen.names if name not in ROWS]
     if unknown or (chosen.action == "run" and not chosen.names):
-        say(f"faults.sh: which row? {', '.join(unknown)} is not one; the rows are: {', '.join(ROWS)}")
+        which = f"{', '.join(unknown)} is not a row" if unknown else "which row?"
+        say(f"faults.sh: {which}; the rows are: {', '.join(ROWS)}")
         return 2
-    rows = [ROWS[name] for name in chosen.names] or list(ROWS.values())
+    rows = [ROWS[name] for name in dict.fromkeys(chosen.names)] or list(ROWS.values())
     try:
-        results = run_rows(rows, chosen.mode)
+        results = run_rows(rows)
     except (StackError, SettingsError) as error:
         say(f"faults.sh: {error}")
         return 2
@@ -119,7 +163,8 @@ def main(arguments: Sequence[str]) -> int:
         say("faults.sh: interrupted; what was broken is repaired")
         return 130
     _table(results)
-    return max(each.outcome.exit_code for each in results)
+    codes = {each.outcome.exit_code for each in results}
+    return 1 if 1 in codes else max(codes)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from typing import Any
 
 from faults.model import Check, Repeats, Row
 from faults.scene import Scene
+from faults.timeline import EVENTS, read_lines
 
 _STARTING = re.compile(r"Partition: (?P<topic>\S+)-(?P<partition>\d+), StartingOffset: (?P<offset>-?\d+)")
 
@@ -20,6 +21,7 @@ class Witness:
     def __init__(self, scene: Scene, row: Row) -> None:
         self._scene, self._row = scene, row
         self._ends: list[str] = []
+        self._aside = self._tasks = 0
         self._planned: dict[str, bytes] = {}
         self.checks: list[Check] = []
 
@@ -28,8 +30,25 @@ class Witness:
         stack = self._scene.stack
         return stack.home.root / "checkpoints" / "spark" / stack.settings.typed.query()
 
+    def before(self) -> None:
+        """Look at the job before anything is broken."""
+        self._tasks = int(self._scene.job()["tasks"])
+
+    def hit(self) -> bool:
+        """Whether the fault came at the moment that the row is about."""
+        if self._row.plans and not self._batches_without_commit():
+            return False
+        if not self._row.in_transaction:
+            return True
+        # The broker may be the one that is dead: the last look before the fault counts.
+        at = max(event["at"] for event in read_lines(self._scene.folder / EVENTS) if event["text"] == "break")
+        samples = [each for each in read_lines(self._scene.folder / "kafka.jsonl") if "stable" in each]
+        last = max((each for each in samples if each["at"] <= at), key=lambda each: each["at"], default=None)
+        return last is not None and sum(last["windows"].values()) > sum(last["stable"].values())
+
     def broken(self) -> None:
         """Look at what is broken, before it is healed."""
+        self.checks.clear()
         if self._row.cancels:
             state = self._scene.job()["state"]
             self.checks.append(Check("state of the job after the cancel", state, "CANCELED"))
@@ -37,6 +56,12 @@ class Witness:
             topic = self._scene.stack.settings.values["VISIT_WINDOWS_TOPIC"]
             found = json.loads(self._scene.ask(f"scripts/open_transactions.sh {topic}", codes=(0, 1)))
             self._ends = [f"{each['partition']}:{each['stable']}" for each in found["partitions"]]
+        if self._row.repeats is Repeats.ALL:
+            settings = self._scene.stack.settings.values
+            aside = (settings["VISITS_LATE_TOPIC"], settings["VISITS_REJECTED_TOPIC"])
+            self._aside = sum(
+                len(self._scene.ask(f"scripts/consume.sh {each} --to-the-end").split("\n")) - 1 for each in aside
+            )
         self._planned = self._batches_without_commit()
 
     def _batches_without_commit(self) -> dict[str, bytes]:
@@ -53,6 +78,9 @@ class Witness:
         """Look at what the repair has begun."""
         if self._row.restores:
             self._check_offsets()
+        if self._row.parallelism > 1:
+            expected = str(self._tasks * self._row.parallelism)
+            self.checks.append(Check("tasks of the restored job", str(self._scene.job()["tasks"]), expected))
 
     def _check_offsets(self) -> None:
         job = self._scene.job()
@@ -67,11 +95,14 @@ class Witness:
         )
 
     def repeated(self) -> int | None:
-        """How many windows must be there twice. Asked once the job runs again."""
+        """How many records must be there twice: windows, and with Repeats.ALL late and unparsable visits too.
+
+        Asked once the job runs again.
+        """
         if self._row.repeats is Repeats.NONE:
             return 0
         watermark = 0 if self._row.repeats is Repeats.ALL else self._watermark()
-        return int(self._scene.measure("windows_after", str(watermark), *self._ends))
+        return int(self._scene.measure("windows_after", str(watermark), *self._ends)) + self._aside
 
     def _watermark(self) -> int:
         path = self._scene.stack.backend.path_outside(_path(self._scene.job()["restored_from"]))
@@ -87,7 +118,9 @@ class Witness:
         topic = self._scene.stack.settings.values["VISIT_WINDOWS_TOPIC"]
         found = json.loads(self._scene.ask(f"scripts/open_transactions.sh {topic}", codes=(0, 1)))
         self.checks.append(Check("records of open transactions", str(found["open"]), "0"))
+        self.checks.append(Check("the watcher ran to the end", str(self._scene.watches()), "True"))
         seen = json.loads(self._scene.measure("agreement", str(self._scene.folder)))
+        self.checks.append(Check("a reader saw windows meanwhile", str(seen["seen"] > 0), "True"))
         differ = seen["different"] + seen["missing"] + seen["unseen"]
         self.checks.append(Check("records that a reader meanwhile and a reader now disagree on", str(differ), "0"))
 
@@ -104,13 +137,15 @@ def _offsets(offsets: dict[str, int]) -> str:
 def of_verdict(row: Row, verdict: dict[str, Any], repeated: int | None) -> list[Check]:
     """Compare the verdicts with what the row promises."""
     found = {each["pipeline"]: each for each in verdict["verdicts"]}
-    flink, spark, source = found["flink"], found["spark"], verdict["source"]
+    flink, spark, source = found["flink"], found["spark"], verdict["source"] or {"outcome": "not judged"}
     checks = [Check("the source: every acknowledged visit is there", source["outcome"], "holds")]
     if repeated:
-        checks.append(Check("windows written twice", str(flink["duplicated"]), str(repeated)))
+        checks.append(Check("records written twice", str(flink["duplicated"]), str(repeated)))
         checks += [Check(f"windows {name}", str(flink[name]), "0") for name in ("lost", "unexpected")]
     else:
         checks.append(Check("verdict on flink", flink["outcome"], "holds"))
+    if row.sets_aside:
+        checks += [Check(f"some visits are {name}", str(flink[name] > 0), "True") for name in ("late", "rejected")]
     checks.append(Check("pending windows", str(flink["pending"]), "0"))
     expected = "violated" if row.spark_lost else "holds"
     checks.append(Check("verdict on spark", spark["outcome"], expected))

@@ -23,6 +23,10 @@ _BROKER = _FAULT["broker-kill"]
 _SPARK = _FAULT["synchronizer-kill"]
 _WINDOWS = "scripts/open_transactions.sh visit_windows --wait 60"
 _LARGE = "--rate 4000"
+_PARALLEL = (
+    "scripts/exec.sh jobmanager env STACK_FLINK_PARALLELISM=2 python -m flink_job.submit --from "
+    '"$(scripts/exec.sh jobmanager python -m inspector.flink resolve latest)"'
+)
 
 _ABORTED = "the windows of the open transaction are aborted, and written again from the checkpoint"
 _SAME_RANGE = "the batch runs again with the range in its offsets file, and replaces what it had written"
@@ -51,7 +55,8 @@ FLINK = (
         promise="nothing is lost or repeated", why=_ABORTED,
     ),
     Row(
-        "taskmanager-kill-in-transaction", (Step(_WINDOWS), *_TASKMANAGER.breaks), _TASKMANAGER.heals,
+        "taskmanager-kill-in-transaction", _TASKMANAGER.breaks, _TASKMANAGER.heals, prepares=(Step(_WINDOWS),),
+        in_transaction=True,
         promise="nothing is lost or repeated", why=_ABORTED,
     ),
     Row(
@@ -85,20 +90,19 @@ FLINK = (
         why="a JobManager that stops keeps the externalized checkpoints",
     ),
     Row(
-        "checkpoint-folder-gone", (Step("mv {flink} {flink}.gone"),),
+        "checkpoint-folder-gone", (Step("test ! -e {flink}.gone && mv {flink} {flink}.gone"),),
         (Step("mkdir -p {flink} && cp -rp {flink}.gone/. {flink}/ && rm -rf {flink}.gone"),), seconds=10,
         promise="nothing is lost or repeated",
         why="a running job does not read its checkpoints; it writes the next ones",
     ),
     Row(
-        "at-least-once-kill",
-        (
+        "at-least-once-kill", _TASKMANAGER.breaks, _TASKMANAGER.heals, repeats=Repeats.AFTER_CHECKPOINT,
+        prepares=(
             *_CANCEL.breaks, Step("scripts/flink_restore.sh latest --mode at-least-once"),
             Step("scripts/flink_status.sh --wait-checkpoints 3 --wait-seconds 120"),
-            # A window that is read now was written after the newest checkpoint, or the row fails for lack of one.
-            Step("scripts/window_latency.sh --ends 1 --uncommitted"), *_TASKMANAGER.breaks,
+            # A window that is read now was most likely written after the newest checkpoint.
+            Step("scripts/window_latency.sh --ends 1 --uncommitted"),
         ),
-        _TASKMANAGER.heals, repeats=Repeats.AFTER_CHECKPOINT,
         promise="nothing is lost; windows written since the checkpoint are repeated",
         why="without transactions what was written stays",
     ),
@@ -110,6 +114,8 @@ FLINK = (
     Row(
         "newest-checkpoint-gone", (*_CANCEL.breaks, Step("mv {newest}/_metadata {newest}/_metadata.gone")),
         (Step("scripts/flink_restore.sh latest"),), restores=True, cancels=True, repeats=Repeats.AFTER_CHECKPOINT,
+        # Right after a commit that had windows.
+        prepares=(Step("scripts/window_latency.sh --ends 1"),),
         promise="nothing is lost; `latest` is the checkpoint before, and repeats what came after it",
         why="a folder without `_metadata` is not a checkpoint",
     ),
@@ -126,8 +132,8 @@ FLINK = (
         why="Flink reads all of `_metadata` before it starts the job",
     ),
     Row(
-        "parallelism-2", _CANCEL.breaks, (Step("STACK_FLINK_PARALLELISM=2 scripts/flink_restore.sh latest"),),
-        restores=True, cancels=True, undo=(*_CANCEL.breaks, Step("scripts/flink_restore.sh latest")),
+        "parallelism-2", _CANCEL.breaks, (Step(_PARALLEL),), restores=True, cancels=True, parallelism=2,
+        undo=(*_CANCEL.breaks, Step("scripts/flink_restore.sh latest")),
         promise="nothing is lost or repeated",
         why="state belongs to key groups and partitions, not to tasks",
     ),
@@ -151,7 +157,7 @@ KAFKA = (
         promise="nothing is lost or repeated", why=_RETRIES,
     ),
     Row(
-        "broker-kill-in-transaction", (Step(_WINDOWS), *_BROKER.breaks), _BROKER.heals,
+        "broker-kill-in-transaction", _BROKER.breaks, _BROKER.heals, prepares=(Step(_WINDOWS),), in_transaction=True,
         promise="nothing is lost or repeated",
         why="the broker's log has the transaction's state, and the producer goes on or the job restarts",
     ),
@@ -171,12 +177,11 @@ SPARK = (
         promise="nothing is lost or repeated, with 100,000 visits meanwhile", why=_SAME_RANGE,
     ),
     Row(
-        "synchronizer-kill-before-commit",
-        (
+        "synchronizer-kill-before-commit", _SPARK.breaks, _SPARK.heals, plans=True,
+        prepares=(
             Step("scripts/spark_stop.sh"), Step("scripts/spark_start.sh --hold-batch next"),
-            Step("until test -s {spark}.held; do sleep 0.2; done"), *_SPARK.breaks,
+            Step("timeout 180 bash -c 'until test -s {spark}.held; do sleep 0.2; done'"),
         ),
-        _SPARK.heals,
         promise="nothing is lost or repeated", why=_SAME_RANGE,
     ),
     Row(
@@ -212,7 +217,7 @@ SOURCE = (
         why="the ledger has each visit before it is sent, and again when it is acknowledged",
     ),
     Row(
-        "hostile-visits", _TASKMANAGER.breaks, _TASKMANAGER.heals,
+        "hostile-visits", _TASKMANAGER.breaks, _TASKMANAGER.heals, sets_aside=True,
         load="--late-percent 3 --duplicated-percent 3 --unparsable-percent 3",
         promise="late and unparsable visits are routed once each, and none is lost",
         why="what is late follows from the topic alone: the clocks are in the checkpoint",

@@ -63,6 +63,8 @@ class Row:
     heals: tuple[Step, ...]
     promise: str
     why: str
+    prepares: tuple[Step, ...] = ()
+    """What comes before the fault: the right moment, another mode."""
     seconds: float = 4.0
     """How long it stays broken."""
     load: str = ""
@@ -72,6 +74,14 @@ class Row:
     """Not empty: the synchronizer's verdict is `violated`, for this reason."""
     restores: bool = False
     """The job is restored from a checkpoint: it must read on at the checkpoint's offsets."""
+    in_transaction: bool = False
+    """Windows must be written and not committed when it happens."""
+    plans: bool = False
+    """A batch must be planned and not committed when it happens."""
+    sets_aside: bool = False
+    """The load has late and unparsable visits, and some must have come."""
+    parallelism: int = 1
+    """How many times as many tasks the restored job must have."""
     cancels: bool = False
     """The job is cancelled: nothing of it may run while it is broken."""
     undo: tuple[Step, ...] = ()

@@ -2,19 +2,56 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
+from collections.abc import Mapping
 
-from contract.settings import ROOT
+from contract.settings import PREFIX, ROOT
 from stack.backend import PAUSED, RUNNING
 from stack.errors import StackError
+from stack.messages import say
+from stack.settings import OF_ONE_CALL
 from stack.stack import open_stack
+
+_SCRIPT_SECONDS = 1800
+
+
+def run(command: list[str], environ: Mapping[str, str], seconds: float) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end. After Ctrl-C it gets one too, and its own clean-up ends first.
+
+    Raises StackError when it does not end within `seconds`.
+    """
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=dict(environ),
+    )  # fmt: skip
+    try:
+        out, words = process.communicate(timeout=seconds)
+    except KeyboardInterrupt:
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+        raise
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise StackError(f"not done within {seconds:g} s: {command[-1]}") from None
+    return subprocess.CompletedProcess(command, process.returncode, out, words)
 
 
 def script(name: str, *words: str) -> None:
     """Run scripts/NAME. Raises StackError with its last messages when it fails."""
-    done = subprocess.run([str(ROOT / "scripts" / name), *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    say(f"   {name} ...")
+    done = run([str(ROOT / "scripts" / name), *words], os.environ, _SCRIPT_SECONDS)
     if done.returncode != 0:
         raise StackError(f"scripts/{name} failed:\n" + "\n".join(done.stderr.splitlines()[-8:]))
+
+
+def keep_settings() -> None:
+    """Keep what was chosen for the stack, also after a reset, when nothing else says it."""
+    for name, value in open_stack({}).settings.explicit.items():
+        if name not in OF_ONE_CALL:
+            os.environ.setdefault(PREFIX + name, value)
 
 
 def heal() -> None:

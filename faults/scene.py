@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -14,6 +15,7 @@ from stack.errors import StackError
 from stack.stack import Stack, open_stack
 
 from faults.model import Step
+from faults.repair import run
 from faults.timeline import Timeline
 
 _COMMAND_SECONDS = 600
@@ -62,17 +64,17 @@ class Scene:
     def measure(self, module: str, *words: str) -> str:
         """Return what a module of measure/ prints, with the tools of the stack. Raises CommandFailed."""
         try:
-            return self.stack.backend.tool(
+            done = self.stack.backend.tool(
                 ["python", "-m", f"measure.{module}", *words], writable=[self.folder], capture=True
-            ).stdout
+            )
         except StackError as error:
             raise CommandFailed(f"measure.{module} failed: {error}") from None
+        if done.returncode:
+            raise CommandFailed(f"measure.{module}: exit code {done.returncode}")
+        return done.stdout
 
     def _run(self, line: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            ["bash", "-c", line], cwd=ROOT, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
-            timeout=_COMMAND_SECONDS, env={**os.environ, "STACK_FLINK_MODE": self.mode},
-        )  # fmt: skip
+        return run(["bash", "-c", line], {**os.environ, "STACK_FLINK_MODE": self.mode}, _COMMAND_SECONDS)
 
     def _filled(self, command: str) -> str:
         stack = self.stack
@@ -103,21 +105,29 @@ class Scene:
 
     def complete_checkpoints(self) -> list[Path]:
         """Complete checkpoints of the newest job on disk, the oldest first."""
-        folder = self.stack.home.root / "checkpoints" / "flink"
-        jobs = [path for path in folder.iterdir() if any(path.glob("chk-*/_metadata"))] if folder.is_dir() else []
-        if not jobs:
+        completed: list[tuple[float, Path]] = []
+        for file in (self.stack.home.root / "checkpoints" / "flink").glob("*/chk-*/_metadata"):
+            # The job deletes old ones meanwhile.
+            with contextlib.suppress(OSError):
+                completed.append((file.stat().st_mtime, file.parent))
+        if not completed:
             return []
-        newest = max(jobs, key=lambda job: max(file.stat().st_mtime for file in job.glob("chk-*/_metadata")))
-        found = [path.parent for path in newest.glob("chk-*/_metadata")]
+        job = max(completed)[1].parent
+        found = [path for _, path in completed if path.parent == job]
         return sorted(found, key=lambda path: int(path.name.rpartition("-")[2]))
 
     # Watching
 
-    def watch(self) -> None:
-        """Begin to watch; the samples go to the folder."""
+    def watch(self, seconds: float = 3600) -> None:
+        """Begin to watch, for so long at most; the samples go to the folder."""
         command = [str(ROOT / "scripts" / "lib" / "verb.sh"), "scripts/faults.sh", "watch", str(self.folder)]
+        command += ["--limit", str(seconds)]
         with (self.folder / "watch.log").open("wb") as log:
             self._watcher = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def watches(self) -> bool:
+        """Whether the watcher runs."""
+        return self._watcher is not None and self._watcher.poll() is None
 
     def stop_watching(self) -> None:
         """End the watcher."""

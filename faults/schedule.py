@@ -97,5 +97,12 @@ def as_script(strikes: Sequence[Strike], mode: str, title: str) -> str:
             now = event.at
         lines += [step.command for step in event.steps]
     return "\n".join(
-        [*lines, "scripts/generator_stop.sh", "scripts/settle.sh --wait 180", "scripts/verdict.sh all", ""]
+        [
+            *lines,
+            "scripts/up.sh",
+            "scripts/generator_stop.sh",
+            "scripts/settle.sh --wait 180",
+            "scripts/verdict.sh all",
+            "",
+        ]
     )

@@ -10,7 +10,7 @@ from typing import Any
 from stack.messages import say
 
 EVENTS = "events.jsonl"
-SAMPLES = ("kafka.jsonl", "flink.jsonl", "spark.jsonl")
+SAMPLES = ("kafka.jsonl", "flink.jsonl", "spark.jsonl", "seen.jsonl")
 """Written by measure/watch.py."""
 PHASES = ("load", "break", "heal", "settle", "judge")
 
@@ -28,7 +28,7 @@ class Timeline:
         say(f"-- {name}")
 
     def add(self, kind: str, text: str) -> None:
-        """Add an event that happens now. `kind`: phase, command, note."""
+        """Add an event that happens now. `kind`: phase, command, broken, note."""
         line = json.dumps({"at": time.time(), "kind": kind, "text": text})
         with self._file.open("a", encoding="utf-8") as file:
             file.write(line + "\n")
@@ -53,7 +53,7 @@ def read_lines(file: Path) -> list[dict[str, Any]]:
 
 
 def write_timeline(folder: Path) -> dict[str, Any]:
-    """Put events and samples into timeline.json, and return it: `events`, `kafka`, `flink`, `spark`, each a list."""
+    """Put events and samples into timeline.json, and return it: `events`, and the samples by name."""
     found = {Path(name).stem: read_lines(folder / name) for name in (EVENTS, *SAMPLES)}
     (folder / "timeline.json").write_text(json.dumps(found), encoding="utf-8")
     return found

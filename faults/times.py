@@ -11,6 +11,8 @@ RUNNING = "all tasks run again"
 FLINK_OUTPUT = "first new committed windows"
 SPARK_OUTPUT = "first new committed batch"
 CAUGHT_UP = "caught up"
+_FURTHER = 1.5
+"""So many times as far behind as before the fault is more than jitter."""
 GAP = "longest gap without committed windows"
 
 
@@ -19,29 +21,28 @@ def measure(timeline: dict[str, Any]) -> dict[str, float]:
     broken = phase_begin(timeline, "break")
     if broken is None:
         return {}
+    # The moment at which the last line that breaks something had returned.
+    there = max((e["at"] for e in timeline["events"] if e["kind"] == "broken"), default=broken)
     noticed = _noticed(timeline["flink"], broken)
-    # A checkpoint that was complete just before the fault may be committed just after it.
-    from_then = broken + (noticed or 0.0)
+    windows = [(each["at"], number) for number, each in enumerate(timeline["seen"], 1)]
+    batches = [(each["at"], each["batch"]) for each in timeline["spark"] if "batch" in each]
+    settled = phase_begin(timeline, "settle")
+    first = min((each["at"] for each in timeline["kafka"]), default=broken)
     found = {
         NOTICED: noticed,
         RUNNING: _running(timeline["flink"], broken),
-        FLINK_OUTPUT: _grown(_sums(timeline["kafka"], "stable"), broken, from_then),
-        SPARK_OUTPUT: _grown(
-            [(each["at"], each["batch"]) for each in timeline["spark"] if "batch" in each], broken, broken
-        ),
+        # A checkpoint that was complete just before the fault may be committed just after it.
+        FLINK_OUTPUT: _grown(windows, broken, max(there, broken + (noticed or 0.0))),
+        SPARK_OUTPUT: _grown(batches, broken, there),
         CAUGHT_UP: _caught_up(timeline["kafka"], broken),
-        GAP: _longest_gap(_sums(timeline["kafka"], "stable")),
+        GAP: _longest_gap([first, *(at for at, _ in windows if settled is None or at <= settled)]),
     }
     return {name: round(seconds, 1) for name, seconds in found.items() if seconds is not None}
 
 
 def phase_begin(timeline: dict[str, Any], name: str) -> float | None:
-    """When a phase began, in seconds since the epoch."""
-    return next((e["at"] for e in timeline["events"] if e["kind"] == "phase" and e["text"] == name), None)
-
-
-def _sums(samples: Samples, name: str) -> list[tuple[float, int]]:
-    return [(each["at"], sum(each[name].values())) for each in samples if name in each]
+    """When a phase began, the last time, in seconds since the epoch."""
+    return max((e["at"] for e in timeline["events"] if e["kind"] == "phase" and e["text"] == name), default=None)
 
 
 def _noticed(samples: Samples, broken: float) -> float | None:
@@ -65,15 +66,13 @@ def _running(samples: Samples, broken: float) -> float | None:
 
 
 def _grown(values: list[tuple[float, int]], broken: float, since: float) -> float | None:
-    """Seconds from the fault to the first sample above the highest value until `since`."""
-    before = max((value for at, value in values if at <= since), default=None)
-    if before is None:
-        return None
+    """Seconds from the fault to the first sample after `since` that is above all before."""
+    before = max((value for at, value in values if at <= since), default=0)
     return next((at - broken for at, value in values if at > since and value > before), None)
 
 
 def _caught_up(samples: Samples, broken: float) -> float | None:
-    """When the job is as little behind as before, and stays so.
+    """When the job is as little behind again as before; None when it never was much further behind.
 
     Flink commits offsets with each checkpoint, so it is always some seconds behind.
     """
@@ -83,13 +82,12 @@ def _caught_up(samples: Samples, broken: float) -> float | None:
         if "visits" in each and each["group"]
     ]
     before = max((lag for at, lag in lags if at <= broken), default=None)
-    behind = [at for at, lag in lags if before is not None and at > broken and lag > before]
-    return max(behind) - broken if behind else None
+    worst = max(((at, lag) for at, lag in lags if at > broken), key=lambda each: each[1], default=None)
+    if before is None or worst is None or worst[1] <= _FURTHER * before:
+        return None
+    return next((at - broken for at, lag in lags if at > worst[0] and lag <= before), None)
 
 
-def _longest_gap(values: list[tuple[float, int]]) -> float | None:
-    """From the first sample on: what came before is not known."""
-    grown = [at for at, _ in values[:1]] + [
-        at for (_, before), (at, value) in zip(values, values[1:]) if value > before
-    ]
-    return max((later - at for at, later in zip(grown, grown[1:])), default=None)
+def _longest_gap(moments: list[float]) -> float | None:
+    """The longest time between two moments; from the first sample on, since nothing is known of what came before."""
+    return max((later - at for at, later in zip(moments, moments[1:])), default=None)

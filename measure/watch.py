@@ -91,7 +91,9 @@ def take(sample: Sample, file: Path, stopped: Callable[[], bool]) -> None:
         while not stopped():
             begin = time.time()
             try:
-                line = {"at": begin, **sample()}
+                found = sample()
+                # The time of the answer: a frozen service may take long to give it.
+                line = {"at": time.time(), **found}
             except (Unknown, FlinkError, KafkaException, OSError, KeyError) as error:
                 line = {"at": begin, "unknown": str(error)}
             out.write(json.dumps(line) + "\n")
@@ -110,6 +112,8 @@ def read_windows(settings: Settings, file: Path, stopped: Callable[[], bool]) ->
         }
     )  # fmt: skip
     consumer.assign([TopicPartition(topic, partition, span.end) for partition, span in spans.items()])
+    begin = {str(partition): span.end for partition, span in spans.items()}
+    file.with_suffix(".begin.json").write_text(json.dumps(begin), encoding="utf-8")
     try:
         with file.open("a", encoding="utf-8") as out:
             while not stopped():

@@ -8,5 +8,6 @@ FAULT = Fault(
     name="synchronizer-kill",
     breaks=(Step("scripts/kill.sh spark"),),
     heals=(Step("scripts/spark_start.sh"),),
-    needs=frozenset({"spark"}),
+    # Its start asks for the broker.
+    needs=frozenset({"spark", "kafka"}),
 )

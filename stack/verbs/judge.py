@@ -65,7 +65,7 @@ def window_latency(stack: Stack, words: Sequence[str]) -> int:
 def watch(stack: Stack, words: Sequence[str]) -> int:
     """Watch the stack while the fault matrix breaks it; the samples go to a folder."""
     folder = Path(words[0])
-    return stack.backend.tool(["python", "-m", "measure.watch", str(folder)], writable=[folder]).returncode
+    return stack.backend.tool(["python", "-m", "measure.watch", str(folder), *words[1:]], writable=[folder]).returncode
 
 
 def inspect(stack: Stack, words: Sequence[str]) -> int:

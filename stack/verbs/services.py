@@ -23,8 +23,9 @@ def start(stack: Stack, words: Sequence[str]) -> int:
     """Start one service of a stack that is up; further words are flags for it."""
     row, flags = _named(stack, "start", words), list(words[1:])
     stack.warn()
-    if row.name != "kafka":
+    if stack.home.up() is None and row.name != "kafka":
         stack.require_running("kafka")
+    stack.require_running(*row.needs)
     state = stack.backend.state(row)
     if state == PAUSED:
         raise StackError(f"{row.name} is frozen; resume it with scripts/resume.sh {row.name}")

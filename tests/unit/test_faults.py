@@ -113,19 +113,14 @@ def timeline(state: Callable[[float], str]) -> dict[str, list[dict[str, object]]
     for tenth in range(0, 400, 5):
         at = tenth / 10
         seen = at if at < 10 or at >= 22 else 10.0
-        kafka.append(
-            {
-                "at": at,
-                "visits": {"0": int(at * 10)},
-                "group": {"0": int(seen // 4 * 40)},
-                "stable": {"0": int(seen // 4)},
-            }
-        )
+        kafka.append({"at": at, "visits": {"0": int(at * 10)}, "group": {"0": int(seen // 4 * 40)}})
         flink.append({"at": at, "state": state(at), "running_tasks": 3 if state(at) == "RUNNING" else 0, "tasks": 3})
         spark.append({"at": at, "batch": int(at // 5)})
+    windows = [{"at": float(at)} for at in (0, 4, 8, 22, 24, 28)]
     phases = [(0.0, "load"), (10.0, "break"), (14.0, "heal"), (30.0, "settle")]
     made = [{"at": at, "kind": "phase", "text": text} for at, text in phases]
-    return {"events": made, "kafka": kafka, "flink": flink, "spark": spark}  # type: ignore[dict-item]
+    made.append({"at": 11.0, "kind": "broken", "text": ""})
+    return {"events": made, "kafka": kafka, "flink": flink, "spark": spark, "seen": windows}  # type: ignore[dict-item]
 
 
 def test_times_are_those_of_the_samples() -> None:
@@ -143,7 +138,7 @@ def test_a_fault_that_flink_does_not_notice_has_no_such_time() -> None:
 
 
 def test_without_samples_there_are_no_times() -> None:
-    assert measure({"events": [], "kafka": [], "flink": [], "spark": []}) == {}
+    assert measure({"events": [], "kafka": [], "flink": [], "spark": [], "seen": []}) == {}
 
 
 @pytest.mark.parametrize("words", [["run", "no-such-row"], ["run"]])
