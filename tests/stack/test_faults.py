@@ -37,4 +37,4 @@ def test_a_row_passes(stack: RunningStack, name: str) -> None:
     result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
     assert result["outcome"] == "passed"
     assert len(result["checks"]) >= 6
-    assert {"events", "kafka", "flink", "spark"} == set(json.loads((folder / "timeline.json").read_text()))
+    assert {"events", "kafka", "flink", "spark", "seen"} == set(json.loads((folder / "timeline.json").read_text()))
