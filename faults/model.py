@@ -70,8 +70,6 @@ class Row:
     load: str = ""
     """Further flags of the generator."""
     repeats: Repeats = Repeats.NONE
-    spark_lost: str = ""
-    """Not empty: the synchronizer's verdict is `violated`, for this reason."""
     restores: bool = False
     """The job is restored from a checkpoint: it must read on at the checkpoint's offsets."""
     in_transaction: bool = False
@@ -90,7 +88,7 @@ class Row:
     @property
     def spoils(self) -> bool:
         """Whether it leaves an output that is wrong, so that topics, checkpoints and outputs must be removed."""
-        return self.repeats is not Repeats.NONE or bool(self.spark_lost)
+        return self.repeats is not Repeats.NONE
 
 
 @dataclass(frozen=True)

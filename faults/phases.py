@@ -69,8 +69,7 @@ def _does_not_apply(scene: Scene) -> str | None:
 
 
 def _act(row: Row, scene: Scene, witness: Witness, result: Result) -> None:
-    timeline = scene.timeline
-    timeline.phase("load")
+    scene.timeline.phase("load")
     # Other flags need another start.
     scene.ask("scripts/generator_stop.sh")
     scene.ask(f"scripts/generator_start.sh {row.load}".strip())
@@ -81,18 +80,13 @@ def _act(row: Row, scene: Scene, witness: Witness, result: Result) -> None:
     witness.before()
     _keep_checkpoints(scene, "before")
     repeated = _break_and_heal(row, scene, witness)
-    timeline.phase("settle")
-    scene.ask("scripts/generator_stop.sh")
-    scene.ask("scripts/settle.sh --wait 180")
+    scene.settle()
     witness.settled()
     _keep_checkpoints(scene, "after")
-    timeline.phase("judge")
-    answer = json.loads(scene.ask("scripts/verdict.sh all --json", codes=(0, 1, 2)))
-    (scene.folder / "verdict.json").write_text(json.dumps(answer, indent=2) + "\n", encoding="utf-8")
-    result.checks = of_verdict(row, answer, repeated)
+    result.checks = of_verdict(row, scene.verdict(), repeated)
 
 
-def _break_and_heal(row: Row, scene: Scene, witness: Witness) -> int | None:
+def _break_and_heal(row: Row, scene: Scene, witness: Witness) -> int:
     """Break and repair, once more when the moment was missed; returns how many records must be there twice."""
     for _ in range(_ATTEMPTS):
         for step in row.prepares:
@@ -119,9 +113,8 @@ def _break_and_heal(row: Row, scene: Scene, witness: Witness) -> int | None:
 
 def _keep_checkpoints(scene: Scene, when: str) -> None:
     """Keep what the inspector says about both checkpoints."""
-    root = scene.stack.home.root / "checkpoints"
     complete = scene.complete_checkpoints()
-    paths = {"spark": root / "spark" / scene.stack.settings.typed.query()}
+    paths = {"spark": scene.spark}
     if complete:
         paths["flink"] = complete[-1]
     for name, path in paths.items():

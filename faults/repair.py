@@ -11,7 +11,6 @@ from contract.settings import PREFIX, ROOT
 from stack.backend import PAUSED, RUNNING
 from stack.errors import StackError
 from stack.messages import say
-from stack.settings import OF_ONE_CALL
 from stack.stack import open_stack
 
 _SCRIPT_SECONDS = 1800
@@ -49,9 +48,8 @@ def script(name: str, *words: str) -> None:
 
 def keep_settings() -> None:
     """Keep what was chosen for the stack, also after a reset, when nothing else says it."""
-    for name, value in open_stack({}).settings.explicit.items():
-        if name not in OF_ONE_CALL:
-            os.environ.setdefault(PREFIX + name, value)
+    for name, value in open_stack({}).settings.chosen.items():
+        os.environ.setdefault(PREFIX + name, value)
 
 
 def heal() -> None:

@@ -38,6 +38,17 @@ class Scene:
         """The stack as it is now."""
         return open_stack({})
 
+    @property
+    def spark(self) -> Path:
+        """The synchronizer's checkpoint."""
+        stack = self.stack
+        return stack.home.root / "checkpoints" / "spark" / stack.settings.typed.query()
+
+    @property
+    def flink(self) -> Path:
+        """The folder of Flink's checkpoints."""
+        return self.stack.home.root / "checkpoints" / "flink"
+
     def do(self, step: Step) -> None:
         """Type a line. Raises CommandFailed when it fails, or when it should have been refused and was not."""
         if step.after:
@@ -77,16 +88,26 @@ class Scene:
         return run(["bash", "-c", line], {**os.environ, "STACK_FLINK_MODE": self.mode}, _COMMAND_SECONDS)
 
     def _filled(self, command: str) -> str:
-        stack = self.stack
-        spark = stack.home.root / "checkpoints" / "spark" / stack.settings.typed.query()
-        flink = stack.home.root / "checkpoints" / "flink"
-        command = command.replace("{spark}", str(spark)).replace("{flink}", str(flink))
+        command = command.replace("{spark}", str(self.spark)).replace("{flink}", str(self.flink))
         if "{newest}" not in command and "{oldest}" not in command:
             return command
         complete = self.complete_checkpoints()
         if not complete:
             raise CommandFailed(f"{command}: the job has no complete checkpoint")
         return command.replace("{newest}", str(complete[-1])).replace("{oldest}", str(complete[0]))
+
+    def settle(self) -> None:
+        """Close the open windows, and wait until both pipelines have committed everything. Raises CommandFailed."""
+        self.timeline.phase("settle")
+        self.ask("scripts/generator_stop.sh")
+        self.ask("scripts/settle.sh --wait 180")
+
+    def verdict(self) -> dict[str, Any]:
+        """The verdict on both pipelines, which also goes to the folder."""
+        self.timeline.phase("judge")
+        answer: dict[str, Any] = json.loads(self.ask("scripts/verdict.sh all --json", codes=(0, 1, 2)))
+        (self.folder / "verdict.json").write_text(json.dumps(answer, indent=2) + "\n", encoding="utf-8")
+        return answer
 
     # Flink
 
@@ -106,7 +127,7 @@ class Scene:
     def complete_checkpoints(self) -> list[Path]:
         """Complete checkpoints of the newest job on disk, the oldest first."""
         completed: list[tuple[float, Path]] = []
-        for file in (self.stack.home.root / "checkpoints" / "flink").glob("*/chk-*/_metadata"):
+        for file in self.flink.glob("*/chk-*/_metadata"):
             # The job deletes old ones meanwhile.
             with contextlib.suppress(OSError):
                 completed.append((file.stat().st_mtime, file.parent))

@@ -99,15 +99,11 @@ class Soak:
         )
 
     def _judge(self, scene: Scene) -> list[str]:
-        scene.timeline.phase("settle")
-        scene.ask("scripts/generator_stop.sh")
         try:
-            scene.ask("scripts/settle.sh --wait 180")
+            scene.settle()
         except CommandFailed as error:
             return [f"not settled: {str(error).splitlines()[-1]}"]
-        scene.timeline.phase("judge")
-        answer = json.loads(scene.ask("scripts/verdict.sh all --json", codes=(0, 1, 2)))
-        (scene.folder / "verdict.json").write_text(json.dumps(answer, indent=2) + "\n", encoding="utf-8")
+        answer = scene.verdict()
         wrong = [
             f"{each['pipeline']} is {each['outcome']}: lost {each['lost']}, repeated {each['duplicated']}, "
             f"unexpected {each['unexpected']}"

@@ -13,13 +13,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from contract.digest import record_digest
 from contract.settings import Settings, SettingsError
-from measure.read_topic import ReadError, place, read
-from measure.watch import digest
+from verdict.cluster import Cluster
+from verdict.model import Unknown
+from verdict.records import Span
 
 
 def compare(settings: Settings, folder: Path) -> dict[str, int]:
-    """Read the same range again and return the numbers. Raises ReadError."""
+    """Read the same range again and return the numbers. Raises Unknown when the broker does not answer."""
     seen: dict[tuple[int, int], str] = {}
     for line in (folder / "seen.jsonl").read_text(encoding="utf-8").splitlines():
         record = json.loads(line)
@@ -35,24 +37,22 @@ def compare(settings: Settings, folder: Path) -> dict[str, int]:
 
 def _read(settings: Settings, seen: dict[tuple[int, int], str]) -> dict[tuple[int, int], str]:
     """Digests of the records between the first and the last that were seen, in each partition."""
-    ranges: dict[int, tuple[int, int]] = {}
+    offsets: dict[int, list[int]] = {}
     for partition, offset in seen:
-        low, high = ranges.get(partition, (offset, offset))
-        ranges[partition] = (min(low, offset), max(high, offset))
-    there: dict[tuple[int, int], str] = {}
-    for message in read(settings.bootstrap, settings.text("VISIT_WINDOWS_TOPIC"), "read_committed"):
-        partition, offset = place(message)
-        low, high = ranges.get(partition, (1, 0))
-        if low <= offset <= high:
-            there[partition, offset] = digest(message)
-    return there
+        offsets.setdefault(partition, []).append(offset)
+    spans = {partition: Span(min(found), max(found) + 1) for partition, found in offsets.items()}
+    return {
+        (record.partition, record.offset): record_digest(record.key, record.value).hex()
+        for batch in Cluster(settings.bootstrap).read(settings.text("VISIT_WINDOWS_TOPIC"), spans)
+        for record in batch.records()
+    }
 
 
 def main(arguments: Sequence[str]) -> int:
     """Print the numbers; returns the exit code."""
     try:
         print(json.dumps(compare(Settings(), Path(arguments[0]))))
-    except (ReadError, SettingsError, OSError) as error:
+    except (Unknown, SettingsError, OSError) as error:
         sys.stderr.write(f"agreement: {error}\n")
         return 2
     return 0

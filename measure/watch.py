@@ -14,7 +14,6 @@ since the epoch; what does not answer is `{"at": ..., "unknown": "..."}`.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import sys
 import threading
@@ -25,6 +24,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
+from contract.digest import record_digest
 from contract.settings import Settings, SettingsError
 from flink_job.rest import FlinkError
 from flink_job.status import job_status
@@ -112,23 +112,25 @@ def read_windows(settings: Settings, file: Path, stopped: Callable[[], bool]) ->
         }
     )  # fmt: skip
     consumer.assign([TopicPartition(topic, partition, span.end) for partition, span in spans.items()])
-    begin = {str(partition): span.end for partition, span in spans.items()}
-    file.with_suffix(".begin.json").write_text(json.dumps(begin), encoding="utf-8")
     try:
         with file.open("a", encoding="utf-8") as out:
             while not stopped():
                 for message in consumer.consume(500, _INTERVAL_SECONDS):
                     if message.error() is None:
                         seen = {"partition": message.partition(), "offset": message.offset()}
-                        out.write(json.dumps({"at": time.time(), **seen, "digest": digest(message)}) + "\n")
+                        out.write(
+                            json.dumps(
+                                {
+                                    "at": time.time(),
+                                    **seen,
+                                    "digest": record_digest(message.key(), message.value()).hex(),
+                                }
+                            )
+                            + "\n"
+                        )
                 out.flush()
     finally:
         consumer.close()
-
-
-def digest(message: Any) -> str:
-    """Return a digest of the record's key and value."""
-    return hashlib.sha256((message.key() or b"") + b"\0" + (message.value() or b"")).hexdigest()[:16]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -54,6 +54,11 @@ class StackSettings:
         """The settings in the form that the programs read."""
         return Settings(as_environment(self.values), ENV_FILE)
 
+    @property
+    def chosen(self) -> dict[str, str]:
+        """Explicit settings that a running stack keeps: those of one call are left out."""
+        return {name: value for name, value in self.explicit.items() if name not in OF_ONE_CALL}
+
     def ports(self) -> dict[str, int]:
         """Every port setting."""
         return {name: int(value) for name, value in self.values.items() if name.endswith("_PORT")}

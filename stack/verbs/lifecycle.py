@@ -33,9 +33,8 @@ def up(stack: Stack, words: Sequence[str]) -> int:
     stack = stack.with_backend()
     with stack.changing():
         # Running services are left alone; the job is submitted when there is none.
-        explicit = {name: value for name, value in stack.settings.explicit.items() if name not in OF_ONE_CALL}
         stack.backend.up()
-        stack.home.remember(Up(stack.backend.name, explicit))
+        stack.home.remember(Up(stack.backend.name, stack.settings.chosen))
     if running:
         say("every service was up already")
         _say_what_differs(stack)

@@ -14,7 +14,6 @@ from stack.backend import PAUSED, RUNNING
 from stack.errors import StackError
 from stack.messages import say
 from stack.services import JOBMANAGERS
-from stack.settings import OF_ONE_CALL
 from stack.stack import Stack
 
 _MIB = 1 << 20
@@ -61,7 +60,7 @@ def collect(stack: Stack) -> dict[str, Any]:
         problems.append(f"only {free} MiB of disk are free at {stack.home.root}; checkpoints will fail when it is full")
     return {
         "backend": stack.backend.name,
-        "chosen": {name: value for name, value in stack.settings.explicit.items() if name not in OF_ONE_CALL},
+        "chosen": stack.settings.chosen,
         "services": services,
         "flink_job": job,
         "synchronizer": _synchronizer(stack),
