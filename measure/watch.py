@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
 from contract.digest import record_digest
 from contract.settings import Settings, SettingsError
@@ -117,20 +117,15 @@ def read_windows(settings: Settings, file: Path, stopped: Callable[[], bool]) ->
             while not stopped():
                 for message in consumer.consume(500, _INTERVAL_SECONDS):
                     if message.error() is None:
-                        seen = {"partition": message.partition(), "offset": message.offset()}
-                        out.write(
-                            json.dumps(
-                                {
-                                    "at": time.time(),
-                                    **seen,
-                                    "digest": record_digest(message.key(), message.value()).hex(),
-                                }
-                            )
-                            + "\n"
-                        )
+                        out.write(json.dumps(_seen(message)) + "\n")
                 out.flush()
     finally:
         consumer.close()
+
+
+def _seen(message: Message) -> dict[str, Any]:
+    digest = record_digest(message.key(), message.value()).hex()
+    return {"at": time.time(), "partition": message.partition(), "offset": message.offset(), "digest": digest}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
