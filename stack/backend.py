@@ -113,6 +113,10 @@ class Backend(Protocol):
         """
         ...
 
+    def help_of(self, module: Sequence[str], environment: str) -> str:
+        """What `python -m MODULE --help` prints; it needs no files of the stack, and creates none."""
+        ...
+
     def typed(self, service: Service, command: Sequence[str]) -> str:
         """Return the line that a person types to run a command in the environment of a service."""
         ...

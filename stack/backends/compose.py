@@ -31,7 +31,9 @@ _NOT_ROOT = 1000
 _PERMISSIONS = "permissions"
 """The one-shot service that only containers need: it makes the mounted folders writable."""
 _TOOLS = {"tools": "tools", "flink": "submit"}
-"""Service whose image has the environment."""
+"""Service that a command of an environment runs as."""
+_IMAGES = {"tools": "spark", "flink": "flink"}
+"""Image that has an environment."""
 _EXPLAIN_LINES = 12
 _ACTS = {
     START: ("up", "--detach", "--no-deps"), STOP: ("stop",), KILL: ("kill", "--signal", "KILL"), PAUSE: ("pause",),
@@ -288,9 +290,19 @@ class ComposeBackend:
         """Run a command in a new container, which also sees the given files and folders of the host."""
         if not self.is_prepared():
             self.prepare()
+        for name in _SEEN:
+            # Docker would create a missing one as root, and `up` could not mark it.
+            if not (folder := self._home.root / name).exists():
+                self._share(folder)
         mounts = [f"{self._share(folder)}:{folder.resolve()}:z" for folder in writable]
         mounts += [f"{path}:{path}:ro" for path in map(self._mounted, readable) if path]
         return self.docker.one_off(_TOOLS[environment], command, mounts=mounts, capture=capture)
+
+    def help_of(self, module: Sequence[str], environment: str) -> str:
+        """Ask the module in a container without mounts: Compose would create the mounted folders, as root."""
+        image = f"faultline/{_IMAGES[environment]}:{self._tag}"
+        run = ("run", "--rm", "--network", "none", "--read-only", "--tmpfs", "/tmp", image)
+        return self.docker.ask(*run, "python", "-m", *module, "--help")
 
     def _mounted(self, path: Path) -> str:
         """Return a path that has to be mounted; empty for one that containers see anyway."""

@@ -28,7 +28,9 @@ from stack.messages import say
 _PROGRESS_SECONDS = 10.0
 _STEP = re.compile(r"^(Step \d|#\d+ \[|(Creating|Starting|Stopping|Removing) | *Container )")
 _NOISE = re.compile(r"^((Creating|Starting|Recreating|Stopping|Removing) .*(\.\.\.|done)|Encountered errors.*|)$")
-_RUN_NOISE = re.compile(r"^(Creating .*_run \.\.\. .*|\s*Container .*-run-.*)$")
+_RUN_NOISE = re.compile(
+    r"^\s*(Creating (\S+_run|network|volume) .*|Container .*-run-.*|(Network|Volume) \S+ +Creat(ing|ed) *)$"
+)
 _SHOWN_LINES = 30
 
 

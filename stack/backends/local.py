@@ -271,6 +271,10 @@ class LocalBackend:
             self.prepare()
         return self._command(command, environment, stdout=subprocess.PIPE if capture else None)
 
+    def help_of(self, module: Sequence[str], environment: str) -> str:
+        """Ask the module in this environment."""
+        return self._command(["python", "-m", *module, "--help"], environment, stdout=subprocess.PIPE).stdout
+
     def _command(
         self, command: Sequence[str], kind: str, *, stdout: int | None, quiet: bool = False
     ) -> subprocess.CompletedProcess[str]:

@@ -28,5 +28,4 @@ def flags_of(stack: Stack, verb: str) -> str:
         return (
             f"Its flags are those of `python -m {' '.join(module)}`: scripts/fetch.sh, then --help again, shows them."
         )
-    done = stack.backend.tool(["python", "-m", *module, "--help"], environment=environment, capture=True)
-    return f"Flags that are passed on:\n\n{done.stdout.rstrip()}"
+    return f"Flags that are passed on:\n\n{stack.backend.help_of(module, environment).rstrip()}"

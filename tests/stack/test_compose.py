@@ -122,6 +122,14 @@ def test_the_inspector_opens_any_path_of_the_host(demo: tuple[RunningStack, str]
     assert done.stdout.splitlines()[-1].startswith("A restart re-runs batch 3")
 
 
+def test_help_creates_no_folder(demo: tuple[RunningStack, str], tmp_path: Path) -> None:
+    stack, _ = demo
+    done = stack.script("verdict.sh", "--help", settings={"HOME": str(tmp_path)})
+    assert "Flags that are passed on:" in done.stdout
+    assert "--as-is" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_status_tells_that_all_is_well(demo: tuple[RunningStack, str]) -> None:
     stack, _ = demo
     assert stack.script("status.sh").stdout.splitlines()[-1] == "all is well"
