@@ -41,6 +41,8 @@ class Config:
     late_by_seconds: float
     duplicated_percent: float
     unparsable_percent: float
+    large_percent: float
+    large_bytes: int
     wait_seconds: float
     delivery_timeout_seconds: float
 
@@ -89,10 +91,14 @@ _LEAST: dict[str, float | None] = {
     "late_by_seconds": 0,
     "duplicated_percent": 0,
     "unparsable_percent": 0,
+    "large_percent": 0,
+    "large_bytes": 1,
     "wait_seconds": 0,
     "delivery_timeout_seconds": 1,
 }
-_WHOLE = {"seed", "total", "users", "pages", "active_visits"}
+_WHOLE = {"seed", "total", "users", "pages", "active_visits", "large_bytes"}
+_MOST_BYTES = 1_000_000
+"""Brokers take batches of up to 1,048,588 bytes, unless message.max.bytes says otherwise."""
 FIELDS = tuple(field.name for field in dataclasses.fields(Config))
 
 
@@ -171,9 +177,11 @@ def _start(value: object) -> str:
 
 
 def _check_together(config: Config, settings: Settings) -> None:
-    trouble = config.late_percent + config.duplicated_percent + config.unparsable_percent
+    trouble = config.late_percent + config.duplicated_percent + config.unparsable_percent + config.large_percent
+    if config.large_bytes > _MOST_BYTES:
+        raise ConfigError(f"large_bytes: {config.large_bytes} is more than {_MOST_BYTES}, which brokers take")
     if trouble > 100:
-        raise ConfigError(f"late, duplicated and unparsable percent add up to {trouble:g}; the maximum is 100")
+        raise ConfigError(f"late, duplicated, unparsable and large percent add up to {trouble:g}; the maximum is 100")
     earliest_ms = 1000 * max(config.late_by_seconds, config.jitter_seconds)
     if config.start != NOW and config.start_ms < earliest_ms:
         raise ConfigError(f"start: {config.start} is too early; Kafka has no timestamps before 1970")

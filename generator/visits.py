@@ -74,6 +74,13 @@ class ActiveVisit:
         )
 
 
+def _large(value: str, size: int) -> str:
+    """Add a recording of the page, so that the visit has this many bytes."""
+    begin, field = '"context":{', '"recording":"",'
+    recording = "." * (size - len(value.encode()) - len(field))
+    return value.replace(begin, f'{begin}"recording":"{recording}",', 1)
+
+
 def _unparsable(rng: random.Random, value: str, event_time: int) -> bytes:
     """Corrupt the page view in one of six ways; `contract.visit.parse_visit` refuses each of them."""
     text = event_time_text(event_time)
@@ -104,6 +111,7 @@ def stream(config: Config) -> Iterator[Record]:
     duplicated = config.duplicated_percent / 100
     unparsable = duplicated + config.unparsable_percent / 100
     late = unparsable + config.late_percent / 100
+    large = late + config.large_percent / 100
     active = [ActiveVisit(rng, pools, config.pages_per_visit, config.start_ms) for _ in range(config.active_visits)]
     previous: Record | None = None
     for number in range(config.total) if config.total else count():
@@ -119,6 +127,8 @@ def stream(config: Config) -> Iterator[Record]:
         chosen = int(rng.random() * len(active))
         visit = active[chosen]
         value = visit.view(rng, pools, event_time)
+        if late <= roll < large:
+            value = _large(value, config.large_bytes)
         if duplicated <= roll < unparsable:
             previous = Record(visit.key, _unparsable(rng, value, event_time), event_time, UNPARSABLE)
         else:
