@@ -1,6 +1,6 @@
 """The fault matrix: list its rows, run one, run all.
 
-Usage: python -m faults list | run NAME... | all
+Usage: python -m faults list | run NAME... | all [--seed N] [--mode MODE]
 """
 
 from __future__ import annotations
@@ -9,22 +9,28 @@ import argparse
 import contextlib
 import json
 import os
+import random
+import secrets
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from contract.settings import ROOT, SettingsError
+from contract.settings import PREFIX, ROOT, SettingsError
 from stack.backend import RUNNING
 from stack.errors import StackError
 from stack.messages import say
 from stack.stack import open_stack
 
-from faults.matrix import ROWS
-from faults.model import Outcome, Result, Row
+from faults.model import EXACTLY_ONCE, MODES, Outcome, Result, Row
 from faults.phases import run_row
 from faults.repair import heal, keep_settings, run, script
+from faults.rows import CONTROL_ROWS, ROWS
+
+_NO_OWN: tuple[object, ...] = ((), "")
+"""A row that needs no stack of its own."""
 
 
 def show_rows() -> None:
@@ -32,15 +38,23 @@ def show_rows() -> None:
     for row in ROWS.values():
         print(f"{row.name}\n    breaks:   {'; '.join(step.command for step in row.breaks)}")
         print(f"    promised: {row.promise}\n    since     {row.why}")
-        if row.spoils:
+        for need in row.needs:
+            print(f"    needs     {need.value}: root, Linux, backend local")
+        if row.settings:
+            print(f"    with      {', '.join(f'{name}={value}' for name, value in row.settings)}, on a new stack")
+        elif row.spoils:
             print("    ends in   scripts/reset.sh: topics, checkpoints and outputs are removed")
-    print(f"\n{len(ROWS)} rows")
+    for name, rows in CONTROL_ROWS.items():
+        print(f"{name}\n    control:  {rows[0].why}\n    promised: {rows[0].promise}, under each of: ", end="")
+        print(", ".join(row.fault for row in rows))
+    print(f"\n{len(ROWS)} rows, {len(CONTROL_ROWS)} negative controls of three rows each")
 
 
-def run_rows(rows: Sequence[Row]) -> list[Result]:
-    """Run rows one after the other.
+def run_rows(rows: Sequence[Row], seed: int) -> list[Result]:
+    """Run rows one after the other; the seed chooses the moment of each fault.
 
-    The stack is made clean after a row that leaves duplicates, and between a row that has failed and the next one.
+    The stack is made clean after a row that leaves a wrong one, around a row with settings of its own, and between a
+    row that has failed and the next one.
     Raises StackError when the output is wrong already, or a script fails; KeyboardInterrupt after the repair.
     """
     results: list[Result] = []
@@ -49,20 +63,28 @@ def run_rows(rows: Sequence[Row]) -> list[Result]:
     generated = was_up and _generator_runs()
     keep_settings()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    chance = random.Random(seed)
     spoilt = failed = False
+    own: tuple[object, ...] = _NO_OWN
+    usual = dict(os.environ)
     try:
         for row in rows:
-            if spoilt or failed:
+            moment = chance.random()
+            new = spoilt or failed or (row.settings, row.control) != own
+            if new and open_stack({}).home.marked():
+                if not (spoilt or failed or own != _NO_OWN):
+                    _say_what_goes(row)
                 script("reset.sh")
+            own = (row.settings, row.control)
+            _set(usual, row.settings)
             script("up.sh")
             if not results:
                 _require_right()
             if row.spoils:
-                say("note: the next row ends in scripts/reset.sh: topics, checkpoints and outputs are removed")
-            spoilt = row.spoils or bool(row.undo)
-            result = run_row(row, folder / row.name)
+                _say_what_goes(row)
+            spoilt = row.spoils
+            result = run_row(row, folder / row.name, moment, installs=new)
             failed = result.outcome is Outcome.FAILED
-            spoilt = row.spoils and not failed
             results.append(result)
             _write(folder, results)
             _show(result)
@@ -73,17 +95,28 @@ def run_rows(rows: Sequence[Row]) -> list[Result]:
         heal()
         raise
     finally:
-        _leave(spoilt=spoilt, failed=failed, was_up=was_up, generated=generated)
+        _leave(spoilt=spoilt or own != _NO_OWN, failed=failed, was_up=was_up, generated=generated, usual=usual)
     return results
 
 
-def _leave(*, spoilt: bool, failed: bool, was_up: bool, generated: bool) -> None:
+def _say_what_goes(row: Row) -> None:
+    say(f"note: {row.name} wants a new stack: scripts/reset.sh removes topics, checkpoints and outputs")
+
+
+def _set(usual: Mapping[str, str], own: Sequence[tuple[str, str]]) -> None:
+    """Choose these settings, and otherwise what was chosen before the matrix."""
+    os.environ.clear()
+    os.environ.update({**usual, **{PREFIX + name: value for name, value in own}})
+
+
+def _leave(*, spoilt: bool, failed: bool, was_up: bool, generated: bool, usual: Mapping[str, str]) -> None:
     """Leave the stack as it was found, or as it is after a row that failed: to look into it."""
     if failed:
         say("the stack stays as it is, to look into it; scripts/reset.sh starts clean")
         return
     if spoilt:
         script("reset.sh")
+        _set(usual, ())
         if was_up:
             script("up.sh")
     elif not was_up:
@@ -132,11 +165,17 @@ def _table(results: Sequence[Result]) -> None:
     print(f"\n{passed} of {apply} rows passed; {len(results) - apply} do not apply here")
 
 
+def _rows_of(name: str) -> tuple[Row, ...]:
+    return CONTROL_ROWS.get(name) or (ROWS[name],)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="faults.sh", description="The fault matrix.", allow_abbrev=False)
     parser.add_argument("action", choices=("list", "run", "all"))
     parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--seed", type=int, help="chooses the moment of each fault (default: a random one, printed)")
+    parser.add_argument("--mode", choices=MODES, default=EXACTLY_ONCE, help="of the job (default: %(default)s)")
     chosen = parser.parse_args(arguments)
     if chosen.names and chosen.action != "run":
         parser.error(f"{chosen.action} takes no names; run NAME runs one")
@@ -148,14 +187,18 @@ def main(arguments: Sequence[str]) -> int:
         # Its reader has closed the pipe; Python must not try to write the rest at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
-    unknown = [name for name in chosen.names if name not in ROWS]
+    unknown = [name for name in chosen.names if name not in ROWS and name not in CONTROL_ROWS]
     if unknown or (chosen.action == "run" and not chosen.names):
         which = f"{', '.join(unknown)} is not a row" if unknown else "which row?"
-        say(f"faults.sh: {which}; the rows are: {', '.join(ROWS)}")
+        say(f"faults.sh: {which}; the rows are: {', '.join((*ROWS, *CONTROL_ROWS))}")
         return 2
-    rows = [ROWS[name] for name in dict.fromkeys(chosen.names)] or list(ROWS.values())
+    rows = [row for name in dict.fromkeys(chosen.names or (*ROWS, *CONTROL_ROWS)) for row in _rows_of(name)]
+    if chosen.mode != EXACTLY_ONCE:
+        rows = [replace(row, mode=chosen.mode, settings=(*row.settings, ("FLINK_MODE", chosen.mode))) for row in rows]
     try:
-        results = run_rows(rows)
+        seed = secrets.randbelow(10**6) if chosen.seed is None else chosen.seed
+        print(f"seed {seed}", flush=True)
+        results = run_rows(rows, seed)
     except (StackError, SettingsError) as error:
         say(f"faults.sh: {error}")
         return 2

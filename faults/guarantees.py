@@ -1,61 +1,81 @@
-"""Write docs/guarantees.md from the results of a run of the whole matrix.
+"""Write docs/guarantees.md from the results of the whole matrix.
 
-Usage: python -m faults.guarantees RESULTS.json
+Usage: python -m faults.guarantees RESULTS.json...
+
+Each file is the `results.json` of a run; of a row that is in several, the last one counts.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from contract.settings import ROOT
 
-from faults.matrix import ROWS
-from faults.model import Repeats
+from faults.model import AT_LEAST_ONCE, Loses, Outcome, Repeats, Row
+from faults.rows import CONTROL_ROWS, ROWS
 from faults.times import CAUGHT_UP, FLINK_OUTPUT, GAP, NOTICED, RUNNING
 
 PAGE = ROOT / "docs" / "guarantees.md"
 _TIMES = (NOTICED, RUNNING, FLINK_OUTPUT, CAUGHT_UP, GAP)
 _HEAD = """# What is promised under which fault
 
-Written by `python -m faults.guarantees` from a run of `scripts/faults.sh all`, local backend, 2 cores. Each row was
-broken on a real stack and judged by its records; `scripts/faults.sh list` shows the lines that break and repair.
+Written by `python -m faults.guarantees` from `results.json` of `scripts/faults.sh`, local backend, 2 cores. Each row
+was broken on a real stack and judged by its records; `scripts/faults.sh list` shows the lines that break and repair.
 Seconds are from the fault, which is repaired after the seconds in the column *broken*; *gap* is the longest time
-without newly committed windows, which come every 10 s of event time when nothing is broken.
+without newly committed windows, which come every 10 s of event time when nothing is broken. An empty cell: it did not
+happen, such as a restart of the job after a fault of the synchronizer.
 
-| fault | promised | since | broken | noticed | runs again | new windows | caught up | gap |
-|---|---|---|--:|--:|--:|--:|--:|--:|
+| fault | mode | promised | since | broken | noticed | runs again | new windows | caught up | gap |
+|---|---|---|---|--:|--:|--:|--:|--:|--:|
+"""
+_CONTROLS = """
+## Negative controls
+
+Jobs and sinks that are broken on purpose. The verdict must find each of them under each of these rows.
+
+| broken | what is wrong | found under |
+|---|---|---|
 """
 
 
 def page(results: Sequence[dict[str, Any]]) -> str:
-    """Return the page. Raises ValueError when a row is missing or has not passed."""
+    """Return the page. Raises ValueError when a row or a control is missing or has not passed."""
     found = {each["row"]: each for each in results}
-    if missing := [name for name in ROWS if name not in found]:
+    wanted = [*ROWS, *(row.name for rows in CONTROL_ROWS.values() for row in rows)]
+    if missing := [name for name in wanted if name not in found]:
         raise ValueError(f"not in the results: {', '.join(missing)}")
-    lines = []
-    for name, row in ROWS.items():
-        if found[name]["outcome"] != "passed":
-            raise ValueError(f"{name}: {found[name]['outcome']}")
-        times = found[name]["times"]
-        figures = " | ".join(f"{times[each]:.1f}" if each in times else "" for each in _TIMES)
-        lines.append(f"| `{name}` | {row.promise} | {row.why} | {row.seconds:g} | {figures} |")
-    repeating = sum(row.repeats is not Repeats.NONE for row in ROWS.values())
-    tail = (
-        f"\n{len(ROWS)} rows; {repeating} of them repeat windows, and pass only with the number that the checkpoint "
-        "predicts.\n"
+    if failed := [name for name in wanted if found[name]["outcome"] != Outcome.PASSED.value]:
+        raise ValueError(f"not passed: {', '.join(failed)}")
+    lines = [_line(row, found[name]["times"]) for name, row in ROWS.items()]
+    duplicates = sum(row.repeats is not Repeats.NONE or row.repeats_batch for row in ROWS.values())
+    losses = sum(row.loses is not Loses.NONE for row in ROWS.values())
+    lines.append(
+        f"\n{len(ROWS)} rows. {duplicates} of them write twice and {losses} lose windows; they pass only with the "
+        "number that the checkpoint predicts."
     )
-    return _HEAD + "\n".join(lines) + "\n" + tail
+    controls = [
+        f"| `{name}` | {rows[0].why} | {', '.join(f'`{row.fault}`' for row in rows)} |"
+        for name, rows in CONTROL_ROWS.items()
+    ]
+    return _HEAD + "\n".join(lines) + "\n" + _CONTROLS + "\n".join(controls) + "\n"
+
+
+def _line(row: Row, times: Mapping[str, float]) -> str:
+    mode = AT_LEAST_ONCE if any(AT_LEAST_ONCE in step.command for step in row.prepares) else row.mode
+    figures = " | ".join(f"{times[each]:.1f}" if each in times else "" for each in _TIMES)
+    return f"| `{row.name}` | {mode} | {row.promise} | {row.why} | {row.seconds:g} | {figures} |"
 
 
 def main(arguments: Sequence[str]) -> int:
     """Write the page; returns the exit code."""
     try:
-        text = page(json.loads(Path(arguments[0]).read_text(encoding="utf-8")))
-    except (OSError, ValueError, IndexError) as error:
+        results = [each for file in arguments for each in json.loads(Path(file).read_text(encoding="utf-8"))]
+        text = page(results)
+    except (OSError, ValueError) as error:
         sys.stderr.write(f"guarantees: {error}\n")
         return 2
     PAGE.write_text(text, encoding="utf-8")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 import urllib.parse
+from dataclasses import dataclass
 from typing import Any
 
-from faults.model import Check, Repeats, Row
+from faults.model import EXACTLY_ONCE, Check, Loses, Repeats, Row
 from faults.scene import Scene
 from faults.timeline import EVENTS, read_lines
 
@@ -22,6 +23,7 @@ class Witness:
         self._ends: list[str] = []
         self._aside = self._tasks = 0
         self._planned: dict[str, bytes] = {}
+        self._prepared = 0
         self.checks: list[Check] = []
 
     def before(self) -> None:
@@ -32,13 +34,21 @@ class Witness:
         """Whether the fault came at the moment that the row is about."""
         if self._row.plans and not self._batches_without_commit():
             return False
+        if self._row.between_phases and not self._completed_since():
+            return False
         if not self._row.in_transaction:
             return True
         # The broker may be the one that is dead: the last look before the fault counts.
         at = max(event["at"] for event in read_lines(self._scene.folder / EVENTS) if event["text"] == "break")
         samples = [each for each in read_lines(self._scene.folder / "kafka.jsonl") if "stable" in each]
         last = max((each for each in samples if each["at"] <= at), key=lambda each: each["at"], default=None)
-        return last is not None and sum(last["windows"].values()) > sum(last["stable"].values())
+        self._prepared = 0 if last is None else sum(last["windows"].values()) - sum(last["stable"].values())
+        return self._prepared > 0
+
+    def _completed_since(self) -> bool:
+        """Whether a checkpoint was completed after the moment from which the broker could not answer."""
+        moment = (self._scene.folder / "moment").stat().st_mtime
+        return any((path / "_metadata").stat().st_mtime > moment for path in self._scene.complete_checkpoints())
 
     def broken(self) -> None:
         """Look at what is broken, before it is healed."""
@@ -98,10 +108,30 @@ class Witness:
         watermark = 0 if self._row.repeats is Repeats.ALL else self._watermark()
         return int(self._scene.measure("windows_after", str(watermark), *self._ends)) + self._aside
 
+    def lost(self) -> int:
+        """How many windows must be lost. Asked once the job runs again."""
+        if self._row.loses is Loses.PREPARED:
+            return self._prepared
+        if self._row.loses is Loses.OPEN:
+            return sum(int(each.get("windows") or 0) for each in self._restored())
+        return 0
+
+    def repeated_lines(self) -> int:
+        """How many visits the batch has that was planned before the fault, if it must be written twice."""
+        if not self._row.repeats_batch:
+            return 0
+        [(name, planned)] = self._planned.items()
+        before = (self._scene.spark / "offsets" / str(int(name) - 1)).read_bytes()
+        return _visits_up_to(planned) - _visits_up_to(before)
+
     def _watermark(self) -> int:
+        return int(min(each["watermark"] for each in self._restored() if each.get("watermark")))
+
+    def _restored(self) -> list[dict[str, Any]]:
+        """The operators in the checkpoint that the job was restored from."""
         path = self._scene.stack.backend.path_outside(_path(self._scene.job()["restored_from"]))
         found = json.loads(self._scene.ask(f"scripts/inspect.sh {path} --json --no-lag"))
-        return int(min(each["watermark"] for each in found["operators"] if each.get("watermark")))
+        return list(found["operators"])
 
     def settled(self) -> None:
         """Look at what everything has come to."""
@@ -109,14 +139,22 @@ class Witness:
             file = self._scene.spark / "offsets" / name
             now = "the same range" if file.exists() and file.read_bytes() == planned else "another range"
             self.checks.append(Check(f"batch {name}, planned before the fault, has", now, "the same range"))
-        topic = self._scene.stack.settings.values["VISIT_WINDOWS_TOPIC"]
-        found = json.loads(self._scene.ask(f"scripts/open_transactions.sh {topic}", codes=(0, 1)))
-        self.checks.append(Check("records of open transactions", str(found["open"]), "0"))
+        settings = self._scene.stack.settings.values
+        for name in ("VISIT_WINDOWS_TOPIC", "VISITS_LATE_TOPIC", "VISITS_REJECTED_TOPIC"):
+            found = json.loads(self._scene.ask(f"scripts/open_transactions.sh {settings[name]}", codes=(0, 1)))
+            what = f"records of open transactions in {settings[name]}"
+            self.checks.append(Check(what, str(found["open"]), "0"))
         self.checks.append(Check("the watcher ran to the end", str(self._scene.watches()), "True"))
         seen = json.loads(self._scene.measure("agreement", str(self._scene.folder)))
         self.checks.append(Check("a reader saw windows meanwhile", str(seen["seen"] > 0), "True"))
         differ = seen["different"] + seen["missing"] + seen["unseen"]
         self.checks.append(Check("records that a reader meanwhile and a reader now disagree on", str(differ), "0"))
+
+
+def _visits_up_to(offsets_file: bytes) -> int:
+    """The sum of the offsets of the visits topic's partitions in a file of offsets/."""
+    [partitions] = json.loads(offsets_file.splitlines()[-1]).values()
+    return sum(partitions.values())
 
 
 def _path(address: str) -> str:
@@ -128,18 +166,58 @@ def _offsets(offsets: dict[str, int]) -> str:
     return ", ".join(f"partition {partition} offset {offset}" for partition, offset in sorted(offsets.items()))
 
 
-def of_verdict(row: Row, verdict: dict[str, Any], repeated: int) -> list[Check]:
+@dataclass(frozen=True)
+class Predicted:
+    """What the checkpoints predict, counted in records: windows that are there twice or lost, visits written twice."""
+
+    repeated: int = 0
+    lost: int = 0
+    lines: int = 0
+
+
+def wrong(verdict: dict[str, Any], pipeline: str) -> int:
+    """How many records the verdict on a pipeline finds lost, written twice or unexpected."""
+    [found] = [each for each in verdict["verdicts"] if each["pipeline"] == pipeline]
+    return int(found["lost"] + found["duplicated"] + found["unexpected"])
+
+
+def none_holds(verdict: dict[str, Any]) -> list[Check]:
+    """Whether no verdict claims that all is well."""
+    return [
+        Check(f"verdict on {each['pipeline']} holds", str(each["outcome"] == "holds"), "False")
+        for each in verdict["verdicts"]
+    ]
+
+
+def of_control(row: Row, verdict: dict[str, Any], before: int) -> list[Check]:
+    """Whether the verdict has found more that is wrong than `before`."""
+    [found] = [each for each in verdict["verdicts"] if each["pipeline"] == row.caught]
+    return [
+        Check(f"verdict on {row.caught}", found["outcome"], "violated"),
+        Check(f"wrong records beyond the {before} before", str(wrong(verdict, row.caught) > before), "True"),
+    ]
+
+
+def of_verdict(row: Row, verdict: dict[str, Any], predicted: Predicted) -> list[Check]:
     """Compare the verdicts with what the row promises."""
     found = {each["pipeline"]: each for each in verdict["verdicts"]}
     flink, spark, source = found["flink"], found["spark"], verdict["source"] or {"outcome": "not judged"}
     checks = [Check("the source: every acknowledged visit is there", source["outcome"], "holds")]
-    if repeated:
-        checks.append(Check("records written twice", str(flink["duplicated"]), str(repeated)))
-        checks += [Check(f"windows {name}", str(flink[name]), "0") for name in ("lost", "unexpected")]
+    if row.mode != EXACTLY_ONCE:
+        checks.append(Check("windows lost", str(flink["lost"]), "0"))
+    elif predicted.repeated or predicted.lost:
+        checks.append(Check("records written twice", str(flink["duplicated"]), str(predicted.repeated)))
+        checks.append(Check("windows lost", str(flink["lost"]), str(predicted.lost)))
+        if row.loses is not Loses.OPEN:
+            # A window whose state is gone counts only the visits that come later.
+            checks.append(Check("windows unexpected", str(flink["unexpected"]), "0"))
     else:
         checks.append(Check("verdict on flink", flink["outcome"], "holds"))
-    if row.sets_aside:
-        checks += [Check(f"some visits are {name}", str(flink[name] > 0), "True") for name in ("late", "rejected")]
+    checks += [Check(f"some visits are {name}", str(flink[name] > 0), "True") for name in row.sets_aside]
     checks.append(Check("pending windows", str(flink["pending"]), "0"))
-    checks.append(Check("verdict on spark", spark["outcome"], "holds"))
+    if predicted.lines:
+        checks.append(Check("visits written twice", str(spark["duplicated"]), str(predicted.lines)))
+        checks += [Check(f"visits {name}", str(spark[name]), "0") for name in ("lost", "unexpected")]
+    else:
+        checks.append(Check("verdict on spark", spark["outcome"], "holds"))
     return checks

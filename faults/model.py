@@ -6,6 +6,9 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+EXACTLY_ONCE, AT_LEAST_ONCE = MODES = ("exactly-once", "at-least-once")
+"""Of the Flink job."""
+
 
 class Repeats(enum.Enum):
     """How many windows a row may write twice. Each is a number that is known before the verdict."""
@@ -13,6 +16,21 @@ class Repeats(enum.Enum):
     NONE = "none"
     AFTER_CHECKPOINT = "the committed windows that end after the watermark in the restored checkpoint"
     ALL = "all committed windows"
+
+
+class Loses(enum.Enum):
+    """How many windows a row may lose. Each is a number that is known before the verdict."""
+
+    NONE = "none"
+    PREPARED = "the windows of the transaction that the restored checkpoint had prepared"
+    OPEN = "the open windows in the restored checkpoint"
+
+
+class Need(enum.Enum):
+    """What a row needs of the machine, besides the stack."""
+
+    MOUNT = "mounts"
+    FIREWALL = "firewall rules"
 
 
 class Outcome(enum.Enum):
@@ -33,7 +51,9 @@ class Step:
     """One line of a shell. `after`: seconds to wait first. `refused`: words of the message with which it must fail.
 
     The line may name checkpoints: {newest} and {oldest} are paths of the Flink job's complete ones, {spark} is the path
-    of the synchronizer's, {flink} the folder of all of Flink's.
+    of the synchronizer's, {flink} the folder of all of Flink's. Further places: {output} of the synchronizer, {broker},
+    the folder of the broker's data, and {results} of the row. {bootstrap} is the broker's address as its own container
+    sees it; {kafka_port} and {rpc_port} are those of the broker and of the JobManager.
     """
 
     command: str
@@ -69,26 +89,51 @@ class Row:
     """How long it stays broken."""
     load: str = ""
     """Further flags of the generator."""
+    settings: tuple[tuple[str, str], ...] = ()
+    """Settings of its own, so it has a stack of its own: name without prefix, and value."""
+    needs: tuple[Need, ...] = ()
+    mode: str = EXACTLY_ONCE
+    """At-least-once: windows may be written twice or counted too high, so only lost ones are judged."""
     repeats: Repeats = Repeats.NONE
+    loses: Loses = Loses.NONE
+    repeats_batch: bool = False
+    """The planned batch is written twice by the synchronizer: a naive sink."""
     restores: bool = False
     """The job is restored from a checkpoint: it must read on at the checkpoint's offsets."""
     in_transaction: bool = False
     """Windows must be written and not committed when it happens."""
+    between_phases: bool = False
+    """A checkpoint must be complete and its transaction not committed when it happens."""
     plans: bool = False
     """A batch must be planned and not committed when it happens."""
-    sets_aside: bool = False
-    """The load has late and unparsable visits, and some must have come."""
+    sets_aside: tuple[str, ...] = ()
+    """What the load or the fault adds, and some of which must have come: late, rejected."""
     parallelism: int = 1
     """How many times as many tasks the restored job must have."""
     cancels: bool = False
     """The job is cancelled: nothing of it may run while it is broken."""
     undo: tuple[Step, ...] = ()
     """What brings the stack back to its settings after the verdict."""
+    stains: bool = False
+    """It leaves topics that are not as a new stack's."""
+    unsettled: str = ""
+    """Words with which scripts/settle.sh must refuse; then no verdict may be `holds`, and nothing else is judged."""
+    control: str = ""
+    """The negative control that it belongs to, if it does: rows of one control share a stack."""
+    installs: tuple[Step, ...] = ()
+    """What breaks that stack before the first of them."""
+    caught: str = ""
+    """The pipeline whose verdict must find what is wrong; nothing else is judged then."""
+
+    @property
+    def fault(self) -> str:
+        """The name of the row, without that of its control."""
+        return self.name.partition("-under-")[2] if self.control else self.name
 
     @property
     def spoils(self) -> bool:
-        """Whether it leaves an output that is wrong, so that topics, checkpoints and outputs must be removed."""
-        return self.repeats is not Repeats.NONE
+        """Whether it leaves a stack that is wrong, so that topics, checkpoints and outputs must be removed."""
+        return self.repeats is not Repeats.NONE or self.loses is not Loses.NONE or self.repeats_batch or self.stains
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ import json
 import os
 import subprocess
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from contract.settings import ROOT
 from stack.errors import StackError
@@ -20,6 +21,7 @@ from faults.timeline import Timeline
 
 _COMMAND_SECONDS = 600
 _WATCHER_SECONDS = 120
+_POLL_SECONDS = 0.2
 
 
 class CommandFailed(Exception):
@@ -39,6 +41,11 @@ class Scene:
         return open_stack({})
 
     @property
+    def checkpoint_seconds(self) -> float:
+        """Seconds from one checkpoint of the Flink job to the next."""
+        return int(self.stack.settings.values["FLINK_CHECKPOINT_INTERVAL_MS"]) / 1000
+
+    @property
     def spark(self) -> Path:
         """The synchronizer's checkpoint."""
         stack = self.stack
@@ -48,6 +55,12 @@ class Scene:
     def flink(self) -> Path:
         """The folder of Flink's checkpoints."""
         return self.stack.home.root / "checkpoints" / "flink"
+
+    @property
+    def output(self) -> Path:
+        """The folder that the synchronizer writes to."""
+        stack = self.stack
+        return stack.home.root / "output" / stack.settings.typed.query()
 
     def do(self, step: Step) -> None:
         """Type a line. Raises CommandFailed when it fails, or when it should have been refused and was not."""
@@ -88,13 +101,30 @@ class Scene:
         return run(["bash", "-c", line], {**os.environ, "STACK_FLINK_MODE": self.mode}, _COMMAND_SECONDS)
 
     def _filled(self, command: str) -> str:
-        command = command.replace("{spark}", str(self.spark)).replace("{flink}", str(self.flink))
-        if "{newest}" not in command and "{oldest}" not in command:
-            return command
+        for name, place in self.PLACES.items():
+            if f"{{{name}}}" in command:
+                command = command.replace(f"{{{name}}}", place(self))
+        return command
+
+    def _checkpoint(self, number: int) -> str:
         complete = self.complete_checkpoints()
         if not complete:
-            raise CommandFailed(f"{command}: the job has no complete checkpoint")
-        return command.replace("{newest}", str(complete[-1])).replace("{oldest}", str(complete[0]))
+            raise CommandFailed("the job has no complete checkpoint")
+        return str(complete[number])
+
+    PLACES: ClassVar[Mapping[str, Callable[[Scene], str]]] = {
+        "newest": lambda scene: scene._checkpoint(-1),
+        "oldest": lambda scene: scene._checkpoint(0),
+        "flink": lambda scene: str(scene.flink),
+        "spark": lambda scene: str(scene.spark),
+        "output": lambda scene: str(scene.output),
+        "results": lambda scene: str(scene.folder),
+        "broker": lambda scene: str(scene.stack.home.state / "kafka"),
+        "bootstrap": lambda scene: scene.stack.backend.broker_inside,
+        "kafka_port": lambda scene: scene.stack.settings.values["KAFKA_PORT"],
+        "rpc_port": lambda scene: scene.stack.settings.values["FLINK_RPC_PORT"],
+    }
+    """What stands for {name} in a line; see `faults.model.Step`."""
 
     def settle(self) -> None:
         """Close the open windows, and wait until both pipelines have committed everything. Raises CommandFailed."""
@@ -102,10 +132,13 @@ class Scene:
         self.ask("scripts/generator_stop.sh")
         self.ask("scripts/settle.sh --wait 180")
 
-    def verdict(self) -> dict[str, Any]:
+    def verdict(self, *flags: str) -> dict[str, Any]:
         """The verdict on both pipelines, which also goes to the folder."""
-        self.timeline.phase("judge")
-        answer: dict[str, Any] = json.loads(self.ask("scripts/verdict.sh all --json", codes=(0, 1, 2)))
+        if not flags:
+            self.timeline.phase("judge")
+        answer: dict[str, Any] = json.loads(
+            self.ask(" ".join(("scripts/verdict.sh all --json", *flags)), codes=(0, 1, 2))
+        )
         (self.folder / "verdict.json").write_text(json.dumps(answer, indent=2) + "\n", encoding="utf-8")
         return answer
 
@@ -140,11 +173,16 @@ class Scene:
     # Watching
 
     def watch(self, seconds: float = 3600) -> None:
-        """Begin to watch, for so long at most; the samples go to the folder."""
+        """Begin to watch, for so long at most; the samples go to the folder. Returns when its reader reads."""
         command = [str(ROOT / "scripts" / "lib" / "verb.sh"), "scripts/faults.sh", "watch", str(self.folder)]
         command += ["--limit", str(seconds)]
         with (self.folder / "watch.log").open("wb") as log:
             self._watcher = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        deadline = time.monotonic() + _WATCHER_SECONDS
+        while not (self.folder / "seen.jsonl").exists():
+            if not self.watches() or time.monotonic() > deadline:
+                raise CommandFailed(f"the watcher does not read; see {self.folder / 'watch.log'}")
+            time.sleep(_POLL_SECONDS)
 
     def watches(self) -> bool:
         """Whether the watcher runs."""

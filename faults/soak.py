@@ -21,7 +21,8 @@ from stack.errors import StackError
 from stack.messages import say
 from stack.stack import open_stack
 
-from faults.phases import EXACTLY_ONCE, keep_logs
+from faults.model import EXACTLY_ONCE, MODES
+from faults.phases import keep_logs
 from faults.repair import heal, keep_settings, script
 from faults.scene import CommandFailed, Scene
 from faults.schedule import Strike, as_script, events, make, shortened
@@ -168,7 +169,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="soak.sh", description="Random faults, one verdict.", allow_abbrev=False)
     parser.add_argument("--minutes", type=float, default=5.0, help="how long things break (default: %(default)g)")
     parser.add_argument("--seed", type=int, help="of the schedule (default: a random one, printed first)")
-    parser.add_argument("--mode", choices=(EXACTLY_ONCE, "at-least-once"), default=EXACTLY_ONCE)
+    parser.add_argument("--mode", choices=MODES, default=EXACTLY_ONCE)
     chosen = parser.parse_args(arguments)
     if not _LEAST_MINUTES <= chosen.minutes <= _MOST_MINUTES:
         parser.error(f"--minutes takes a number from {_LEAST_MINUTES:g} to {_MOST_MINUTES:g}")

@@ -2,10 +2,10 @@
 
 Usage: python -m flink_job.status [--job windows|classic] [--wait-checkpoints N] [--wait-seconds S]
 
-Prints one line of JSON: job_id, state, running_tasks, tasks, checkpoints_completed, checkpoints_failed, restarts,
-latest_checkpoint (id or null), latest_path, latest_at (milliseconds since the epoch, or null), restored_from (path or
-null). `--wait-checkpoints N` waits until the job has completed N checkpoints since it was submitted. Exit codes:
-0 done, 1 not within S seconds or no job, 2 no JobManager.
+Prints one line of JSON: job_id, state, running_tasks, tasks, checkpoints_completed, checkpoints_failed,
+checkpoints_in_progress, restarts, latest_checkpoint (id or null), latest_path, latest_at (milliseconds since the epoch,
+or null), restored_from (path or null). `--wait-checkpoints N` waits until the job has completed N checkpoints since it
+was submitted. Exit codes: 0 done, 1 not within S seconds or no job, 2 no JobManager.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ def job_status(base: str, name: str) -> dict[str, Any] | None:
         "tasks": job["tasks"]["total"],
         "checkpoints_completed": statistics["counts"]["completed"],
         "checkpoints_failed": statistics["counts"]["failed"],
+        "checkpoints_in_progress": statistics["counts"]["in_progress"],
         "latest_checkpoint": completed.get("id"),
         "latest_path": completed.get("external_path"),
         "latest_at": completed.get("latest_ack_timestamp"),

@@ -14,6 +14,7 @@ import pytest
 
 from contract.settings import ROOT
 from tests.stack.running_stack import RunningStack
+from tests.stack.test_faults import SHORT
 from tests.stack.test_walkthroughs import ON_THE_STACK
 
 pytestmark = [pytest.mark.compose, pytest.mark.timeout(2400)]
@@ -142,6 +143,14 @@ def test_the_command_behind_a_script_is_the_one_on_the_page(demo: tuple[RunningS
     page = (ROOT / "docs" / "walkthroughs.md").read_text(encoding="utf-8")
     [typed] = [masked(line) for line in messages.splitlines() if line.startswith("   = ")]
     assert typed in [masked(line) for line in page.splitlines()]
+
+
+def test_the_first_rows_of_the_fault_matrix_pass(demo: tuple[RunningStack, str]) -> None:
+    stack, _ = demo
+    done = stack.script("faults.sh", "run", *SHORT, check=False)
+    print(done.stderr)
+    assert done.returncode == 0
+    assert f"{len(SHORT)} of {len(SHORT)} rows passed" in done.stdout
 
 
 @pytest.mark.full

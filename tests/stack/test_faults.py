@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from faults.matrix import ROWS
+from faults.rows import CONTROL_ROWS, ROWS
 from tests.stack.running_stack import RunningStack
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
@@ -20,7 +22,8 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
         yield running
 
 
-SHORT = ("taskmanager-kill",)
+SHORT = ("taskmanager-kill", "broker-kill", "synchronizer-kill")
+"""In CI, on each backend; tests/stack/test_compose.py runs them too."""
 
 
 @pytest.mark.parametrize(
@@ -38,3 +41,20 @@ def test_a_row_passes(stack: RunningStack, name: str) -> None:
     assert result["outcome"] == "passed"
     assert len(result["checks"]) >= 6
     assert {"events", "kafka", "flink", "spark", "seen"} == set(json.loads((folder / "timeline.json").read_text()))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", CONTROL_ROWS)
+def test_a_broken_job_is_caught(stack: RunningStack, name: str) -> None:
+    done = stack.script("faults.sh", "run", name, check=False)
+    print(done.stderr)
+    assert done.returncode == 0
+    assert "3 of 3 rows passed" in done.stdout
+
+
+def test_a_soak_with_a_new_seed_holds(tmp_path: Path) -> None:
+    with RunningStack(tmp_path, "local") as running:
+        done = running.script("soak.sh", "--minutes", "2", check=False)
+    print(done.stderr, done.stdout)
+    assert done.returncode == 0
+    assert re.fullmatch(r"seed \d+\nHOLDS after \d+ faults\n", done.stdout)

@@ -10,20 +10,23 @@ import pytest
 
 from contract.settings import ROOT
 from faults.catalogue import catalogue
-from faults.matrix import ROWS
 from faults.model import Fault, Row, Step
+from faults.rows import CONTROL_ROWS, ROWS
+from faults.scene import Scene
 from faults.schedule import Strike, as_script, events, make, shortened
 from faults.shrink import shrink
 from faults.times import CAUGHT_UP, FLINK_OUTPUT, GAP, NOTICED, RUNNING, SPARK_OUTPUT, measure
 
-SCRIPT = re.compile(r"scripts/[\w/]+\.sh")
+SCRIPT = re.compile(r"(?:scripts|faults)/[\w/]+\.sh")
+CAUGHT = [row for rows in CONTROL_ROWS.values() for row in rows]
 
 
 def steps_of(row: Row | Fault) -> list[Step]:
-    return [*row.breaks, *row.heals, *(row.undo if isinstance(row, Row) else ())]
+    more = (*row.installs, *row.prepares, *row.undo) if isinstance(row, Row) else ()
+    return [*row.breaks, *row.heals, *more]
 
 
-@pytest.mark.parametrize("row", [*ROWS.values(), *catalogue().values()], ids=lambda row: row.name)
+@pytest.mark.parametrize("row", [*ROWS.values(), *CAUGHT, *catalogue().values()], ids=lambda row: row.name)
 def test_each_line_names_scripts_that_exist(row: Row | Fault) -> None:
     named = [name for step in steps_of(row) for name in SCRIPT.findall(step.command)]
     assert steps_of(row)
@@ -32,6 +35,35 @@ def test_each_line_names_scripts_that_exist(row: Row | Fault) -> None:
 
 def test_rows_say_what_is_promised_and_why() -> None:
     assert all(row.promise and row.why for row in ROWS.values())
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=lambda row: row.name)
+def test_places_in_a_line_are_known(row: Row) -> None:
+    places = {place for step in steps_of(row) for place in re.findall(r"(?<!\$)\{(\w+)\}", step.command)}
+    assert places <= set(Scene.PLACES)
+
+
+def test_there_are_enough_rows_and_each_control_runs_under_three() -> None:
+    assert len(ROWS) >= 40
+    assert [len(rows) for rows in CONTROL_ROWS.values()] == [3] * len(CONTROL_ROWS)
+    assert all(row.caught in ("flink", "spark") and row.control for row in CAUGHT)
+
+
+def test_a_control_changes_what_it_says() -> None:
+    """Each sed expression of a changed job finds its text in the job."""
+    changes = {
+        change
+        for row in [*ROWS.values(), *CAUGHT]
+        for step in steps_of(row)
+        for quoted in re.findall(r'sed -i.before "((?:[^"\\]|\\.)*)"', step.command)
+        for change in quoted.replace('\\"', '"').split(";")
+    }
+    job = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "flink_job").glob("*.py"))
+    assert len(changes) >= 6
+    for change in changes:
+        _, old, new, _ = change.split("/")
+        assert old in job, change
+        assert old != new
 
 
 def test_the_same_seed_makes_the_same_schedule() -> None:

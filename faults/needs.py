@@ -1,0 +1,29 @@
+"""What a row needs of the machine: asked, not assumed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from stack.stack import Stack
+
+from faults.model import Need
+
+_TRIAL = {
+    Need.MOUNT: "folder=$(mktemp -d) && mount -t tmpfs -o size=1m faultline $folder && umount $folder && rmdir $folder",
+    Need.FIREWALL: "iptables --list OUTPUT",
+}
+
+
+def missing(need: Need, stack: Stack) -> str | None:
+    """Return why the machine lacks it, or None."""
+    if stack.backend.name != "local":
+        return f"{need.value} of this machine do not reach into containers: --backend local"
+    if not sys.platform.startswith("linux") or os.geteuid() != 0:
+        return f"{need.value} need root on Linux"
+    done = subprocess.run(["bash", "-c", _TRIAL[need]], capture_output=True, text=True, check=False)
+    if done.returncode:
+        words = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        return f"{need.value} are not possible here: {words}"
+    return None

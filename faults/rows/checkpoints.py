@@ -1,0 +1,80 @@
+"""Damage to Flink's checkpoints, and to the disk below them."""
+
+from __future__ import annotations
+
+from faults.model import Need, Repeats, Row, Step
+from faults.rows.lines import FAULT, NOTHING
+
+_CANCEL = FAULT["job-cancel"]
+_LATEST = (Step("scripts/flink_restore.sh latest"),)
+_WINDOWS_COMMITTED = (Step("scripts/window_latency.sh --ends 1"),)
+"""Right after a commit that had windows."""
+_RETRIED = "a checkpoint that cannot be written fails, the job goes on, and the next one covers the same visits"
+
+ROWS = (
+    Row(
+        "checkpoint-folder-gone", (Step("test ! -e {flink}.gone && mv {flink} {flink}.gone"),),
+        (Step("mkdir -p {flink} && cp -rp {flink}.gone/. {flink}/ && rm -rf {flink}.gone"),), seconds=10,
+        promise=NOTHING,
+        why="a running job does not read its checkpoints; it writes the next ones",
+    ),
+    Row(
+        "checkpoint-folder-read-only", (Step("faults/small_disk.sh read-only {flink}"),),
+        (Step("faults/small_disk.sh writable {flink}"),),
+        prepares=(Step("faults/small_disk.sh mount {flink} 32"),), undo=(Step("faults/small_disk.sh unmount {flink}"),),
+        needs=(Need.MOUNT,), seconds=12,
+        promise=NOTHING, why=_RETRIED,
+    ),
+    Row(
+        "checkpoint-disk-full", (Step("faults/small_disk.sh fill {flink}"),),
+        (Step("faults/small_disk.sh free {flink}"),),
+        prepares=(Step("faults/small_disk.sh mount {flink} 32"),), undo=(Step("faults/small_disk.sh unmount {flink}"),),
+        needs=(Need.MOUNT,), seconds=12,
+        promise=NOTHING, why=_RETRIED,
+    ),
+    Row(
+        "newest-metadata-gone", (*_CANCEL.breaks, Step("mv {newest}/_metadata {newest}/_metadata.gone")),
+        _LATEST, restores=True, cancels=True, repeats=Repeats.AFTER_CHECKPOINT, prepares=_WINDOWS_COMMITTED,
+        promise="nothing is lost; `latest` is the checkpoint before, and repeats what came after it",
+        why="a folder without `_metadata` is not a checkpoint",
+    ),
+    Row(
+        "newest-checkpoint-gone", (*_CANCEL.breaks, Step("rm -r {newest}")),
+        _LATEST, restores=True, cancels=True, repeats=Repeats.AFTER_CHECKPOINT, prepares=_WINDOWS_COMMITTED,
+        promise="nothing is lost; `latest` is the checkpoint before, and repeats what came after it",
+        why="each checkpoint is complete in its own folder",
+    ),
+    Row(
+        "newest-checkpoint-cut-short",
+        (*_CANCEL.breaks, Step("cp {newest}/_metadata {newest}/whole && truncate -s -100 {newest}/_metadata")),
+        (
+            Step("scripts/flink_restore.sh {newest}", refused="cut short or damaged"),
+            Step("mv {newest}/whole {newest}/_metadata"),
+            *_LATEST,
+        ),
+        restores=True, cancels=True,
+        promise="the damaged checkpoint is refused; whole again, it repeats nothing",
+        why="Flink reads all of `_metadata` before it starts the job",
+    ),
+    Row(
+        "state-file-gone",
+        (
+            Step("scripts/generator_start.sh --rate 3000 --active-visits 2000"),
+            Step(
+                "timeout 120 bash -c 'until find {flink} -path \"*/chk-*/*\" -type f ! -name _metadata -size +16k | "
+                "grep --quiet .; do sleep 0.5; done'"
+            ),
+            *_CANCEL.breaks,
+            Step("mkdir {results}/state && find {newest} -type f ! -name _metadata -exec mv {} {results}/state \\;"),
+        ),
+        (
+            Step("scripts/flink_restore.sh {newest}", refused="FileNotFoundException"),
+            Step("scripts/flink_cancel.sh || true"),
+            Step("cp {results}/state/* {newest}/"),
+            *_LATEST,
+        ),
+        prepares=(Step("scripts/generator_stop.sh"),), restores=True,
+        promise="a checkpoint without its state file is refused; with it, nothing is lost or repeated",
+        why="`_metadata` names the files; large state is not in it",
+    ),
+)  # fmt: skip

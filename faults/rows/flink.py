@@ -1,0 +1,171 @@
+"""The job, the JobManager and the TaskManager."""
+
+from __future__ import annotations
+
+from faults.model import Loses, Repeats, Row, Step
+from faults.rows.lines import (
+    ABORTED,
+    CHECKPOINT_BEGUN,
+    FAULT,
+    LARGE,
+    NOTHING,
+    WINDOWS_WRITTEN,
+    broken,
+    changed_job,
+)
+
+_CANCEL = FAULT["job-cancel"]
+_TASKMANAGER = FAULT["taskmanager-kill"]
+_JOBMANAGER = FAULT["jobmanager-kill"]
+
+_LATEST = '--from "$(python -m inspector.flink resolve latest)"'
+_PARALLEL = (
+    "scripts/exec.sh jobmanager env STACK_FLINK_PARALLELISM=2 python -m flink_job.submit --from "
+    '"$(scripts/exec.sh jobmanager python -m inspector.flink resolve latest)"'
+)
+_OTHER_UID = 's/\\"windows\\")/\\"windows-2\\")/'
+_ALLOWED = 's/\\"NO_CLAIM\\"/\\"NO_CLAIM\\", \\"--allowNonRestoredState\\"/'
+
+_PREPARED = (
+    WINDOWS_WRITTEN,
+    Step("scripts/pause.sh taskmanager"),
+    CHECKPOINT_BEGUN,
+    Step("scripts/pause.sh jobmanager"),
+    # It prepares its transactions, and answers a JobManager that stands still.
+    Step("scripts/resume.sh taskmanager"),
+    Step("touch {results}/moment", after=1),
+)
+_COMMIT_CUT_OFF = (
+    Step("scripts/pause.sh kafka"),
+    # It completes the checkpoint; the TaskManager cannot commit what it has prepared.
+    Step("scripts/resume.sh jobmanager"),
+    Step(
+        "timeout 10 bash -c 'until find {flink} -name _metadata -newer {results}/moment | grep --quiet .; do "
+        "sleep 0.1; done' || true"
+    ),
+    *_TASKMANAGER.breaks,
+)
+
+ROWS = (
+    Row(
+        "cancel-restore", _CANCEL.breaks, _CANCEL.heals, restores=True, cancels=True,
+        promise=NOTHING,
+        why="the newest checkpoint has the offsets, the open windows and the clock; its transaction is committed",
+    ),
+    Row(
+        "cancel-restore-older", _CANCEL.breaks, (Step("scripts/flink_restore.sh {oldest}"),), restores=True,
+        cancels=True, repeats=Repeats.AFTER_CHECKPOINT,
+        promise="nothing is lost; what later checkpoints had committed is repeated",
+        why="committed records stay committed, and the older checkpoint does not know them",
+    ),
+    Row(
+        "submit-without-checkpoint", _CANCEL.breaks, (Step("scripts/flink_submit.sh"),), cancels=True,
+        repeats=Repeats.ALL,
+        promise="nothing is lost; every window is repeated",
+        why="without a checkpoint the job reads the topic from its earliest offset",
+    ),
+    Row(
+        "taskmanager-kill", _TASKMANAGER.breaks, _TASKMANAGER.heals,
+        promise=NOTHING, why=ABORTED,
+    ),
+    Row(
+        "taskmanager-kill-in-transaction", _TASKMANAGER.breaks, _TASKMANAGER.heals, prepares=(WINDOWS_WRITTEN,),
+        in_transaction=True,
+        promise=NOTHING, why=ABORTED,
+    ),
+    Row(
+        "taskmanager-kill-during-checkpoint", (Step("scripts/pause.sh taskmanager"), CHECKPOINT_BEGUN,
+        *_TASKMANAGER.breaks), _TASKMANAGER.heals,
+        promise=NOTHING, why="a checkpoint that is not complete does not count",
+    ),
+    Row(
+        "taskmanager-kill-between-phases", _COMMIT_CUT_OFF,
+        (Step("scripts/resume.sh kafka"), *_TASKMANAGER.heals),
+        prepares=_PREPARED, in_transaction=True, between_phases=True, seconds=1,
+        promise=NOTHING, why="the checkpoint has the prepared transaction, and the restarted job commits it",
+    ),
+    Row(
+        "outage-longer-than-the-transaction-timeout", (*_COMMIT_CUT_OFF, Step("scripts/resume.sh kafka")),
+        _TASKMANAGER.heals, prepares=_PREPARED, in_transaction=True, between_phases=True, seconds=32,
+        settings=(("FLINK_TRANSACTION_TIMEOUT_MS", "15000"),), loses=Loses.PREPARED,
+        promise="the windows of the prepared transaction are lost",
+        why="the broker aborts it after 15 s, set for this row; this is why the timeout in .env is a week",
+    ),
+    Row(
+        "taskmanager-kill-large", _TASKMANAGER.breaks, _TASKMANAGER.heals, load=LARGE, seconds=25,
+        promise="nothing is lost or repeated, with 100,000 visits meanwhile", why=ABORTED,
+    ),
+    Row(
+        "taskmanager-freeze", *broken("taskmanager-freeze"), seconds=15,
+        promise=NOTHING,
+        why="the job has restarted elsewhere or waits; the frozen one's producers are fenced off when it resumes",
+    ),
+    Row(
+        "taskmanager-freeze-short", *broken("taskmanager-freeze"), seconds=1,
+        promise=NOTHING, why="a pause shorter than the heartbeat's timeout is no failure",
+    ),
+    Row(
+        "taskmanager-stop", (Step("scripts/stop.sh taskmanager"),), (Step("scripts/start.sh taskmanager"),),
+        promise=NOTHING,
+        why="a clean stop makes no savepoint: the job restarts from its checkpoint",
+    ),
+    Row(
+        "jobmanager-kill", _JOBMANAGER.breaks, _JOBMANAGER.heals, restores=True,
+        promise="nothing is lost or repeated once the job is restored",
+        why="externalized checkpoints outlive the JobManager",
+    ),
+    Row(
+        "leading-jobmanager-kill", (Step("scripts/kill.sh jobmanager"),), (Step("scripts/start.sh jobmanager"),),
+        settings=(("FLINK_JOBMANAGERS", "2"),), seconds=20,
+        promise="nothing is lost or repeated, and nobody restores the job",
+        why="ZooKeeper elects the standby, which finds the job and its newest checkpoint there",
+    ),
+    Row(
+        "jobmanager-freeze", *broken("jobmanager-freeze"), seconds=10,
+        promise=NOTHING,
+        why="the tasks wait for a checkpoint, or the job restarts when both sides have missed the other's heartbeats",
+    ),
+    Row(
+        "jobmanager-stop",
+        (Step("scripts/stop.sh jobmanager"),), _JOBMANAGER.heals, restores=True,
+        promise="nothing is lost or repeated once the job is restored",
+        why="a JobManager that stops keeps the externalized checkpoints",
+    ),
+    Row(
+        "at-least-once-kill", _TASKMANAGER.breaks, _TASKMANAGER.heals, repeats=Repeats.AFTER_CHECKPOINT,
+        prepares=(
+            *_CANCEL.breaks, Step("scripts/flink_restore.sh latest --mode at-least-once"),
+            Step("scripts/flink_status.sh --wait-checkpoints 3 --wait-seconds 120"),
+            # A window that is read now was most likely written after the newest checkpoint.
+            Step("scripts/window_latency.sh --ends 1 --uncommitted"),
+        ),
+        promise="nothing is lost; windows written since the checkpoint are repeated",
+        why="without transactions what was written stays",
+    ),
+    Row(
+        "parallelism-2", _CANCEL.breaks, (Step(_PARALLEL),), restores=True, cancels=True, parallelism=2,
+        undo=(*_CANCEL.breaks, Step("scripts/flink_restore.sh latest")),
+        promise=NOTHING,
+        why="state belongs to key groups and partitions, not to tasks",
+    ),
+    Row(
+        "changed-uid-refused", _CANCEL.breaks,
+        (
+            Step(changed_job(_OTHER_UID, _LATEST), refused="Cannot map checkpoint/savepoint state"),
+            *_CANCEL.heals,
+        ),
+        restores=True, cancels=True,
+        promise="the job whose operator has another uid is refused; the unchanged one repeats nothing",
+        why="Flink drops no state that a job does not name",
+    ),
+    Row(
+        "changed-uid-allowed", _CANCEL.breaks, (Step(changed_job(f"{_OTHER_UID};{_ALLOWED}", _LATEST)),),
+        restores=True, cancels=True, loses=Loses.OPEN,
+        promise="with --allowNonRestoredState the open windows of the checkpoint are lost",
+        why="their state is under the old uid, and the offsets are behind their visits",
+    ),
+    Row(
+        "two-jobs-refused", (Step("scripts/flink_submit.sh", refused="would share its transactional ids"),), (),
+        promise="the second job is refused", why="two jobs with one transactional id prefix fence each other off",
+    ),
+)  # fmt: skip

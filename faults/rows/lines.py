@@ -1,0 +1,49 @@
+"""Lines and sentences that several rows use."""
+
+from __future__ import annotations
+
+from faults.catalogue import catalogue
+from faults.model import Step
+
+FAULT = catalogue()
+
+NOTHING = "nothing is lost or repeated"
+ABORTED = "the windows of the open transaction are aborted, and written again from the checkpoint"
+SAME_RANGE = "the batch runs again with the range in its offsets file, and replaces what it had written"
+RETRIES = "producers are idempotent and retry; consumers go on at their offsets"
+
+LARGE = "--rate 4000"
+"""100,000 visits in 25 s."""
+
+WINDOWS_WRITTEN = Step("scripts/open_transactions.sh visit_windows --wait 60")
+"""Windows are written and not committed."""
+
+CHECKPOINT_BEGUN = Step(
+    "timeout 30 bash -c 'until scripts/flink_status.sh | grep --quiet \"checkpoints_in_progress.: 1\"; do :; done'"
+)
+"""A checkpoint is triggered and not complete: one of its tasks, or the broker, stands still."""
+
+BATCH_HELD = (
+    Step("scripts/spark_stop.sh"),
+    Step("scripts/spark_start.sh --hold-batch next"),
+    Step("timeout 180 bash -c 'until test -s {spark}.held; do sleep 0.2; done'"),
+)
+"""A batch has its offsets file and no commit, and waits."""
+
+
+_COPY = "/tmp/changed_job"
+"""Where the JobManager runs, in its container or on this machine."""
+
+
+def broken(name: str) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
+    """The lines of a fault in the catalogue: what breaks, and what repairs."""
+    return FAULT[name].breaks, FAULT[name].heals
+
+
+def changed_job(change: str, arguments: str) -> str:
+    """The line that submits a changed copy of the job: `change` is a sed expression on its Python files."""
+    return (
+        f"scripts/exec.sh jobmanager bash -c 'rm -rf {_COPY} && mkdir {_COPY} && "
+        f'cp -r .env contract flink_job {_COPY} && cd {_COPY} && sed -i.before "{change}" flink_job/*.py && '
+        f"PYTHONPATH={_COPY}:$PYTHONPATH python -m flink_job.submit {arguments}'"
+    )

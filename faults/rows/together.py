@@ -1,0 +1,41 @@
+"""Two faults at once."""
+
+from __future__ import annotations
+
+from faults.model import Need, Row, Step
+from faults.rows.lines import FAULT, NOTHING, SAME_RANGE
+
+_TASKMANAGER = FAULT["taskmanager-kill"]
+_SPARK = FAULT["synchronizer-kill"]
+_SERVICES = ("kafka", "jobmanager", "taskmanager", "spark", "generator")
+
+ROWS = (
+    Row(
+        "broker-bounce-while-the-job-restarts", (*_TASKMANAGER.breaks, Step("scripts/stop.sh kafka")),
+        (Step("scripts/start.sh taskmanager"), Step("scripts/start.sh kafka", after=3)),
+        promise=NOTHING, why="each recovers from what is on disk",
+    ),
+    Row(
+        "broker-kill-while-the-taskmanager-is-frozen", (Step("scripts/pause.sh taskmanager"),
+        Step("scripts/kill.sh kafka")),
+        (Step("scripts/start.sh kafka"), Step("scripts/resume.sh taskmanager")), seconds=10,
+        promise=NOTHING, why="the broker's log has the transaction; whoever owns its id now ends it",
+    ),
+    Row(
+        "synchronizer-kill-while-the-broker-is-frozen", (Step("scripts/pause.sh kafka"), *_SPARK.breaks),
+        (Step("scripts/resume.sh kafka"), *_SPARK.heals),
+        promise=NOTHING, why=SAME_RANGE,
+    ),
+    Row(
+        "restore-while-the-disk-is-full", (*FAULT["job-cancel"].breaks, Step("faults/small_disk.sh fill {flink}")),
+        (Step("scripts/flink_restore.sh latest"), Step("faults/small_disk.sh free {flink}", after=8)),
+        prepares=(Step("faults/small_disk.sh mount {flink} 32"),), undo=(Step("faults/small_disk.sh unmount {flink}"),),
+        needs=(Need.MOUNT,), restores=True, cancels=True, seconds=1,
+        promise=NOTHING, why="a restore only reads; checkpoints fail until there is room",
+    ),
+    Row(
+        "everything-frozen", tuple(Step(f"scripts/pause.sh {name}") for name in _SERVICES),
+        tuple(Step(f"scripts/resume.sh {name}") for name in _SERVICES), seconds=12,
+        promise=NOTHING, why="a laptop that sleeps: each service finds its peers again, or starts from its checkpoint",
+    ),
+)  # fmt: skip
