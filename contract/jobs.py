@@ -5,11 +5,16 @@ Both read the topic `visits`, so both can run at once.
 
 from __future__ import annotations
 
-from contract.settings import Settings
+from contract.settings import ROOT, Settings
 
 MAIN, CLASSIC = "windows", "classic"
 JOBS = (MAIN, CLASSIC)
 """`windows`: this project's windowing job. `classic`: the same job as tutorials write it, to see what that loses."""
+PROGRAMS = {
+    MAIN: ROOT / "flink_job" / "stateful_flink_consumer.py",
+    CLASSIC: ROOT / "flink_job" / "classic.py",
+}
+"""The program that defines each job; `flink run --python` gets it."""
 
 
 def settings_of(job: str, settings: Settings) -> Settings:

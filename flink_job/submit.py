@@ -19,14 +19,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from contract.jobs import CLASSIC, JOBS, MAIN, settings_of
+from contract.jobs import JOBS, MAIN, PROGRAMS, settings_of
 from contract.settings import Settings, SettingsError
 from flink_job.guarantees import MODES
 from flink_job.home import CLIENT, HomeError, prepare
 from flink_job.rest import FlinkError, active_job, call
 
-FOLDER = Path(__file__).parent
-PROGRAMS = {MAIN: FOLDER / "stateful_flink_consumer.py", CLASSIC: FOLDER / "classic.py"}
 SUBMITTED = re.compile(r"JobID ([0-9a-f]{32})")
 RUNNING_LIMIT_SECONDS = 180
 POLL_SECONDS = 0.2

@@ -3,10 +3,12 @@
 Usage:
     python -m inspector PATH [--json | --format prose|table] [--bootstrap HOST:PORT] [--state] [--all] [--follow]
     python -m inspector --diff PATH OTHER_PATH [--json]
+    python -m inspector PATH --against windows|classic|FILE.py [--json] [-- ARGUMENT...]
 
 Runs in the tools environment, where Flink's part is a process of the Flink environment; for Flink's checkpoints
 alone also in the Flink environment, without colour.
-Exit codes: 0 read, 1 a problem was found (what can be read is still shown), 2 wrong usage.
+Exit codes: 0 read, 1 a problem was found (what can be read is still shown), 2 wrong usage; with --against: 0 the job
+can restore it, 1 it cannot, 2 it cannot be said.
 """
 
 from __future__ import annotations
@@ -21,11 +23,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from contract.settings import Settings, SettingsError
+from inspector.against import CANNOT_BE_SAID, EXIT_CODES, render, render_json
 from inspector.diff import compare
 from inspector.ends import add_lag
 from inspector.errors import InspectorError
 from inspector.model import Report, as_dict
-from inspector.reading import flink_python, flink_reports, spark_report
+from inspector.reading import flink_comparison, flink_python, flink_reports, spark_report
 from inspector.recognize import engine_of
 from inspector.render import prose
 from inspector.transactions import add_fates
@@ -35,12 +38,19 @@ FOLLOW_SECONDS = 0.5
 
 
 def arguments_of(argv: list[str] | None) -> argparse.Namespace:
-    """Parse the command line."""
+    """Parse the command line; `program`: the words after `--`, for the program of --against."""
+    words = sys.argv[1:] if argv is None else argv
+    own, program = (words[: words.index("--")], words[words.index("--") + 1 :]) if "--" in words else (words, [])
     parser = argparse.ArgumentParser(prog="inspect", description="What is in a checkpoint, and what a restart does.")
     parser.add_argument(
         "path", type=Path, nargs="*", help="a Spark checkpoint location; a Flink job folder, chk-N or savepoint"
     )
     parser.add_argument("--diff", action="store_true", help="what changed from the first path to the second")
+    parser.add_argument(
+        "--against",
+        metavar="JOB",
+        help="whether this Flink job could restore it: windows, classic, or a program; its arguments follow --",
+    )
     parser.add_argument("--json", action="store_true", help="JSON for programs (with --follow: one document a line)")
     parser.add_argument("--format", choices=("prose", "table"), help="default: table on a terminal, prose in a pipe")
     parser.add_argument("--follow", action="store_true", help="print each new batch or checkpoint until Ctrl-C")
@@ -56,9 +66,14 @@ def arguments_of(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--can-read", action="store_true", help="only say by the exit code whether all is here to read it"
     )
-    arguments = parser.parse_args(argv)
+    arguments = parser.parse_args(own)
+    arguments.program = program
     if not arguments.can_read and len(arguments.path) != (2 if arguments.diff else 1):
         parser.error("name one path, or two with --diff")
+    if program and not arguments.against:
+        parser.error("words after -- are for the program of --against JOB")
+    if arguments.against and (arguments.diff or arguments.follow):
+        parser.error("--against goes with neither --diff nor --follow")
     if arguments.last < 1 or arguments.rows < 0:
         parser.error("--last must be at least 1 and --rows at least 0")
     return arguments
@@ -148,12 +163,27 @@ def show_diff(before: Report, after: Report, as_json: bool) -> None:
         print("  no figure differs")
 
 
+def show_comparison(arguments: argparse.Namespace) -> int:
+    """Print whether a job can restore a checkpoint; returns the exit code."""
+    try:
+        if engine_of(arguments.path[0]) != "flink":
+            raise InspectorError(f"{arguments.path[0]} is of Spark; --against plans Flink jobs")
+        comparison = flink_comparison(arguments.path[0], arguments.against, arguments.program)
+    except InspectorError as error:
+        print(error, file=sys.stderr)
+        return EXIT_CODES[CANNOT_BE_SAID]
+    print(render_json(comparison) if arguments.json else render(comparison))
+    return EXIT_CODES[comparison.outcome]
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     arguments = arguments_of(argv)
     try:
         if arguments.can_read:
             return 0 if can_read(arguments.path) else 1
+        if arguments.against:
+            return show_comparison(arguments)
         settings = Settings()
         found = reports(arguments, settings)
         if arguments.follow:

@@ -7,11 +7,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 from contract.settings import ROOT, Settings, artifacts
+from inspector.against import Comparison, comparison_from
 from inspector.errors import InspectorError
 from inspector.model import Report, report_from
 from inspector.spark.report import read_report
@@ -25,24 +26,38 @@ def flink_python() -> Path:
     return artifacts() / "venv-flink" / "bin" / "python"
 
 
-def flink_reports(paths: list[Path], rows: int, follow: bool) -> Iterator[Report]:
-    """Yield the reports that the Flink environment prints. Raises InspectorError when it fails."""
+def _flink_lines(*words: str) -> Iterator[str]:
+    """Yield what `python -m inspector.flink WORD...` prints. Raises InspectorError when it fails."""
     python = flink_python()
     if not python.exists():
         raise InspectorError(
             f"{python} is missing: Flink's files are read by Flink's own classes; run scripts/up.sh once"
         )
-    command = [str(python), "-m", "inspector.flink", "describe", f"--rows={rows}"]
-    command += ["--follow"] if follow else []
+    packages = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     # Its messages are already sentences and go to the same place as ours.
     with subprocess.Popen(
-        [*command, *map(str, paths)], stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)}
+        [str(python), "-m", "inspector.flink", *words],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": packages},
     ) as process:
         assert process.stdout is not None
-        for line in process.stdout:
-            yield report_from(json.loads(line))
+        yield from process.stdout
     if process.returncode != 0:
         raise InspectorError(f"reading Flink's files ended with exit code {process.returncode}")
+
+
+def flink_reports(paths: list[Path], rows: int, follow: bool) -> Iterator[Report]:
+    """Yield the reports that the Flink environment prints. Raises InspectorError when it fails."""
+    flags = [f"--rows={rows}", *(["--follow"] if follow else [])]
+    for line in _flink_lines("describe", *flags, *map(str, paths)):
+        yield report_from(json.loads(line))
+
+
+def flink_comparison(path: Path, job: str, arguments: Sequence[str]) -> Comparison:
+    """Set a checkpoint against a job that the Flink environment plans. Raises InspectorError when it fails."""
+    (line,) = _flink_lines("against", str(path), job, *arguments)
+    return comparison_from(json.loads(line))
 
 
 def sink_folder(path: Path, chosen: Path | None, settings: Settings) -> Path | None:

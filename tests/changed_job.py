@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -26,3 +27,11 @@ def apply(patch: str, folder: Path, *flags: str) -> str:
         env={"GIT_CEILING_DIRECTORIES": str(folder.parent), "PATH": "/usr/bin:/bin:/usr/local/bin"},
     )  # fmt: skip
     return done.stderr
+
+
+def copy_of_the_job(folder: Path) -> Path:
+    """Copy what the job's program and the programs around it import; returns the folder."""
+    for name in ("contract", "flink_job", "services", "inspector"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / ".env", folder)
+    return folder

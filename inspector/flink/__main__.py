@@ -5,6 +5,7 @@ Usage:
     python -m inspector.flink resolve WHICH      the folder of latest, chk-N or a path, if it can be restored
     python -m inspector.flink offsets PATH       {"0": 900, "1": 900}: where a restore reads on
     python -m inspector.flink describe PATH... [--follow] [--rows N]   one JSON report per line, for the inspector
+    python -m inspector.flink against PATH JOB [ARGUMENT...]   whether the job can restore it, as a line of JSON
 
 Exit codes: 0 done, 1 refused or unreadable, 2 wrong usage, 3 `latest` and no checkpoint at all.
 """
@@ -20,10 +21,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from contract.jobs import JOBS, MAIN, settings_of
+from contract.jobs import JOBS, MAIN, PROGRAMS, settings_of
 from contract.settings import Settings, SettingsError
 from inspector.errors import InspectorError, NothingToRestore
-from inspector.flink.folder import CheckpointFolder, list_folders, resolve
+from inspector.flink.folder import METADATA, CheckpointFolder, is_checkpoint_folder, list_folders, resolve
 from inspector.model import as_dict
 
 FOLLOW_SECONDS = 1.0
@@ -87,6 +88,19 @@ def print_reports(paths: list[Path], rows: int, follow: bool) -> None:
                 time.sleep(FOLLOW_SECONDS)
 
 
+def print_comparison(path: Path, job: str, arguments: list[str]) -> None:
+    """Print one line of JSON: the checkpoint, or the newest below the path, set against the job."""
+    from inspector.against import as_document  # noqa: PLC0415
+    from inspector.flink.against import compare  # noqa: PLC0415
+
+    folder = path.parent if path.name == METADATA else path
+    which = folder if is_checkpoint_folder(folder) else resolve("latest", folder)
+    program = PROGRAMS.get(job, Path(job))
+    if not program.is_file():
+        raise InspectorError(f"{job} is neither a job of this project ({', '.join(JOBS)}) nor a file")
+    print(json.dumps(as_document(compare(which, job, program, arguments))))
+
+
 def main() -> int:
     """Run the command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="inspector.flink", description="Flink checkpoints of this stack.")
@@ -99,6 +113,10 @@ def main() -> int:
     describe_parser.add_argument("paths", type=Path, nargs="+")
     describe_parser.add_argument("--rows", type=int, default=5)
     describe_parser.add_argument("--follow", action="store_true")
+    against_parser = commands.add_parser("against")
+    against_parser.add_argument("path", type=Path)
+    against_parser.add_argument("planned", metavar="JOB")
+    against_parser.add_argument("words", nargs=argparse.REMAINDER)
     arguments = parser.parse_args()
     try:
         root = settings_of(arguments.job, Settings()).flink_checkpoints
@@ -108,6 +126,8 @@ def main() -> int:
             print(resolve(arguments.which, root))
         elif arguments.command == "describe":
             print_reports(arguments.paths, arguments.rows, arguments.follow)
+        elif arguments.command == "against":
+            print_comparison(arguments.path, arguments.planned, arguments.words)
         else:
             print_offsets(resolve(arguments.path, root))
     except KeyboardInterrupt:

@@ -1,19 +1,21 @@
 """A short-lived JVM with Flink's classes, reached through py4j.
 
-PyFlink's own gateway (`pyflink.java_gateway`) starts what a job needs (callback server, watchdog, the
-configuration of a cluster). Reading files needs only the class path, and without the rest it starts in half the time.
+PyFlink's own gateway (`pyflink.java_gateway`) starts what a job needs (callback server, watchdog). Reading files needs
+only the class path, and without the rest it starts in half the time. A program that defines a job needs all of it.
 """
 
 from __future__ import annotations
 
 import os
+import struct
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from py4j.java_gateway import GatewayParameters, JavaGateway
 from py4j.protocol import Py4JJavaError
@@ -22,14 +24,17 @@ from contract.settings import Settings, artifacts
 from inspector.errors import InspectorError
 
 GATEWAY = "org.apache.flink.api.python.shaded.py4j.GatewayServer"
+PROGRAM_GATEWAY = "org.apache.flink.client.python.PythonGatewayServer"
 # Kryo may access the JDK's internals, as with Flink's own scripts.
 FLAGS = (
     "-Xmx512m",
+    "--add-opens=java.base/java.net=ALL-UNNAMED",
     "--add-opens=java.base/java.lang=ALL-UNNAMED",
     "--add-opens=java.base/java.util=ALL-UNNAMED",
     "--add-opens=java.base/java.util.stream=ALL-UNNAMED",
     "--add-opens=java.base/java.time=ALL-UNNAMED",
 )
+_POLL_SECONDS = 0.05
 
 
 def class_path() -> str:
@@ -49,6 +54,28 @@ def class_path() -> str:
     return os.pathsep.join(map(str, jars))
 
 
+def _command(scratch: Path, *program: str) -> list[str]:
+    """Return the command line of a JVM that keeps its files in `scratch` and logs nothing."""
+    logging = scratch / "log4j2.properties"
+    logging.write_text("rootLogger.level = off\n")
+    command = ["java", *Settings().text("JVM_FLAGS_SHORT").split(), *FLAGS, f"-Djava.io.tmpdir={scratch}"]
+    return [*command, f"-Dlog4j.configurationFile={logging}", "-cp", class_path(), *program]
+
+
+def _start(command: list[str], output: int | TextIO, **environment: str) -> subprocess.Popen[str]:
+    """Start the JVM; it ends when this process, whose end closes its standard input, does."""
+    try:
+        return subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=output, stderr=output, text=True, env=os.environ | environment
+        )
+    except FileNotFoundError:
+        raise InspectorError("java is not on PATH; Flink's files are read by Flink's own classes") from None
+
+
+def _not_started(words: str) -> InspectorError:
+    return InspectorError(f"the JVM did not start: {words.strip()[-500:]}")
+
+
 @contextmanager
 def flink_jvm() -> Iterator[Any]:
     """Start a JVM and yield its view (`jvm.org.apache.flink…`); it ends with the block.
@@ -56,30 +83,50 @@ def flink_jvm() -> Iterator[Any]:
     Raises InspectorError when Java is missing or does not start.
     """
     with tempfile.TemporaryDirectory(prefix="inspector-") as scratch:
-        logging = Path(scratch) / "log4j2.properties"
-        logging.write_text("rootLogger.level = off\n")
-        command = ["java", *Settings().text("JVM_FLAGS_SHORT").split(), *FLAGS, f"-Djava.io.tmpdir={scratch}"]
-        command += [f"-Dlog4j.configurationFile={logging}", "-cp", class_path(), GATEWAY]
-        # The gateway ends when its standard input closes: it cannot outlive this process.
-        command += ["--die-on-broken-pipe", "0"]
-        try:
-            process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-            )
-        except FileNotFoundError:
-            raise InspectorError("java is not on PATH; Flink's files are read by Flink's own classes") from None
+        process = _start(_command(Path(scratch), GATEWAY, "--die-on-broken-pipe", "0"), subprocess.PIPE)
         assert process.stdout is not None
         assert process.stderr is not None
         port = process.stdout.readline().strip()
         if not port.isdigit():
             process.kill()
-            raise InspectorError(f"the JVM did not start: {process.stderr.read().strip()[-500:]}")
+            raise _not_started(process.stderr.read())
         gateway = JavaGateway(gateway_parameters=GatewayParameters(port=int(port), auto_convert=True))
         try:
             yield gateway.jvm
         finally:
             gateway.close()
             # Nothing needs to be flushed: it only reads.
+            process.kill()
+            process.wait()
+
+
+@contextmanager
+def program_jvm() -> Iterator[tuple[Any, Path]]:
+    """Start the JVM that a PyFlink program of this process uses; yield its view and a folder for its files.
+
+    PyFlink can use one JVM in the life of a process, so this can be called once. Raises InspectorError as `flink_jvm`.
+    """
+    with tempfile.TemporaryDirectory(prefix="inspector-") as scratch:
+        place, log = Path(scratch) / "port", Path(scratch) / "output"
+        with log.open("w") as output:
+            command = _command(Path(scratch), PROGRAM_GATEWAY)
+            process = _start(command, output, _PYFLINK_CONN_INFO_PATH=str(place))
+        try:
+            # Flink writes the port under another name first.
+            while not place.exists():
+                if process.poll() is not None:
+                    raise _not_started(log.read_text(errors="replace"))
+                time.sleep(_POLL_SECONDS)
+            os.environ["PYFLINK_GATEWAY_PORT"] = str(struct.unpack("!I", place.read_bytes()[:4])[0])
+            from pyflink.java_gateway import get_gateway  # noqa: PLC0415 - it connects to that port
+
+            gateway = get_gateway()
+            try:
+                yield gateway.jvm, Path(scratch)
+            finally:
+                # Python's copies of Java objects that go away later must not call the JVM.
+                gateway.shutdown()
+        finally:
             process.kill()
             process.wait()
 

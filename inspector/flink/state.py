@@ -27,15 +27,30 @@ OWN_FIELDS = ("visits", "first event time", "last event time")
 TIME_WINDOW = re.compile(r"TimeWindow\{start=(-?\d+), end=(-?\d+)\}")
 
 
-def keyed_state(jvm: Any, entry: Entry, rows: int) -> list[StateStore]:
-    """Read every keyed state of the operator, all subtasks together; `rows` limits the preview of each."""
-    handles = [
+def _keyed_handles(jvm: Any, entry: Entry) -> list[Any]:
+    return [
         handle for subtask in each(jvm, entry.state.getStates()) for handle in each(jvm, subtask.getManagedKeyedState())
     ]
+
+
+def _is_incremental(handles: list[Any]) -> bool:
+    return any(handle.getClass().getSimpleName().startswith("Incremental") for handle in handles)
+
+
+def key_snapshot(jvm: Any, entry: Entry) -> Any | None:
+    """Read what the operator's keyed state says of its keys' type; None: no keyed state, or one of RocksDB alone."""
+    handles = _keyed_handles(jvm, entry)
+    if not handles or _is_incremental(handles):
+        return None
+    return _snapshot(jvm, handles[0]).getKeySerializerSnapshot()
+
+
+def keyed_state(jvm: Any, entry: Entry, rows: int) -> list[StateStore]:
+    """Read every keyed state of the operator, all subtasks together; `rows` limits the preview of each."""
+    handles = _keyed_handles(jvm, entry)
     if not handles:
         return []
-    kinds = {handle.getClass().getSimpleName() for handle in handles}
-    if any(kind.startswith("Incremental") for kind in kinds):
+    if _is_incremental(handles):
         note = "an incremental RocksDB checkpoint: only RocksDB itself opens it; take a savepoint to look inside"
         return [StateStore("keyed state", "rocksdb", note=note)]
     try:

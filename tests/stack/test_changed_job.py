@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import Producer
 
-from contract.settings import ROOT
 from contract.visit import iso_time
-from tests.changed_job import apply, patches
+from tests.changed_job import apply, copy_of_the_job, patches
 from tests.stack.flink_accounts import read_all
 from tests.stack.flink_cluster import START, Cluster
 
@@ -24,10 +22,7 @@ VIEWS = [("a", 1, "/x"), ("a", 2, "/x"), ("a", 7, "/y"), ("b", 3, "/x")]
 
 def windows_of(cluster: Cluster, name: str, tmp_path: Path) -> list[dict[str, Any]]:
     """Apply a patch to a copy of the job, run it, and return the windows that it writes."""
-    copy = tmp_path / "changed"
-    for folder in ("contract", "flink_job", "services", "inspector"):
-        shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / ".env", copy)
+    copy = copy_of_the_job(tmp_path / "changed")
     assert apply(patches()[name], copy) == ""
     producer = Producer({"bootstrap.servers": cluster.broker.bootstrap})
     views = [*VIEWS, *(("closing", 60, "/") for _ in cluster.partitions)]

@@ -33,7 +33,8 @@ def test_there_are_samples_of_both_engines() -> None:
 @pytest.mark.parametrize(("arguments", "expected"), SAMPLES, ids=[Path(a.split()[0]).name for a, _ in SAMPLES])
 def test_samples_are_what_is_printed(arguments: str, expected: str) -> None:
     command = [sys.executable, "-m", "inspector", "--no-lag", *shlex.split(arguments)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout, done.stderr
     assert settled(done.stdout) == settled(expected)
 
 
