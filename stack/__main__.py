@@ -45,6 +45,7 @@ VERBS: dict[str, Verb] = {
     "verdict": judge.verdict,
     "settle": judge.settle,
     "open_transactions": judge.open_transactions,
+    "transactions": judge.transactions,
     "window_latency": judge.window_latency,
     "watch": judge.watch,
     "inspect": judge.inspect,

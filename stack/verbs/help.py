@@ -16,7 +16,9 @@ THEMES = {
         "generator_start", "generator_stop", "spark_start", "spark_stop",
     ),
     "The Flink job": ("flink_submit", "flink_cancel", "flink_restore", "flink_status", "flink_checkpoints"),
-    "Look and judge": ("consume", "open_transactions", "window_latency", "inspect", "settle", "verdict"),
+    "Look and judge": (
+        "consume", "open_transactions", "transactions", "window_latency", "inspect", "settle", "verdict",
+    ),
     "Walkthroughs": ("walkthroughs", "walkthroughs/*", "notebook", "devices_file_stream"),
     "Break it": ("faults", "soak"),
     "For contributors": ("check", "test", "pictures", "sbom"),

@@ -56,6 +56,15 @@ def open_transactions(stack: Stack, words: Sequence[str]) -> int:
     return stack.backend.tool(["python", "-m", "measure.open_transactions", *words]).returncode
 
 
+def transactions(stack: Stack, words: Sequence[str]) -> int:
+    """Show open transactions, and end them; the checkpoints that promise them need Flink's classes."""
+    stack.require_running("kafka")
+    folders = [Path(word) for flag, word in zip(words, words[1:]) if flag == "--checkpoints"]
+    inside = {str(folder): stack.backend.path_inside(folder) for folder in folders}
+    command = ["python", "-m", "transactions", *(inside.get(word, word) for word in words)]
+    return stack.backend.tool(command, environment="flink", readable=folders).returncode
+
+
 def window_latency(stack: Stack, words: Sequence[str]) -> int:
     """Measure when readers get a window."""
     stack.require_running("kafka")
@@ -73,12 +82,17 @@ def inspect(stack: Stack, words: Sequence[str]) -> int:
     if not words:
         there = sorted(str(path.relative_to(stack.home.root)) for path in stack.home.root.glob("checkpoints/*/*/"))
         raise StackError(f"which checkpoint? e.g. scripts/inspect.sh checkpoints/flink; there are: {' '.join(there)}")
-    paths = [word for word in words if not word.startswith("-") and Path(word).exists()]
+    end = words.index("--") if "--" in words else len(words)
+    # What follows is for the program of --against.
+    own, rest = words[:end], words[end:]
+    job = next((word for flag, word in zip(own, own[1:]) if flag == "--against"), "")
+    paths = [word for word in own if not word.startswith("-") and Path(word).exists()]
     inside = {word: stack.backend.path_inside(Path(word)) for word in paths}
-    readable = [Path(word) for word in paths]
+    # A program imports the modules beside it.
+    readable = [Path(word).parent if word == job else Path(word) for word in paths]
     environment = "tools"
-    check = ["python", "-m", "inspector", "--can-read", *inside.values()]
-    if paths and stack.backend.tool(check, readable=readable).returncode:
+    check = ["python", "-m", "inspector", "--can-read", *(inside[word] for word in paths if word != job)]
+    if len(check) > 4 and stack.backend.tool(check, readable=readable).returncode:
         environment = "flink"
-    command = ["python", "-m", "inspector", *(inside.get(word, word) for word in words)]
+    command = ["python", "-m", "inspector", *(inside.get(word, word) for word in own), *rest]
     return stack.backend.tool(command, environment=environment, readable=readable).returncode

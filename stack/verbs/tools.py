@@ -10,6 +10,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "verdict": ("tools", "verdict"),
     "inspect": ("tools", "inspector"),
     "open_transactions": ("tools", "measure.open_transactions"),
+    "transactions": ("flink", "transactions"),
     "window_latency": ("tools", "measure.window_latency"),
     "flink_submit": ("flink", "flink_job.submit"),
     "flink_cancel": ("flink", "flink_job.cancel"),

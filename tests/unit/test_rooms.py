@@ -25,6 +25,7 @@ ALLOWED = {
     "inspector": BASE,
     "verdict": BASE,
     "pictures": BASE,
+    "transactions": {"contract", "flink_job", "inspector"},
     "measure": {"contract", "flink_job", "verdict"},
     "stack": BASE,
     "labs": {"contract", "spark_job", "inspector", "stack"},
