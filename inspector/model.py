@@ -142,6 +142,17 @@ class Sink:
 
 
 @dataclass
+class Growth:
+    """How a part of a checkpoint grows: its bytes now, and bytes a day (None: no steady growth) over `span_ms`."""
+
+    what: str
+    size: int
+    per_day: int | None
+    span_ms: int
+    note: str = ""
+
+
+@dataclass
 class Lag:
     """Records of one partition between where a restart goes on (`position`) and the topic's end now."""
 
@@ -204,6 +215,7 @@ class Report:
     transactions: list[Transaction] = field(default_factory=list)
     configuration: dict[str, str] = field(default_factory=dict)
     sink: Sink | None = None
+    growth: list[Growth] = field(default_factory=list)
     restart: Restart | None = None
     lag: list[Lag] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

@@ -35,10 +35,13 @@ def count(number: int, noun: str) -> str:
 
 
 def size_words(size: int) -> str:
-    """Bytes up to 10 KiB, then KiB or MiB with one digit."""
+    """Bytes up to 10 KiB, then KiB, MiB or GiB with one digit."""
     if size < 10 * 1024:
         return count(size, "byte")
-    return f"{size / 1024:.1f} KiB" if size < 1024 * 1024 else f"{size / 1024 / 1024:.1f} MiB"
+    for power, unit in ((1, "KiB"), (2, "MiB")):
+        if size < 1024 ** (power + 1):
+            return f"{size / 1024**power:.1f} {unit}"
+    return f"{size / 1024**3:,.1f} GiB"
 
 
 def age_words(seconds: float) -> str:

@@ -20,7 +20,8 @@ from inspector.flink.offsets import (
 from inspector.flink.restart import partitions_of, predict
 from inspector.flink.sink import COMMITTER_STATE, WRITER_STATE, prepared, transactional_writers
 from inspector.flink.state import keyed_state
-from inspector.model import Operator, Report, Restart, SourceRange, StateStore, Step
+from inspector.growth import MINIMUM, bytes_per_day
+from inspector.model import Growth, Operator, Report, Restart, SourceRange, StateStore, Step
 from inspector.words import count, positions, time_words
 
 WATERMARK_STATE = "watermark"
@@ -73,11 +74,25 @@ def folder_report(path: Path) -> tuple[Report, list[Path]]:
     report.problems += closed + [folder.closed for folder in folders if folder.closed]
     report.steps = [step_of(folder) for folder in folders]
     complete = [folder.path for folder in folders if folder.complete]
+    report.growth = _growth(folders)
     report.counts = {"folders": len(folders), "complete": len(complete)}
     if not complete:
         report.problems.append(f"{path}: nothing in its {count(len(folders), 'folder')} can be restored")
         report.restart = Restart("impossible", None, "Nothing here can be restored; a job starts from the beginning")
     return report, complete[::-1]
+
+
+def _growth(folders: list[CheckpointFolder]) -> list[Growth]:
+    """Growth of the newest run's checkpoints; none of those that share files, whose own sizes say nothing."""
+    checkpoints = [each for each in folders if each.complete and not each.is_savepoint]
+    run = [each for each in checkpoints if each.path.parent == checkpoints[-1].path.parent]
+    if not run or any((run[-1].path.parent / "shared").glob("*")):
+        return []
+    sizes = [(round((each.completed_at or 0) * 1000), each.size) for each in run]
+    span = sizes[-1][0] - sizes[0][0]
+    if len(sizes) < MINIMUM or span <= 0:
+        return []
+    return [Growth(f"checkpoints {run[0].name} to {run[-1].name}", run[-1].size, bytes_per_day(sizes), span)]
 
 
 def _later(folder: CheckpointFolder) -> dict[str, int]:

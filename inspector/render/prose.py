@@ -6,6 +6,7 @@ import re
 import time
 from collections import Counter
 
+from inspector.growth import sentence
 from inspector.model import Operator, Report, StateStore, Step, Transaction, Window
 from inspector.transactions import FATES
 from inspector.words import age_words, count, offset_words, size_words, time_words
@@ -218,6 +219,7 @@ def render(report: Report) -> str:
     lines += map(transaction_line, report.transactions)
     if report.sink:
         lines.append(f"sink {report.sink.path}: {report.sink.words}")
+    lines += [f"growth of {sentence(growth)}" for growth in report.growth]
     if report.configuration:
         lines.append(f"{'pinned' if report.engine == 'spark' else 'job'}: {configuration_line(report)}")
     lines += lag_lines(report)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from inspector.growth import sentence
 from inspector.model import Operator, Report, StateStore
 from inspector.render.prose import (
     configuration_line,
@@ -154,17 +156,25 @@ def render(report: Report, console: Console) -> None:
     for table in (operators(report) if report.operators else None, windows(report), previews(report), lag(report)):
         if table is not None:
             console.print(table)
-    if folded_line(report):
-        console.print(_text(folded_line(report), "dim"))
-    for transaction in report.transactions:
-        console.print(_text(transaction_line(transaction), "bold red" if transaction.fate == "aborted" else ""))
-    if report.sink:
-        console.print(_text(f"sink {report.sink.path}: {report.sink.words}"))
-    if report.configuration:
-        console.print(_text(configuration_line(report), "dim"))
-    for note in report.notes:
-        console.print(_text(f"note: {note}", "dim"))
-    for problem in report.problems:
-        console.print(_text(f"PROBLEM: {problem}", "bold red"))
+    for line, style in _lines(report):
+        console.print(_text(line, style))
     if report.restart:
         console.print(_text(restart_sentence(report), "bold cyan"))
+
+
+def _lines(report: Report) -> Iterator[tuple[str, str]]:
+    """Yield what needs no table, with its style."""
+    if folded_line(report):
+        yield folded_line(report), "dim"
+    for transaction in report.transactions:
+        yield transaction_line(transaction), "bold red" if transaction.fate == "aborted" else ""
+    if report.sink:
+        yield f"sink {report.sink.path}: {report.sink.words}", ""
+    for growth in report.growth:
+        yield f"growth of {sentence(growth)}", ""
+    if report.configuration:
+        yield configuration_line(report), "dim"
+    for note in report.notes:
+        yield f"note: {note}", "dim"
+    for problem in report.problems:
+        yield f"PROBLEM: {problem}", "bold red"

@@ -9,6 +9,7 @@ from typing import Any
 from inspector.errors import InspectorError
 from inspector.model import Report, Restart, Step
 from inspector.spark.commits import Commits, read_commits
+from inspector.spark.growth import read_growth
 from inspector.spark.log import LogError, list_log
 from inspector.spark.offsets import Offsets, PlannedBatch, read_all
 from inspector.spark.releases import METADATA_NEEDED_SINCE, TRIED, formats, in_words, is_before, writers
@@ -69,6 +70,7 @@ def read_report(path: Path, last: int | None, output: Path | None) -> Report:
     report.formats, report.releases = formats(offsets, commits), writers(batch)
     if output is not None:
         report.sink = read_sink(output, committed, report.problems)
+    report.growth = read_growth(path, offsets.batches, output)
     state = "" if asynchronous else _missing_state(path, listed.numbers, committed, report.problems)
     logs = Logs(path, offsets, commits, committed, initial, identity, state, asynchronous)
     report.restart = predict(logs, report.releases)
