@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import logging
 import socket
+import time
 
 from inspector.errors import InspectorError
 from inspector.model import Lag, Partition, Report
 
 TIMEOUT_SECONDS = 15
 _CONNECT_SECONDS = 3.0
+
+COUNTED = 5_000
+"""Offsets of a partition up to which its records are counted: more would take longer than the rest of the report."""
+_STALL_SECONDS = 5.0
+"""How long the broker may give no record while they are counted."""
 
 Ends = dict[tuple[str, int], tuple[int, int]]
 """(topic, partition) -> first offset that is still there, and the end."""
@@ -29,6 +35,7 @@ def add_lag(report: Report, bootstrap: str) -> None:
     if wanted:
         _await_port(bootstrap)
         set_against(report, _ask(wanted, bootstrap))
+        _leave_out_empty(report.lag, bootstrap)
 
 
 def _await_port(bootstrap: str) -> None:
@@ -100,3 +107,40 @@ def _ask(wanted: list[Partition], bootstrap: str) -> Ends:
     except KafkaError as error:
         raise no_ends(bootstrap, str(error)) from None
     return {name: (first[partition], last[partition]) for name, partition in partitions.items()}
+
+
+def _leave_out_empty(lags: list[Lag], bootstrap: str) -> None:
+    """Count the offsets that hold no record: each end of a transaction takes one, and readers never get it."""
+    from kafka import KafkaConsumer, TopicPartition  # noqa: PLC0415
+    from kafka.errors import KafkaError  # noqa: PLC0415
+
+    waiting = {
+        TopicPartition(each.topic, each.partition): each for each in lags if 0 < each.end - each.position <= COUNTED
+    }
+    for each in lags:
+        each.empty = 0 if each.end == each.position else None
+    if not waiting:
+        return
+    found = dict.fromkeys(waiting, 0)
+    try:
+        consumer = KafkaConsumer(bootstrap_servers=bootstrap.split(","), enable_auto_commit=False)
+        try:
+            # What retention has deleted cannot be looked at.
+            begins = consumer.beginning_offsets(list(waiting))
+            waiting = {each: lag for each, lag in waiting.items() if begins[each] <= lag.position}
+            consumer.assign(list(waiting))
+            for partition, lag in waiting.items():
+                consumer.seek(partition, lag.position)
+            deadline = time.monotonic() + _STALL_SECONDS
+            while waiting and time.monotonic() < deadline:
+                for partition, records in consumer.poll(timeout_ms=200).items():
+                    found[partition] += sum(1 for record in records if record.offset < waiting[partition].end)
+                    deadline = time.monotonic() + _STALL_SECONDS
+                for partition in [each for each in waiting if consumer.position(each) >= waiting[each].end]:
+                    lag = waiting.pop(partition)
+                    lag.empty = lag.end - lag.position - found[partition]
+                    consumer.pause(partition)
+        finally:
+            consumer.close()
+    except KafkaError as error:
+        raise no_ends(bootstrap, str(error)) from None

@@ -154,17 +154,22 @@ class Growth:
 
 @dataclass
 class Lag:
-    """Records of one partition between where a restart goes on (`position`) and the topic's end now."""
+    """Records of one partition between where a restart goes on (`position`) and the topic's end now.
+
+    `empty`: offsets between them that hold no record, as the end of a transaction and what compaction removed; None
+    where there are too many offsets to look.
+    """
 
     topic: str
     partition: int
     position: int
     end: int
+    empty: int | None = None
 
     @property
     def records(self) -> int:
-        """Offsets from the position to the end."""
-        return self.end - self.position
+        """Records from the position to the end; where nobody looked, as many as there can be."""
+        return self.end - self.position - (self.empty or 0)
 
 
 @dataclass

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 
 from inspector.growth import sentence
-from inspector.model import Operator, Report, StateStore, Step, Transaction, Window
+from inspector.model import Lag, Operator, Report, StateStore, Step, Transaction, Window
 from inspector.transactions import FATES
 from inspector.words import age_words, count, offset_words, size_words, time_words
 
@@ -31,7 +31,8 @@ def restart_sentence(report: Report) -> str:
         behind = sum(lag.records for lag in report.lag)
         topics = {lag.topic for lag in report.lag}
         noun = next(iter(topics)).removesuffix("s") if topics == {"visits"} else "record"
-        parts.append(f"{count(behind, noun)} arrived since")
+        at_most = "at most " if any(lag.empty is None for lag in report.lag) else ""
+        parts.append(f"{at_most}{count(behind, noun)} arrived since")
     first, others = report.restart.details[:1], report.restart.details[1:]
     sentences = ["; ".join([*parts, *first]), *filter(None, [report.restart.transactions]), *others]
     sentences += [
@@ -200,9 +201,17 @@ def configuration_line(report: Report) -> str:
 def lag_lines(report: Report) -> list[str]:
     """Each partition's distance to the topic's end."""
     return [
-        f"{lag.topic} partition {lag.partition}: at {offset_words(lag.position)}, end {lag.end}, lag {lag.records}"
+        f"{lag.topic} partition {lag.partition}: at {offset_words(lag.position)}, end {lag.end}, {lag_words(lag)}"
         for lag in report.lag
     ]
+
+
+def lag_words(lag: Lag) -> str:
+    """`lag 37`, of records; offsets that hold none are named, and what was not looked at is no lag."""
+    if lag.empty is None:
+        return f"{lag.end - lag.position} offsets behind, not counted how many hold a record"
+    empty = f", and {count(lag.empty, 'offset')} without a record (ends of transactions)" if lag.empty else ""
+    return f"lag {lag.records}{empty}"
 
 
 def render(report: Report) -> str:

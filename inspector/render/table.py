@@ -19,6 +19,7 @@ from inspector.render.prose import (
     headline,
     is_folded,
     is_telling,
+    lag_words,
     restart_sentence,
     transaction_line,
 )
@@ -140,7 +141,7 @@ def lag(report: Report) -> Table | None:
     """Each partition's distance to the topic's end; None when it was not asked for."""
     table = Table("topic", "partition", "goes on at", "end", "lag", title="Lag")
     for each in report.lag:
-        table.add_row(each.topic, str(each.partition), str(each.position), str(each.end), str(each.records))
+        table.add_row(each.topic, str(each.partition), str(each.position), str(each.end), lag_words(each))
     return table if table.row_count else None
 
 

@@ -8,7 +8,8 @@ import pytest
 from kafka import KafkaProducer
 from kafka.admin import KafkaAdminClient
 
-from inspector.model import Report, Restart, Transaction
+from inspector.ends import COUNTED, add_lag
+from inspector.model import Partition, Report, Restart, Transaction
 from inspector.render.prose import render
 from inspector.transactions import FATES, add_fates
 from tests.stack.broker import Broker
@@ -61,3 +62,40 @@ def test_the_broker_says_what_became_of_a_transaction(broker: Broker, end: str, 
         "ended": "its transactions have ended at the broker already",
     }
     assert said == expected.get(end, "first it commits 1 of them")
+
+
+def test_the_end_of_a_transaction_is_not_lag(broker: Broker, request: pytest.FixtureRequest) -> None:
+    topic = f"in-transactions-{uuid.uuid4()}"
+    broker.create_topics(topic, partitions=4)
+    producer = KafkaProducer(bootstrap_servers=broker.bootstrap, transactional_id=f"job-{uuid.uuid4()}")
+    request.addfinalizer(producer.close)
+    producer.init_transactions()
+    # Partition 0 has records 0 to 2, the end of their transaction at 3, record 4, and an end at 5.
+    for partitions in ((0, 0, 0, 1, 1, 1), (0,)):
+        producer.begin_transaction()
+        for partition in partitions:
+            producer.send(topic, b"a window", partition=partition).get(30)
+        producer.commit_transaction()
+    plain = KafkaProducer(bootstrap_servers=broker.bootstrap)
+    request.addfinalizer(plain.close)
+    for _ in range(COUNTED + 1):
+        plain.send(topic, b"a visit", partition=3)
+    plain.flush()
+    starts = [Partition(topic, 0, 1, None), Partition(topic, 1, 3, None), Partition(topic, 2, 0, None)]
+    restart = Restart("restore", 7, "Restored now", [*starts, Partition(topic, 3, 0, None)])
+    report = Report("flink", "checkpoint", "chk-7", "7", restart=restart)
+
+    add_lag(report, broker.bootstrap)
+    assert not report.problems
+    assert [(lag.end, lag.empty, lag.records) for lag in report.lag] == [
+        (6, 2, 3), (4, 1, 0), (0, 0, 0), (COUNTED + 1, None, COUNTED + 1)
+    ]  # fmt: skip
+    text = render(report)
+    for line in (
+        f"{topic} partition 0: at 1, end 6, lag 3, and 2 offsets without a record (ends of transactions)\n",
+        f"{topic} partition 1: at 3, end 4, lag 0, and 1 offset without a record (ends of transactions)\n",
+        f"{topic} partition 2: at 0, end 0, lag 0\n",
+        f"at 0, end {COUNTED + 1}, {COUNTED + 1} offsets behind, not counted how many hold a record\n",
+        f"at most {COUNTED + 4:,} records arrived since",
+    ):
+        assert line in text, text
