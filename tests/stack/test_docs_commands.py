@@ -36,6 +36,8 @@ ELSEWHERE = {
     "scripts/up.sh": "test_stack_layer.py and test_spares.py, with these settings",
     "scripts/down.sh": "every test of a stack ends with it",
     "scripts/consume.sh": "below",
+    "scripts/inspect.sh": "below, and test_inspector_against.py",
+    "scripts/transactions.sh": "below, and test_transactions.py",
 }
 COMMAND = re.compile(r"`(scripts/[a-z_]+\.sh[^`]*)`")
 CELL = re.compile(rf"\s*({COMMAND.pattern}(, )?)+\s*")
