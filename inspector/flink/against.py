@@ -23,7 +23,7 @@ from inspector.flink.offsets import READER_STATE, handles_with, list_state, stat
 from inspector.flink.planned import COMMITTER, WRITER, PlannedOperator, planned_operators
 from inspector.flink.program import run_program
 from inspector.flink.sink import COMMITTER_STATE, WRITER_STATE
-from inspector.flink.state import key_snapshot
+from inspector.flink.state import key_snapshot, keyed_types
 from inspector.flink.trial import trial_cluster
 from inspector.words import count, size_words
 
@@ -57,9 +57,12 @@ def compare(checkpoint: Path, name: str, program: Path, arguments: Sequence[str]
                             reasons[entry.id] = trial.refusal(operator, entry, checkpoint, loader)
                         except InspectorError as error:
                             comparison.unknown.append(str(error))
+                            pairs.remove((entry, operator))
             for entry, operator in pairs:
                 if reasons[entry.id]:
-                    comparison.refused.append(f"{entry.label}: {reasons[entry.id]}")
+                    types = keyed_types(jvm, entry)
+                    kept = f"; the checkpoint has {', '.join(types)}" if types else ""
+                    comparison.refused.append(f"{entry.label}: {reasons[entry.id]}{kept}")
                 elif operator.is_python:
                     comparison.not_compared.append(
                         f"{entry.label}: the types of what its Python function keeps, which are known when it runs"

@@ -24,6 +24,8 @@ OWN_WINDOWS = "windows"
 """uid under which this project's job keeps its windows (flink_job/names.py)."""
 OWN_FIELDS = ("visits", "first event time", "last event time")
 """What the job aggregates in a window, in its order: the state itself has types but no names."""
+ROWS = "RowDataSerializer"
+"""The serializer of SQL rows: it knows the types of their fields."""
 TIME_WINDOW = re.compile(r"TimeWindow\{start=(-?\d+), end=(-?\d+)\}")
 
 
@@ -43,6 +45,21 @@ def key_snapshot(jvm: Any, entry: Entry) -> Any | None:
     if not handles or _is_incremental(handles):
         return None
     return _snapshot(jvm, handles[0]).getKeySerializerSnapshot()
+
+
+def keyed_types(jvm: Any, entry: Entry) -> list[str]:
+    """List the keyed states with the types of their values, `window-aggs (BIGINT, BIGINT)`; only SQL rows have such."""
+    handles = _keyed_handles(jvm, entry)
+    if not handles or _is_incremental(handles):
+        return []
+    found = []
+    for meta in each(jvm, _snapshot(jvm, handles[0]).getStateMetaInfoSnapshots()):
+        value = meta.getSerializerSnapshotsImmutable().get("VALUE_SERIALIZER")
+        # That of another class may need the job's own classes.
+        if value is not None and value.getClass().getSimpleName() == f"{ROWS}Snapshot":
+            types = [kind.asSummaryString() for kind in list(field(value.restoreSerializer(), "types"))]
+            found.append(f"{meta.getName()} ({', '.join(types)})")
+    return found
 
 
 def keyed_state(jvm: Any, entry: Entry, rows: int) -> list[StateStore]:
@@ -175,7 +192,7 @@ def _plain(jvm: Any, serializer: Any, value: Any) -> str:
     """Say a value in words; rows of the table runtime have no names in state, only types and an order."""
     if value is None or isinstance(value, str | int | float | bool):
         return str(value)
-    if serializer.getClass().getSimpleName() != "RowDataSerializer":
+    if serializer.getClass().getSimpleName() != ROWS:
         return str(value.toString())
     return _row(jvm, list(field(serializer, "types")), value)
 

@@ -146,7 +146,7 @@ def _words(exception: Any) -> str:
     while exception.getCause() is not None:
         exception = exception.getCause()
     text = str(exception.getMessage() or exception.toString()).splitlines()[0]
-    return _OBJECT.sub("", text)
+    return _OBJECT.sub("", text).rstrip(".")
 
 
 @contextmanager
