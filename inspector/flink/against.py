@@ -20,7 +20,7 @@ from inspector.flink.hidden import field
 from inspector.flink.jvm import each, java_cause, program_jvm
 from inspector.flink.metadata import Entry, load_metadata, missing_files, operators
 from inspector.flink.offsets import READER_STATE, handles_with, list_state, state_names
-from inspector.flink.planned import COMMITTER, WRITER, PlannedOperator, planned_operators
+from inspector.flink.planned import PlannedOperator, planned_operators
 from inspector.flink.program import run_program
 from inspector.flink.sink import COMMITTER_STATE, WRITER_STATE
 from inspector.flink.state import key_snapshot, keyed_types
@@ -139,7 +139,7 @@ def _read_elsewhere(jvm: Any, entry: Entry, operator: PlannedOperator) -> str | 
         if READER_STATE in names or operator.is_source:
             _read_splits(jvm, entry, operator)
         elif {WRITER_STATE, COMMITTER_STATE} & names or operator.is_sink:
-            _check_sink(operator, names)
+            _check_sink(operator)
         elif operator.is_python:
             _compare_key(jvm, entry, operator)
     except InspectorError as error:
@@ -159,9 +159,9 @@ def _read_splits(jvm: Any, entry: Entry, operator: PlannedOperator) -> None:
         raise InspectorError(f"the job's source cannot read its positions ({java_cause(error)})") from None
 
 
-def _check_sink(operator: PlannedOperator, names: set[str]) -> None:
-    wanted = COMMITTER if COMMITTER_STATE in names else WRITER
-    if operator.kind != wanted:
+def _check_sink(operator: PlannedOperator) -> None:
+    # Their states do not tell a writer from a committer: a restored writer has the committer's, too.
+    if not operator.is_sink:
         raise InspectorError(f"its state is that of a sink, and the job's operator is a {operator.short_kind}")
 
 

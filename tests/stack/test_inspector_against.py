@@ -188,6 +188,20 @@ def test_flink_does_what_was_said(cluster: Cluster, tmp_path: Path) -> None:
         assert is_restored(cluster, checkpoint) == (variant.outcome == MAPS), name
 
 
+def test_a_checkpoint_of_a_job_that_was_restored_itself(cluster: Cluster) -> None:
+    """Its sinks' writers have a state more than those of a job that began without a checkpoint."""
+    send(cluster, 0, range(25))
+    send(cluster, 1, range(25))
+    job = cluster.submit()
+    cluster.wait_for_checkpoints(job, 2)
+    checkpoint = newest_checkpoint(cluster, job)
+    assert cluster.module("flink_job.cancel").returncode == 0
+    job = cluster.submit("--from", checkpoint)
+    cluster.wait_for_checkpoints(job, 2)
+    found = said(Path(newest_checkpoint(cluster, job)), cluster.environment)
+    assert found["outcome"] == MAPS, found
+
+
 @pytest.mark.full
 def test_the_classic_job(cluster: Cluster) -> None:
     """Its Python functions keep what only they know; the rest is compared."""
