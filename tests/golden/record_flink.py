@@ -2,8 +2,9 @@
 
 Usage: record_flink.py BOOTSTRAP CHECKPOINTS REST_PORT DELIVERY [RESTORE_PATH]
 
-Visits are counted in windows of 10 s of event time; DELIVERY is exactly-once or at-least-once. State goes to files
-(none inline), so that there are state files to lose. Prints the job id, then waits until it is killed.
+Visits are counted in windows of 10 s of event time; DELIVERY is exactly-once or at-least-once, or rocksdb: exactly-once
+with the state in RocksDB and incremental checkpoints. State goes to files (none inline), so that there are state files
+to lose. Prints the job id, then waits until it is killed.
 """
 
 from __future__ import annotations
@@ -46,6 +47,11 @@ def main() -> None:
         "execution.checkpointing.data-inline-threshold": "0",
         "table.local-time-zone": "UTC",
     }
+    if delivery == "rocksdb":
+        options |= {"state.backend.type": "rocksdb", "execution.checkpointing.incremental": "true"}
+        # Its name before Flink 2.0.
+        options["state.backend.incremental"] = "true"
+    guarantee = "at-least-once" if delivery == "at-least-once" else "exactly-once"
     if restore:
         options["execution.state-recovery.path"] = restore[0]
         options["execution.savepoint.path"] = restore[0]
@@ -62,8 +68,8 @@ def main() -> None:
     tables.execute_sql(f"""CREATE TABLE visit_windows (
         visit_id STRING, window_start TIMESTAMP(3), window_end TIMESTAMP(3), visits BIGINT
     ) WITH ('connector' = 'kafka', 'topic' = 'visit_windows', 'properties.bootstrap.servers' = '{bootstrap}',
-        {transactions if delivery == "exactly-once" else ""}
-        'format' = 'json', 'sink.delivery-guarantee' = '{delivery}')""")
+        {transactions if guarantee == "exactly-once" else ""}
+        'format' = 'json', 'sink.delivery-guarantee' = '{guarantee}')""")
     result = tables.execute_sql("""INSERT INTO visit_windows
         SELECT visit_id, window_start, window_end, COUNT(*)
         FROM TABLE(TUMBLE(TABLE visits, DESCRIPTOR(event_time), INTERVAL '10' SECOND))

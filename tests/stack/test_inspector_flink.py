@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 
 from contract.settings import ROOT
 from inspector.model import Report, report_from
+from tests.golden.record import SCRATCH
 
 pytestmark = pytest.mark.stack
 
@@ -105,19 +107,56 @@ def test_open_windows_hold_what_was_read_and_not_yet_emitted(release: str) -> No
         assert aggregate.watermark is not None
         assert report.restart is not None
         offsets = [each.start or 0 for each in report.restart.partitions]
-        expected = expected_windows(offsets, aggregate.watermark)
+        expected = expected_windows(offsets, aggregate.watermark, first=1000)
         assert {(row["key"], int(row["window_end"])): int(row["value"]) for row in store.rows} == expected
         assert sum(window.keys for window in store.windows) == store.keys == len(expected)
 
 
-def expected_windows(offsets: list[int], watermark: int) -> dict[tuple[str, int], int]:
+@pytest.fixture(params=sorted(GOLDEN.glob("flink-*/rocksdb")), ids=lambda folder: folder.parent.name)
+def rocksdb(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A recorded run with RocksDB, where it was recorded: an incremental checkpoint names files by absolute paths."""
+    place = SCRATCH / "flink" / "rocksdb"
+    shutil.copytree(request.param, place)
+    yield place
+    shutil.rmtree(SCRATCH)
+
+
+def test_state_of_rocksdb_is_read_from_a_savepoint_alone(rocksdb: Path) -> None:
+    """A savepoint in canonical format has the rows; an incremental checkpoint has RocksDB's files, in `shared` too."""
+    (savepoint,) = rocksdb.glob("savepoint-*")
+    checkpoints = sorted(path.parent for path in rocksdb.glob("*/chk-*/_metadata"))
+    assert checkpoints
+    reports = described(*checkpoints)
+    # Of the whole state; savepoint_metadata counts what a checkpoint has written itself, without shared files.
+    rest = json.loads((rocksdb / "rest.json").read_text())["checkpoint"]
+    metadata = json.loads((rocksdb / "savepoint_metadata.json").read_text())
+    newest = next(rows for path, rows in metadata.items() if Path(path).name == f"chk-{rest['id']}")
+    coordinators = sum(row["operator-coordinator-state-size-in-bytes"] for row in newest)
+    assert sum(each.state_bytes or 0 for each in reports[-1].operators) - coordinators == rest["state_size"]
+    for report in reports:
+        assert not report.problems
+        assert report.restart is not None and report.restart.partitions
+        (store,) = [store for operator in report.operators for store in operator.state if store.kind == "rocksdb"]
+        assert (store.keys, store.rows, store.windows) == (None, [], [])
+        assert "only RocksDB itself opens it" in store.note
+    [report] = described(savepoint)
+    (aggregate,) = [each for each in report.operators if any(store.windows for store in each.state)]
+    (store,) = [store for store in aggregate.state if store.windows]
+    assert report.restart is not None and aggregate.watermark is not None
+    offsets = [each.start or 0 for each in report.restart.partitions]
+    expected = expected_windows(offsets, aggregate.watermark, first=3000)
+    assert expected
+    assert {(row["key"], int(row["window_end"])): int(row["value"]) for row in store.rows} == expected
+
+
+def expected_windows(offsets: list[int], watermark: int, first: int) -> dict[tuple[str, int], int]:
     """Visits per id and window that ends after the watermark, of the records below the offsets.
 
-    record.py sends visits 0 to 99, then from 1000 on: visit n at n * 500 ms, of id n % 5, to partition n % 2.
+    record.py sends visits 0 to 99, then from `first` on: visit n at n * 500 ms, of id n % 5, to partition n % 2.
     """
     windows: dict[tuple[str, int], int] = {}
     for partition, offset in enumerate(offsets):
-        sent = [number for number in [*range(100), *range(1000, 10_000)] if number % 2 == partition]
+        sent = [number for number in [*range(100), *range(first, first + 9000)] if number % 2 == partition]
         for number in sent[:offset]:
             end = (1_767_225_600_000 + number * 500) // 10_000 * 10_000 + 10_000
             if end > watermark + 1:
