@@ -16,6 +16,7 @@ from py4j.protocol import Py4JJavaError
 
 from inspector.against import Comparison
 from inspector.errors import InspectorError
+from inspector.flink.folder import METADATA
 from inspector.flink.hidden import field
 from inspector.flink.jvm import each, java_cause, program_jvm
 from inspector.flink.metadata import Entry, load_metadata, missing_files, operators
@@ -70,6 +71,11 @@ def compare(checkpoint: Path, name: str, program: Path, arguments: Sequence[str]
             comparison.mapped = [entry.label for entry, _ in pairs if not reasons[entry.id]]
 
         run_program(jvm, program, arguments, planned)
+    if not (checkpoint / METADATA).exists():
+        # What was found is that its files are gone.
+        raise InspectorError(
+            f"{checkpoint} went away while it was compared: the running job deleted it; name a newer one or a savepoint"
+        )
     return comparison
 
 
