@@ -12,6 +12,8 @@ from faults.model import EXACTLY_ONCE, Check, Loses, Repeats, Row
 from faults.scene import Scene
 from faults.timeline import EVENTS, read_lines
 
+_WINDOWS = "windows"
+"""The uid of the operator that counts."""
 _STARTING = re.compile(r"Partition: (?P<topic>\S+)-(?P<partition>\d+), StartingOffset: (?P<offset>-?\d+)")
 
 
@@ -113,7 +115,8 @@ class Witness:
         if self._row.loses is Loses.PREPARED:
             return self._prepared
         if self._row.loses is Loses.OPEN:
-            return sum(int(each.get("windows") or 0) for each in self._restored())
+            states = [state for each in self._restored() if each["uid"] == _WINDOWS for state in each["state"]]
+            return sum(window["keys"] for state in states if state["kind"] == "value" for window in state["windows"])
         return 0
 
     def repeated_lines(self) -> int:

@@ -5,18 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from faults.model import Loses, Repeats, Row, Step
-from faults.rows.lines import FAULT, changed_job
+from faults.rows.lines import FAULT, changed_job, left_open
 
 _FROM_LATEST = '--from "$(python -m inspector.flink resolve latest)"'
 _DROP = 's/AND NOT is_late\\"/AND NOT is_late AND MOD(source_offset, 1000) <> 7\\"/'
 _DOUBLE = "s/GROUP BY visit_id, window_start, window_end)/& CROSS JOIN UNNEST(ARRAY[1, 2]) AS copies(n)/"
 _CANCEL = FAULT["job-cancel"].breaks
 _ANY = ("taskmanager-kill", "broker-kill", "jobmanager-freeze")
-_ABORTED_VISITS = Step(
-    "timeout --signal KILL 8 scripts/exec.sh kafka kafka-producer-perf-test.sh --topic visits --num-records 20 "
-    "--record-size 10 --throughput 5 --transactional-id aborted --transaction-duration-ms 600000 "
-    "--producer-props bootstrap.servers={bootstrap} transaction.timeout.ms=1000 || true"
-)
 
 
 @dataclass(frozen=True)
@@ -82,7 +77,7 @@ CONTROLS = (
     Control(
         "job-reads-uncommitted", "a source that reads what was aborted", "flink", _ANY,
         installs=(*_CANCEL, Step(changed_job("s/read_committed/read_uncommitted/", _FROM_LATEST))),
-        prepares=(_ABORTED_VISITS,),
+        prepares=(left_open("visits", 1000),),
     ),
     Control(
         "sink-writes-twice", "a sink that appends a batch again when it runs again", "spark",

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from faults.model import Need, Row, Step
-from faults.rows.lines import CHECKPOINT_BEGUN, FAULT, LARGE, NOTHING, RETRIES, WINDOWS_WRITTEN, broken
+from faults.rows.lines import CHECKPOINT_BEGUN, FAULT, LARGE, NOTHING, RETRIES, WINDOWS_WRITTEN, broken, left_open
 
 _BROKER = FAULT["broker-kill"]
 _CANCEL = FAULT["job-cancel"]
-_FOREIGN = (
-    "timeout --signal KILL 15 scripts/exec.sh kafka kafka-producer-perf-test.sh --topic visit_windows --num-records 20 "
-    "--record-size 10 --throughput 2 --transactional-id foreign --transaction-duration-ms 600000 "
-    "--producer-props bootstrap.servers={bootstrap} transaction.timeout.ms=15000 || true"
-)
-
 ROWS = (
     Row(
         "broker-kill", _BROKER.breaks, _BROKER.heals,
@@ -59,7 +53,7 @@ ROWS = (
         promise=NOTHING, why="a broker that cannot write acknowledges nothing, and stops",
     ),
     Row(
-        "foreign-transaction-left-open", (Step(_FOREIGN),), (), seconds=20,
+        "foreign-transaction-left-open", (left_open("visit_windows", 15_000),), (), seconds=20,
         promise="nothing is lost or repeated; readers of committed windows wait",
         why="the broker aborts it after its own timeout, and the last stable offset moves on",
     ),

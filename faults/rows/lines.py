@@ -40,6 +40,15 @@ def broken(name: str) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
     return FAULT[name].breaks, FAULT[name].heals
 
 
+def left_open(topic: str, milliseconds: int) -> Step:
+    """A line that writes to a topic in a transaction and is killed; the broker aborts it after so many milliseconds."""
+    return Step(
+        f"scripts/exec.sh kafka timeout --signal KILL 8 kafka-producer-perf-test.sh --topic {topic} --num-records 1000 "
+        "--record-size 10 --throughput 2 --transactional-id foreign --transaction-duration-ms 600000 --producer-props "
+        f"bootstrap.servers={{bootstrap}} transaction.timeout.ms={milliseconds} || true"
+    )
+
+
 def changed_job(change: str, arguments: str) -> str:
     """The line that submits a changed copy of the job: `change` is a sed expression on its Python files."""
     return (
