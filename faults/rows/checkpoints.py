@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from faults.model import Need, Repeats, Row, Step
-from faults.rows.lines import FAULT, NOTHING
+from faults.rows.lines import CHECKPOINTS_BACK, CHECKPOINTS_ON_A_SMALL_DISK, FAULT, NOTHING
 
 _CANCEL = FAULT["job-cancel"]
 _LATEST = (Step("scripts/flink_restore.sh latest"),)
@@ -21,14 +21,14 @@ ROWS = (
     Row(
         "checkpoint-folder-read-only", (Step("faults/small_disk.sh read-only {flink}"),),
         (Step("faults/small_disk.sh writable {flink}"),),
-        prepares=(Step("faults/small_disk.sh mount {flink} 32"),), undo=(Step("faults/small_disk.sh unmount {flink}"),),
+        prepares=CHECKPOINTS_ON_A_SMALL_DISK, undo=CHECKPOINTS_BACK,
         needs=(Need.MOUNT,), seconds=12,
         promise=NOTHING, why=_RETRIED,
     ),
     Row(
         "checkpoint-disk-full", (Step("faults/small_disk.sh fill {flink}"),),
         (Step("faults/small_disk.sh free {flink}"),),
-        prepares=(Step("faults/small_disk.sh mount {flink} 32"),), undo=(Step("faults/small_disk.sh unmount {flink}"),),
+        prepares=CHECKPOINTS_ON_A_SMALL_DISK, undo=CHECKPOINTS_BACK,
         needs=(Need.MOUNT,), seconds=12,
         promise=NOTHING, why=_RETRIED,
     ),

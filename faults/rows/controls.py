@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from faults.model import Loses, Repeats, Row, Step
-from faults.rows.lines import FAULT, changed_job, left_open
+from faults.rows.lines import FAULT, FROM_LATEST, changed_job, left_open
 
-_FROM_LATEST = '--from "$(python -m inspector.flink resolve latest)"'
 _DROP = 's/AND NOT is_late\\"/AND NOT is_late AND MOD(source_offset, 1000) <> 7\\"/'
 _DOUBLE = "s/GROUP BY visit_id, window_start, window_end)/& CROSS JOIN UNNEST(ARRAY[1, 2]) AS copies(n)/"
 _CANCEL = FAULT["job-cancel"].breaks
@@ -58,7 +57,7 @@ CONTROLS = (
         "job-drops-one-in-a-thousand", "a filter that is wrong for one visit in a thousand", "flink", _ANY,
         installs=(
             *_CANCEL,
-            Step(changed_job(_DROP, _FROM_LATEST)),
+            Step(changed_job(_DROP, FROM_LATEST)),
         ),
         load="--rate 400",
     ),
@@ -66,7 +65,7 @@ CONTROLS = (
         "job-writes-twice", "a join that doubles each window", "flink", _ANY,
         installs=(
             *_CANCEL,
-            Step(changed_job(_DOUBLE, _FROM_LATEST)),
+            Step(changed_job(_DOUBLE, FROM_LATEST)),
         ),
     ),
     Control(
@@ -76,7 +75,7 @@ CONTROLS = (
     ),
     Control(
         "job-reads-uncommitted", "a source that reads what was aborted", "flink", _ANY,
-        installs=(*_CANCEL, Step(changed_job("s/read_committed/read_uncommitted/", _FROM_LATEST))),
+        installs=(*_CANCEL, Step(changed_job("s/read_committed/read_uncommitted/", FROM_LATEST))),
         prepares=(left_open("visits", 1000),),
     ),
     Control(

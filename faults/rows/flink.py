@@ -7,6 +7,7 @@ from faults.rows.lines import (
     ABORTED,
     CHECKPOINT_BEGUN,
     FAULT,
+    FROM_LATEST,
     LARGE,
     NOTHING,
     WINDOWS_WRITTEN,
@@ -18,7 +19,6 @@ _CANCEL = FAULT["job-cancel"]
 _TASKMANAGER = FAULT["taskmanager-kill"]
 _JOBMANAGER = FAULT["jobmanager-kill"]
 
-_LATEST = '--from "$(python -m inspector.flink resolve latest)"'
 _PARALLEL = (
     "scripts/exec.sh jobmanager env STACK_FLINK_PARALLELISM=2 python -m flink_job.submit --from "
     '"$(scripts/exec.sh jobmanager python -m inspector.flink resolve latest)"'
@@ -152,7 +152,7 @@ ROWS = (
     Row(
         "changed-uid-refused", _CANCEL.breaks,
         (
-            Step(changed_job(_OTHER_UID, _LATEST), refused="Cannot map checkpoint/savepoint state"),
+            Step(changed_job(_OTHER_UID, FROM_LATEST), refused="Cannot map checkpoint/savepoint state"),
             *_CANCEL.heals,
         ),
         restores=True, cancels=True,
@@ -160,7 +160,7 @@ ROWS = (
         why="Flink drops no state that a job does not name",
     ),
     Row(
-        "changed-uid-allowed", _CANCEL.breaks, (Step(changed_job(f"{_OTHER_UID};{_ALLOWED}", _LATEST)),),
+        "changed-uid-allowed", _CANCEL.breaks, (Step(changed_job(f"{_OTHER_UID};{_ALLOWED}", FROM_LATEST)),),
         restores=True, cancels=True, loses=Loses.OPEN,
         promise="with --allowNonRestoredState the open windows of the checkpoint are lost",
         why="their state is under the old uid, and the offsets are behind their visits",

@@ -31,6 +31,14 @@ BATCH_HELD = (
 """A batch has its offsets file and no commit, and waits."""
 
 
+FROM_LATEST = '--from "$(python -m inspector.flink resolve latest)"'
+"""The arguments of a submit that continues from the newest checkpoint, in the JobManager's environment."""
+
+SERVICES = ("kafka", "jobmanager", "taskmanager", "spark", "generator")
+
+CHECKPOINTS_ON_A_SMALL_DISK = (Step("faults/small_disk.sh mount {flink} 32"),)
+CHECKPOINTS_BACK = (Step("faults/small_disk.sh unmount {flink}"),)
+
 _COPY = "/tmp/changed_job"
 """Where the JobManager runs, in its container or on this machine."""
 

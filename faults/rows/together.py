@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from faults.model import Need, Row, Step
-from faults.rows.lines import FAULT, NOTHING, SAME_RANGE
+from faults.rows.lines import CHECKPOINTS_BACK, CHECKPOINTS_ON_A_SMALL_DISK, FAULT, NOTHING, SAME_RANGE, SERVICES
 
 _TASKMANAGER = FAULT["taskmanager-kill"]
 _SPARK = FAULT["synchronizer-kill"]
-_SERVICES = ("kafka", "jobmanager", "taskmanager", "spark", "generator")
 
 ROWS = (
     Row(
@@ -29,13 +28,13 @@ ROWS = (
     Row(
         "restore-while-the-disk-is-full", (*FAULT["job-cancel"].breaks, Step("faults/small_disk.sh fill {flink}")),
         (Step("scripts/flink_restore.sh latest"), Step("faults/small_disk.sh free {flink}", after=8)),
-        prepares=(Step("faults/small_disk.sh mount {flink} 32"),), undo=(Step("faults/small_disk.sh unmount {flink}"),),
+        prepares=CHECKPOINTS_ON_A_SMALL_DISK, undo=CHECKPOINTS_BACK,
         needs=(Need.MOUNT,), restores=True, cancels=True, seconds=1,
         promise=NOTHING, why="a restore only reads; checkpoints fail until there is room",
     ),
     Row(
-        "everything-frozen", tuple(Step(f"scripts/pause.sh {name}") for name in _SERVICES),
-        tuple(Step(f"scripts/resume.sh {name}") for name in _SERVICES), seconds=12,
+        "everything-frozen", tuple(Step(f"scripts/pause.sh {name}") for name in SERVICES),
+        tuple(Step(f"scripts/resume.sh {name}") for name in SERVICES), seconds=12,
         promise=NOTHING, why="a laptop that sleeps: each service finds its peers again, or starts from its checkpoint",
     ),
 )  # fmt: skip

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from faults.model import Row, Step
-from faults.rows.lines import NOTHING
+from faults.rows.lines import NOTHING, SERVICES
 
 ROWS = (
     Row(
         "power-cut",
-        tuple(Step(f"scripts/kill.sh {name}") for name in ("kafka", "jobmanager", "taskmanager", "spark", "generator")),
+        tuple(Step(f"scripts/kill.sh {name}") for name in SERVICES),
         (
             *(Step(f"scripts/start.sh {name}") for name in ("kafka", "jobmanager", "taskmanager")),
             Step("scripts/flink_restore.sh latest"), Step("scripts/spark_start.sh"), Step("scripts/generator_start.sh"),
