@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import enum
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 EXACTLY_ONCE, AT_LEAST_ONCE = MODES = ("exactly-once", "at-least-once")
 """Of the Flink job."""
+_RESULT = "result.json"
 
 
 class Repeats(enum.Enum):
@@ -170,3 +173,18 @@ class Result:
             "checks": [{"what": c.what, "seen": c.seen, "expected": c.expected, "ok": c.ok} for c in self.checks],
             "times": dict(self.times),
         }
+
+    def write(self) -> None:
+        """Write result.json to its folder."""
+        text = json.dumps(self.as_json(), indent=2) + "\n"
+        (Path(self.folder) / _RESULT).write_text(text, encoding="utf-8")
+
+    @classmethod
+    def read(cls, folder: Path) -> Result | None:
+        """Read result.json of a folder; None when there is none: the row has not ended."""
+        try:
+            found = json.loads((folder / _RESULT).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        checks = [Check(each["what"], each["seen"], each["expected"]) for each in found["checks"]]
+        return cls(found["row"], Outcome(found["outcome"]), checks, found["times"], found["reason"], str(folder))

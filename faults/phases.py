@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,6 +38,7 @@ def run_row(row: Row, folder: Path, moment: float, *, installs: bool) -> Result:
     say(f"== {row.name}: {row.promise}")
     if (why := _does_not_apply(row, scene)) is not None:
         result.outcome, result.reason = Outcome.DOES_NOT_APPLY, why
+        result.write()
         return result
     try:
         for step in row.installs if installs else ():
@@ -60,7 +61,7 @@ def run_row(row: Row, folder: Path, moment: float, *, installs: bool) -> Result:
     if not result.reason and all(check.ok for check in result.checks):
         result.outcome = Outcome.PASSED
     result.times = measure(write_timeline(folder))
-    (folder / "result.json").write_text(json.dumps(result.as_json(), indent=2) + "\n", encoding="utf-8")
+    result.write()
     keep_logs(scene)
     write_report(folder, row, result)
     return result
@@ -91,10 +92,10 @@ def _act(row: Row, scene: Scene, witness: Witness, result: Result, moment: float
     scene.ask("scripts/generator_stop.sh")
     scene.ask(f"scripts/generator_start.sh {row.load}".strip())
     scene.watch()
-    # The job has committed beside the watcher's reader.
-    scene.wait_for_checkpoints(2)
-    witness.before()
-    _keep_checkpoints(scene, "before")
+    with _inspecting(scene, "before"):
+        # The job has committed beside the watcher's reader.
+        scene.wait_for_checkpoints(2)
+        witness.before()
     time.sleep(moment * scene.checkpoint_seconds)
     before = wrong(scene.verdict("--as-is"), row.caught) if row.caught else 0
     predicted = _break_and_heal(row, scene, witness)
@@ -104,9 +105,9 @@ def _act(row: Row, scene: Scene, witness: Witness, result: Result, moment: float
         scene.do(Step("scripts/settle.sh", refused=row.unsettled))
         result.checks = none_holds(scene.verdict())
         return
-    scene.settle()
+    with _inspecting(scene, "after"):
+        scene.settle()
     witness.settled()
-    _keep_checkpoints(scene, "after")
     verdict = scene.verdict()
     result.checks = of_control(row, verdict, before) if row.caught else of_verdict(row, verdict, predicted)
 
@@ -139,16 +140,22 @@ def _break_and_heal(row: Row, scene: Scene, witness: Witness) -> Predicted:
     raise CommandFailed(f"the moment was missed {_ATTEMPTS} times")
 
 
-def _keep_checkpoints(scene: Scene, when: str) -> None:
-    """Keep what the inspector says about both checkpoints."""
+@contextlib.contextmanager
+def _inspecting(scene: Scene, when: str) -> Iterator[None]:
+    """Keep what the inspector says about both checkpoints now, while the block waits."""
     complete = scene.complete_checkpoints()
-    paths = {"spark": scene.spark}
-    if complete:
-        paths["flink"] = complete[-1]
-    for name, path in paths.items():
+    paths = {"spark": scene.spark, **({"flink": complete[-1]} if complete else {})}
+
+    def keep(name: str) -> None:
         # It exits with 1 when it finds problems, which a row may be about.
-        text = scene.ask(f"scripts/inspect.sh {path} --last 3 --no-lag", codes=(0, 1, 2))
+        text = scene.ask(f"scripts/inspect.sh {paths[name]} --last 3 --no-lag", codes=(0, 1, 2))
         (scene.folder / f"{name}_{when}.txt").write_text(text, encoding="utf-8")
+
+    with ThreadPoolExecutor() as pool:
+        inspections = [pool.submit(keep, name) for name in paths]
+        yield
+    for each in inspections:
+        each.result()
 
 
 def keep_logs(scene: Scene) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 from contract.settings import PREFIX, ROOT
 from stack.backend import PAUSED, RUNNING
@@ -17,31 +19,33 @@ _SCRIPT_SECONDS = 1800
 
 
 def run(command: list[str], environ: Mapping[str, str], seconds: float) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end. After Ctrl-C it gets one too, and its own clean-up ends first.
+    """Run a command to its end. After Ctrl-C all of its processes get one too, and its own clean-up ends first.
 
     Raises StackError when it does not end within `seconds`.
     """
     process = subprocess.Popen(
         command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env=dict(environ),
+        env={**environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{environ['PATH']}"},
+        # A terminal's Ctrl-C does not reach it, so that it gets just one.
+        start_new_session=True,
     )  # fmt: skip
     try:
         out, words = process.communicate(timeout=seconds)
     except KeyboardInterrupt:
-        process.send_signal(signal.SIGINT)
+        os.killpg(process.pid, signal.SIGINT)
         process.communicate()
         raise
     except subprocess.TimeoutExpired:
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         raise StackError(f"not done within {seconds:g} s: {command[-1]}") from None
     return subprocess.CompletedProcess(command, process.returncode, out, words)
 
 
-def script(name: str, *words: str) -> None:
+def script(name: str, *words: str, environ: Mapping[str, str] | None = None) -> None:
     """Run scripts/NAME. Raises StackError with its last messages when it fails."""
     say(f"   {name} ...")
-    done = run([str(ROOT / "scripts" / name), *words], os.environ, _SCRIPT_SECONDS)
+    done = run([str(ROOT / "scripts" / name), *words], os.environ if environ is None else environ, _SCRIPT_SECONDS)
     if done.returncode != 0:
         raise StackError(f"scripts/{name} failed:\n" + "\n".join(done.stderr.splitlines()[-8:]))
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Summary: Break the stack in every way of the matrix, and judge each by its records.
-# Usage: scripts/faults.sh list | run NAME... | all [--seed N] [--mode exactly-once|at-least-once]
+# Usage: scripts/faults.sh list | run NAME... | all [--seed N] [--mode exactly-once|at-least-once] [--stacks N]
 #        [--backend compose|local]
 #
 # list  the rows: what breaks, what is promised, and why; and the negative controls, which must be caught
 # run   these rows, one after the other
-# all   every row and every control
+# all   every row and every control, on two stacks side by side
 #
+# --stacks N runs the rows on so many stacks: the one of this project, and new ones that are removed at the end.
 # --seed chooses the moment of each fault; without it, a random seed is printed. With --mode at-least-once a row has a
 # new stack, and windows may be written twice, but not lost.
 #

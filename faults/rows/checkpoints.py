@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from faults.model import Need, Repeats, Row, Step
-from faults.rows.lines import CHECKPOINTS_BACK, CHECKPOINTS_ON_A_SMALL_DISK, FAULT, NOTHING
+from faults.rows.lines import CHECKPOINTS_BACK, CHECKPOINTS_ON_A_SMALL_DISK, FAULT, NOTHING, until
 
 _CANCEL = FAULT["job-cancel"]
 _LATEST = (Step("scripts/flink_restore.sh latest"),)
@@ -61,8 +61,7 @@ ROWS = (
         (
             Step("scripts/generator_start.sh --rate 3000 --active-visits 2000"),
             Step(
-                "timeout 120 bash -c 'until find {flink} -path \"*/chk-*/*\" -type f ! -name _metadata -size +16k | "
-                "grep --quiet .; do sleep 0.5; done'"
+                until(120, 'find {flink} -path "*/chk-*/*" -type f ! -name _metadata -size +16k | grep --quiet .')
             ),
             *_CANCEL.breaks,
             Step("mkdir {results}/state && find {newest} -type f ! -name _metadata -exec mv {} {results}/state \\;"),

@@ -13,6 +13,7 @@ from faults.rows.lines import (
     WINDOWS_WRITTEN,
     broken,
     changed_job,
+    until,
 )
 
 _CANCEL = FAULT["job-cancel"]
@@ -40,10 +41,7 @@ _COMMIT_CUT_OFF = (
     Step("scripts/kill.sh kafka"),
     # It completes the checkpoint; the TaskManager cannot commit what it has prepared.
     Step("scripts/resume.sh jobmanager"),
-    Step(
-        "timeout 10 bash -c 'until find {flink} -name _metadata -newer {results}/moment | grep --quiet .; do "
-        "sleep 0.1; done' || true"
-    ),
+    Step(until(10, "find {flink} -name _metadata -newer {results}/moment | grep --quiet .") + " || true"),
     *_TASKMANAGER.breaks,
 )
 

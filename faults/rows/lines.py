@@ -15,18 +15,22 @@ RETRIES = "producers are idempotent and retry; consumers go on at their offsets"
 LARGE = "--rate 4000"
 """100,000 visits in 25 s."""
 
+
+def until(seconds: int, condition: str) -> str:
+    """A line that waits for a condition, so long at most; Ctrl-C ends it too."""
+    return f"timeout --foreground {seconds} bash -c 'until {condition}; do sleep 0.1; done'"
+
+
 WINDOWS_WRITTEN = Step("scripts/open_transactions.sh visit_windows --wait 60")
 """Windows are written and not committed."""
 
-CHECKPOINT_BEGUN = Step(
-    "timeout 30 bash -c 'until scripts/flink_status.sh | grep --quiet \"checkpoints_in_progress.: 1\"; do :; done'"
-)
+CHECKPOINT_BEGUN = Step(until(30, 'scripts/flink_status.sh | grep --quiet "checkpoints_in_progress.: 1"'))
 """A checkpoint is triggered and not complete: one of its tasks, or the broker, stands still."""
 
 BATCH_HELD = (
     Step("scripts/spark_stop.sh"),
     Step("scripts/spark_start.sh --hold-batch next"),
-    Step("timeout 180 bash -c 'until test -s {spark}.held; do sleep 0.2; done'"),
+    Step(until(180, "test -s {spark}.held")),
 )
 """A batch has its offsets file and no commit, and waits."""
 

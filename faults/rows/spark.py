@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from faults.model import Need, Row, Step
-from faults.rows.lines import BATCH_HELD, FAULT, LARGE, NOTHING, SAME_RANGE, broken
+from faults.rows.lines import BATCH_HELD, FAULT, LARGE, NOTHING, SAME_RANGE, broken, until
 
 _SPARK = FAULT["synchronizer-kill"]
 _STOP = Step("scripts/spark_stop.sh")
 _WRITING = Step(
-    "timeout 120 bash -c 'until n=$(ls {spark}/offsets | sort -n | tail -n 1) && test ! -e {spark}/commits/$n && "
-    'find {output} -name "part-*" -newer {spark}/offsets/$n | grep --quiet .; do :; done\''
+    until(
+        120,
+        "n=$(ls {spark}/offsets | sort -n | tail -n 1) && test ! -e {spark}/commits/$n && "
+        'find {output} -name "part-*" -newer {spark}/offsets/$n | grep --quiet .',
+    )
 )
 
 ROWS = (

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+import signal
 import subprocess
+import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 
 from contract.settings import ROOT
 from faults.catalogue import catalogue
-from faults.model import Fault, Row, Step
+from faults.lane import CLAIMS, claimed
+from faults.model import EXACTLY_ONCE, Check, Fault, Outcome, Result, Row, Step
+from faults.plan import USUAL, groups, plan
 from faults.rows import CONTROL_ROWS, ROWS
+from faults.rows.lines import until
 from faults.scene import Scene
 from faults.schedule import Strike, as_script, events, make, shortened
 from faults.shrink import shrink
 from faults.times import CAUGHT_UP, FLINK_OUTPUT, GAP, NOTICED, RUNNING, SPARK_OUTPUT, measure
+from stack.waiting import wait_until
 
 SCRIPT = re.compile(r"(?:scripts|faults)/[\w/]+\.sh")
 CAUGHT = [row for rows in CONTROL_ROWS.values() for row in rows]
@@ -64,6 +72,68 @@ def test_a_control_changes_what_it_says() -> None:
         _, old, new, _ = change.split("/")
         assert old in job, change
         assert old != new
+
+
+def test_all_rows_are_planned_once_and_by_the_seed() -> None:
+    rows = plan([], 7, EXACTLY_ONCE)
+    assert [each.row for each in rows] == [*ROWS.values(), *CAUGHT]
+    assert rows == plan([], 7, EXACTLY_ONCE) != plan([], 8, EXACTLY_ONCE)
+    assert [each.row.name for each in plan(["broker-kill", "broker-kill"], 7, EXACTLY_ONCE)] == ["broker-kill"]
+
+
+def test_rows_that_share_a_stack_of_their_own_stay_together() -> None:
+    rows = plan([], 7, EXACTLY_ONCE)
+    split = groups(rows)
+    assert sorted(each.row.name for group in split for each in group) == sorted(each.row.name for each in rows)
+    assert [len(group) for group in split[: len(CONTROL_ROWS)]] == [3] * len(CONTROL_ROWS)
+    assert all(len({each.own for each in group}) == 1 for group in split)
+    assert all(len(group) == 1 for group in split if group[0].own == USUAL)
+
+
+def test_stacks_share_the_rows_without_running_one_twice(tmp_path: Path) -> None:
+    (tmp_path / CLAIMS).mkdir()
+    rows = plan([], 7, EXACTLY_ONCE)
+    one, other = claimed(rows, tmp_path), claimed(rows, tmp_path)
+    taken = [each.row.name for pair in itertools.zip_longest(one, other) for each in pair if each is not None]
+    assert sorted(taken) == sorted(each.row.name for each in rows)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "no-such-row"], "no-such-row is not a row; the rows are: cancel-restore"),
+        (["run"], "which row?"),
+        (["all", "--stacks", "0"], "--stacks 0: from 1 to 8"),
+        (["all", "broker-kill"], "all takes no names"),
+    ],
+)
+def test_bad_input_is_named(arguments: list[str], message: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "faults", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+
+
+def test_a_result_is_read_as_it_was_written(tmp_path: Path) -> None:
+    result = Result("a-row", Outcome.FAILED, [Check("verdict", "violated", "holds")], {GAP: 3.5}, "why", str(tmp_path))
+    result.write()
+    assert Result.read(tmp_path) == result
+    assert Result.read(tmp_path / "nothing") is None
+
+
+def test_a_command_in_a_row_gets_one_interrupt_and_ends_first(tmp_path: Path) -> None:
+    """Also the loop inside `timeout`, which would otherwise go on to its limit."""
+    line = f"trap 'echo cleaned > {tmp_path}/cleaned' EXIT; touch {tmp_path}/began; {until(60, 'false')}"
+    program = (
+        "import os, signal; from faults.repair import run; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        f"run(['bash', '-c', {line!r}], os.environ, 90)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stderr=subprocess.DEVNULL)
+    wait_until((tmp_path / "began").exists, "the command", seconds=20)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=20) != 0
+    assert (tmp_path / "cleaned").exists()
 
 
 def test_the_same_seed_makes_the_same_schedule() -> None:

@@ -1,0 +1,48 @@
+"""One of several stacks that share the rows of a run. `faults/lanes.py` starts it.
+
+Usage: python -m faults.lane FOLDER SEED MODE NAME...
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from contract.settings import ROOT, SettingsError
+from stack.errors import StackError
+from stack.messages import say
+
+from faults.matrix import run_rows
+from faults.plan import Planned, groups, plan
+
+CLAIMS = "claims"
+
+
+def claimed(rows: Sequence[Planned], folder: Path) -> Iterator[Planned]:
+    """Yield the rows of each group that no other stack has claimed, when its turn comes."""
+    for number, group in enumerate(groups(rows)):
+        try:
+            (folder / CLAIMS / str(number)).open("x").close()
+        except FileExistsError:
+            continue
+        yield from group
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run rows until none is left; returns the exit code."""
+    folder, seed, mode, *names = arguments
+    try:
+        run_rows(claimed(plan(names, int(seed), mode), Path(folder)), Path(folder))
+    except (StackError, SettingsError) as error:
+        say(f"faults.sh: {error}")
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    os.chdir(ROOT)
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,22 @@
+"""The rows of the matrix as a list for a reader."""
+
+from __future__ import annotations
+
+from faults.rows import CONTROL_ROWS, ROWS
+
+
+def show_rows() -> None:
+    """Print the rows of the matrix."""
+    for row in ROWS.values():
+        print(f"{row.name}\n    breaks:   {'; '.join(step.command for step in row.breaks)}")
+        print(f"    promised: {row.promise}\n    since     {row.why}")
+        for need in row.needs:
+            print(f"    needs     {need.value}: root, Linux, backend local")
+        if row.settings:
+            print(f"    with      {', '.join(f'{name}={value}' for name, value in row.settings)}, on a new stack")
+        elif row.spoils:
+            print("    ends in   scripts/reset.sh: topics, checkpoints and outputs are removed")
+    for name, rows in CONTROL_ROWS.items():
+        print(f"{name}\n    control:  {rows[0].why}\n    promised: {rows[0].promise}, under each of: ", end="")
+        print(", ".join(row.fault for row in rows))
+    print(f"\n{len(ROWS)} rows, {len(CONTROL_ROWS)} negative controls of three rows each")
