@@ -73,7 +73,7 @@ def _interrupting(lanes: Sequence[subprocess.Popen[str]]) -> Iterator[None]:
         if not passed:
             passed = True
             for lane in lanes:
-                lane.send_signal(signal.SIGINT)
+                lane.send_signal(signal.SIGTERM)
 
     before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

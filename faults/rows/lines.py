@@ -43,9 +43,6 @@ SERVICES = ("kafka", "jobmanager", "taskmanager", "spark", "generator")
 CHECKPOINTS_ON_A_SMALL_DISK = (Step("faults/small_disk.sh mount {flink} 32"),)
 CHECKPOINTS_BACK = (Step("faults/small_disk.sh unmount {flink}"),)
 
-_COPY = "/tmp/changed_job"
-"""Where the JobManager runs, in its container or on this machine."""
-
 
 def broken(name: str) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
     """The lines of a fault in the catalogue: what breaks, and what repairs."""
@@ -64,7 +61,7 @@ def left_open(topic: str, milliseconds: int) -> Step:
 def changed_job(change: str, arguments: str) -> str:
     """The line that submits a changed copy of the job: `change` is a sed expression on its Python files."""
     return (
-        f"scripts/exec.sh jobmanager bash -c 'rm -rf {_COPY} && mkdir {_COPY} && "
-        f'cp -r .env contract flink_job {_COPY} && cd {_COPY} && sed -i.before "{change}" flink_job/*.py && '
-        f"PYTHONPATH={_COPY}:$PYTHONPATH python -m flink_job.submit {arguments}'"
+        "scripts/exec.sh jobmanager bash -c 'copy=$(mktemp -d) && cp -r .env contract flink_job $copy && (cd $copy && "
+        f'sed -i.before "{change}" flink_job/*.py && '
+        f"PYTHONPATH=$copy:$PYTHONPATH python -m flink_job.submit {arguments}); code=$?; rm -r $copy; exit $code'"
     )

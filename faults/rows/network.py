@@ -8,7 +8,9 @@ from faults.rows.lines import NOTHING, RETRIES
 
 def _rule(action: str, port: str, match: str = "") -> str:
     """The lines that add (-I) or remove (-D) a rule for both directions of the connections to a port of loopback."""
-    rules = (f"iptables {action} OUTPUT -o lo -p tcp --{side} {port} {match}-j DROP" for side in ("dport", "sport"))
+    rules = (
+        f"iptables --wait 5 {action} OUTPUT -o lo -p tcp --{side} {port} {match}-j DROP" for side in ("dport", "sport")
+    )
     return " && ".join(rules)
 
 
