@@ -8,7 +8,11 @@ from faults.model import Loses, Repeats, Row, Step
 from faults.rows.lines import FAULT, FROM_LATEST, changed_job, left_open
 
 _DROP = 's/AND NOT is_late\\"/AND NOT is_late AND MOD(source_offset, 1000) <> 7\\"/'
-_DOUBLE = "s/GROUP BY visit_id, window_start, window_end)/& CROSS JOIN UNNEST(ARRAY[1, 2]) AS copies(n)/"
+_WINDOWS = r"windows(settings.number(\"FLINK_WINDOW_SECONDS\"))"
+_DOUBLE = (
+    rf"s/add_insert_sql({_WINDOWS})/"
+    rf"add_insert_sql({_WINDOWS} + \" UNION ALL SELECT\" + {_WINDOWS}.partition(\"SELECT\")[2])/"
+)
 _CANCEL = FAULT["job-cancel"].breaks
 _ANY = ("taskmanager-kill", "broker-kill", "jobmanager-freeze")
 
@@ -62,7 +66,7 @@ CONTROLS = (
         load="--rate 400",
     ),
     Control(
-        "job-writes-twice", "a join that doubles each window", "flink", _ANY,
+        "job-writes-twice", "a union that doubles each window", "flink", _ANY,
         installs=(
             *_CANCEL,
             Step(changed_job(_DOUBLE, FROM_LATEST)),
