@@ -1,8 +1,8 @@
-"""Write docs/guarantees.md from the results of the whole matrix.
+"""Write docs/guarantees.md from the results of the whole matrix, and of soaks.
 
-Usage: python -m faults.guarantees RESULTS.json...
+Usage: python -m faults.guarantees FILE...
 
-Each file is the `results.json` of a run; of a row that is in several, the last one counts.
+Each file is the `results.json` of a run, or the `soak.json` of a soak; of a row that is in several, the last one counts.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ PAGE = ROOT / "docs" / "guarantees.md"
 _TIMES = (NOTICED, RUNNING, FLINK_OUTPUT, CAUGHT_UP, GAP)
 _HEAD = """# What is promised under which fault
 
-Written by `python -m faults.guarantees` from `results.json` of `scripts/faults.sh`, local backend, 2 cores. Each row
-was broken on a real stack and judged by its records; `scripts/faults.sh list` shows the lines that break and repair.
+Written by `python -m faults.guarantees` from `results.json` of `scripts/faults.sh all`: backend local, two stacks at
+once on 2 cores. Each row was broken on a real stack and judged by its records; `scripts/faults.sh list` shows the lines
+that break and repair.
 Seconds are from the fault, which is repaired after the seconds in the column *broken*; *gap* is the longest time
 without newly committed windows, which come every 10 s of event time when nothing is broken. An empty cell: it did not
 happen, such as a restart of the job after a fault of the synchronizer.
@@ -40,9 +41,18 @@ Jobs and sinks that are broken on purpose. The verdict must find each of them un
 | broken | what is wrong | found under |
 |---|---|---|
 """
+_SOAKS = """
+## Soaks
+
+Random faults in random order, which may overlap (`scripts/soak.sh --minutes N --seed N` runs the same schedule again),
+and one verdict at the end. *Missed*: another fault had already ended what this one is about.
+
+| seed | minutes | faults | missed | found | longest gap without new windows |
+|--:|--:|--:|--:|---|--:|
+"""
 
 
-def page(results: Sequence[dict[str, Any]]) -> str:
+def page(results: Sequence[dict[str, Any]], soaks: Sequence[dict[str, Any]]) -> str:
     """Return the page. Raises ValueError when a row or a control is missing or has not passed."""
     found = {each["row"]: each for each in results}
     wanted = [*ROWS, *(row.name for rows in CONTROL_ROWS.values() for row in rows)]
@@ -57,24 +67,38 @@ def page(results: Sequence[dict[str, Any]]) -> str:
         f"\n{len(ROWS)} rows. {duplicates} of them write twice and {losses} lose windows; they pass only with the "
         "number that the checkpoint predicts."
     )
-    controls = [
-        f"| `{name}` | {rows[0].why} | {', '.join(f'`{row.fault}`' for row in rows)} |"
-        for name, rows in CONTROL_ROWS.items()
-    ]
-    return _HEAD + "\n".join(lines) + "\n" + _CONTROLS + "\n".join(controls) + "\n"
+    controls = [control(name, rows) for name, rows in CONTROL_ROWS.items()]
+    parts = [_HEAD, *lines, _CONTROLS, *controls, *([_SOAKS, *map(_soak, soaks)] if soaks else [])]
+    return "".join(part if part.endswith("|\n") else f"{part}\n" for part in parts)
+
+
+def _soak(found: Mapping[str, Any]) -> str:
+    missed, wrong = found["faults"] - found["applied"], "; ".join(found["wrong"]) or "nothing wrong"
+    return f"| {found['seed']} | {found['minutes']:g} | {found['faults']} | {missed} | {wrong} | {found['gap']} s |"
+
+
+def promised(row: Row) -> str:
+    """The cells of a row that do not come from a run."""
+    mode = AT_LEAST_ONCE if any(AT_LEAST_ONCE in step.command for step in row.prepares) else row.mode
+    return f"| `{row.name}` | {mode} | {row.promise} | {row.why} | {row.seconds:g} |"
 
 
 def _line(row: Row, times: Mapping[str, float]) -> str:
-    mode = AT_LEAST_ONCE if any(AT_LEAST_ONCE in step.command for step in row.prepares) else row.mode
     figures = " | ".join(f"{times[each]:.1f}" if each in times else "" for each in _TIMES)
-    return f"| `{row.name}` | {mode} | {row.promise} | {row.why} | {row.seconds:g} | {figures} |"
+    return f"{promised(row)} {figures} |"
+
+
+def control(name: str, rows: Sequence[Row]) -> str:
+    """The line of a negative control."""
+    return f"| `{name}` | {rows[0].why} | {', '.join(f'`{row.fault}`' for row in rows)} |"
 
 
 def main(arguments: Sequence[str]) -> int:
     """Write the page; returns the exit code."""
     try:
-        results = [each for file in arguments for each in json.loads(Path(file).read_text(encoding="utf-8"))]
-        text = page(results)
+        files = [json.loads(Path(file).read_text(encoding="utf-8")) for file in arguments]
+        results = [each for found in files if isinstance(found, list) for each in found]
+        text = page(results, [found for found in files if isinstance(found, dict)])
     except (OSError, ValueError) as error:
         sys.stderr.write(f"guarantees: {error}\n")
         return 2

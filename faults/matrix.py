@@ -42,7 +42,7 @@ def run_rows(rows: Iterable[Planned], folder: Path) -> None:
                 if not (spoilt or failed or own != USUAL):
                     _say_what_goes(row)
                 script("reset.sh")
-            own = planned.own
+            failed, own = False, planned.own
             _set(usual, row.settings)
             script("up.sh")
             if first:

@@ -134,6 +134,11 @@ class Row:
         return self.name.partition("-under-")[2] if self.control else self.name
 
     @property
+    def takes_down(self) -> bool:
+        """Whether the whole stack goes, with all that runs beside it."""
+        return any("scripts/down.sh" in step.command for step in self.breaks)
+
+    @property
     def spoils(self) -> bool:
         """Whether it leaves a stack that is wrong, so that topics, checkpoints and outputs must be removed."""
         return self.repeats is not Repeats.NONE or self.loses is not Loses.NONE or self.repeats_batch or self.stains

@@ -128,6 +128,8 @@ def _break_and_heal(row: Row, scene: Scene, witness: Witness) -> Predicted:
         scene.timeline.phase("heal")
         for step in row.heals:
             scene.do(step)
+        if row.takes_down:
+            scene.watch_on()
         scene.wait_for_checkpoints(2)
         witness.healed()
         predicted = replace(predicted, repeated=witness.repeated(), lost=witness.lost())

@@ -174,15 +174,24 @@ class Scene:
 
     def watch(self, seconds: float = 3600) -> None:
         """Begin to watch, for so long at most; the samples go to the folder. Returns when its reader reads."""
-        command = [str(ROOT / "scripts" / "lib" / "verb.sh"), "scripts/faults.sh", "watch", str(self.folder)]
-        command += ["--limit", str(seconds)]
-        with (self.folder / "watch.log").open("wb") as log:
-            self._watcher = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self._start_watcher(seconds)
         deadline = time.monotonic() + _WATCHER_SECONDS
         while not (self.folder / "seen.jsonl").exists():
             if not self.watches() or time.monotonic() > deadline:
                 raise CommandFailed(f"the watcher does not read; see {self.folder / 'watch.log'}")
             time.sleep(_POLL_SECONDS)
+
+    def watch_on(self, seconds: float = 3600) -> None:
+        """Start the watcher again if it has gone with the stack: on Compose it runs in a container."""
+        if not self.watches():
+            self.timeline.add("note", "the watcher went with the stack; it reads on where it was")
+            self._start_watcher(seconds)
+
+    def _start_watcher(self, seconds: float) -> None:
+        command = [str(ROOT / "scripts" / "lib" / "verb.sh"), "scripts/faults.sh", "watch", str(self.folder)]
+        command += ["--limit", str(seconds)]
+        with (self.folder / "watch.log").open("ab") as log:
+            self._watcher = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def watches(self) -> bool:
         """Whether the watcher runs."""

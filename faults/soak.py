@@ -30,6 +30,7 @@ from faults.shrink import shrink
 from faults.timeline import Timeline, write_timeline
 from faults.times import GAP, measure
 
+SUMMARY = "soak.json"
 _TRIES = 3
 _LEAST_MINUTES, _MOST_MINUTES = 1.0, 600.0
 _SHRINK_SECONDS = 1800.0
@@ -43,6 +44,8 @@ class Soak:
         self._runs = 0
         self.applied = 0
         """How many faults of the last schedule applied."""
+        self.gap: float | None = None
+        """The longest gap without committed windows in the last schedule, in seconds."""
 
     def run(self, strikes: Sequence[Strike]) -> list[str]:
         """Run a schedule on a clean stack and judge it. Returns what is wrong: nothing, when it holds."""
@@ -66,8 +69,8 @@ class Soak:
         finally:
             scene.stop_watching()
             keep_logs(scene)
-            gap = measure(write_timeline(folder)).get(GAP)
-            say(f"   longest gap without committed windows: {gap} s; {folder}")
+            self.gap = measure(write_timeline(folder)).get(GAP)
+            say(f"   longest gap without committed windows: {self.gap} s; {folder}")
 
     def _break(self, scene: Scene, strikes: Sequence[Strike]) -> int:
         """Run the schedule; returns how many faults applied."""
@@ -148,6 +151,11 @@ def soak(minutes: float, seed: int, mode: str) -> int:
         say(f"   {strike.begins:6.1f} s to {strike.ends:6.1f} s  {strike.fault}")
     running = Soak(folder, mode)
     wrong = running.run(strikes)
+    found = {
+        "seed": seed, "minutes": minutes, "mode": mode, "faults": len(strikes), "applied": running.applied,
+        "gap": running.gap, "wrong": wrong,
+    }  # fmt: skip
+    (folder / SUMMARY).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     if not wrong and not running.applied:
         raise StackError("no fault of this schedule applied; choose more minutes or another seed")
     if not wrong:

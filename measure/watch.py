@@ -2,8 +2,8 @@
 
 Usage: python -m measure.watch FOLDER [--limit SECONDS]
 
-Writes JSON lines to FOLDER until the file `stop` appears there, or after the limit. Each line has `at`, in seconds
-since the epoch; what does not answer is `{"at": ..., "unknown": "..."}`.
+Writes JSON lines to FOLDER until the file `stop` appears there, or after the limit; a second watcher goes on where the
+first one ended. Each line has `at`, in seconds since the epoch; what does not answer is `{"at": ..., "unknown": "..."}`.
 
     kafka.jsonl  visits (end offsets by partition), windows, stable (the last stable offsets), group (Flink's)
     flink.jsonl  job_id, state, running_tasks, tasks, restarts, checkpoints_completed, latest_checkpoint, restored_from
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import threading
 import time
@@ -102,16 +103,17 @@ def take(sample: Sample, file: Path, stopped: Callable[[], bool]) -> None:
 
 
 def read_windows(settings: Settings, file: Path, stopped: Callable[[], bool]) -> None:
-    """Write a line for each committed window that comes, from the present end on."""
+    """Write a line for each committed window that comes: those after the last in `file`, or after the present end."""
     topic = settings.text("VISIT_WINDOWS_TOPIC")
     spans = Cluster(settings.bootstrap).spans(topic, committed=True)
+    begins = {partition: span.end for partition, span in spans.items()} | read_up_to(file)
     consumer = Consumer(
         {
             "bootstrap.servers": settings.bootstrap, "group.id": "watch", "enable.auto.commit": False,
             "isolation.level": "read_committed", "log_level": 0,
         }
     )  # fmt: skip
-    consumer.assign([TopicPartition(topic, partition, span.end) for partition, span in spans.items()])
+    consumer.assign([TopicPartition(topic, partition, begin) for partition, begin in begins.items()])
     try:
         with file.open("a", encoding="utf-8") as out:
             while not stopped():
@@ -121,6 +123,16 @@ def read_windows(settings: Settings, file: Path, stopped: Callable[[], bool]) ->
                 out.flush()
     finally:
         consumer.close()
+
+
+def read_up_to(file: Path) -> dict[int, int]:
+    """The next offset of each partition that an earlier watcher has read; a line that was cut short is removed."""
+    if not file.exists():
+        return {}
+    whole = file.read_bytes().rpartition(b"\n")
+    os.truncate(file, len(whole[0] + whole[1]))
+    records = [json.loads(line) for line in whole[0].splitlines()]
+    return {record["partition"]: record["offset"] + 1 for record in records}
 
 
 def _seen(message: Message) -> dict[str, Any]:

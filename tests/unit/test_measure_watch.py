@@ -1,0 +1,21 @@
+"""The reader of the watcher goes on where an earlier one ended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from measure.watch import read_up_to
+
+
+def test_it_goes_on_after_the_last_whole_line(tmp_path: Path) -> None:
+    seen = tmp_path / "seen.jsonl"
+    whole = '{"partition": 0, "offset": 4}\n{"partition": 1, "offset": 7}\n{"partition": 0, "offset": 6}\n'
+    seen.write_text(whole + '{"partition": 1, "off', encoding="utf-8")
+    assert read_up_to(seen) == {0: 7, 1: 8}
+    assert seen.read_text(encoding="utf-8") == whole
+
+
+def test_it_begins_at_the_end_where_nothing_was_read(tmp_path: Path) -> None:
+    assert read_up_to(tmp_path / "seen.jsonl") == {}
+    (tmp_path / "seen.jsonl").touch()
+    assert read_up_to(tmp_path / "seen.jsonl") == {}
