@@ -2,7 +2,7 @@
 
 Usage: python -m faults.guarantees FILE...
 
-Each file is the `results.json` of a run, or the `soak.json` of a soak; of a row that is in several, the last one counts.
+Each file is the `results.json` of a run, or the `soak.json` of a soak. Of a row that is in several, the last counts.
 """
 
 from __future__ import annotations

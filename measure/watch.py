@@ -3,7 +3,8 @@
 Usage: python -m measure.watch FOLDER [--limit SECONDS]
 
 Writes JSON lines to FOLDER until the file `stop` appears there, or after the limit; a second watcher goes on where the
-first one ended. Each line has `at`, in seconds since the epoch; what does not answer is `{"at": ..., "unknown": "..."}`.
+first one ended. Each line has `at`, in seconds since the epoch; what does not answer is
+`{"at": ..., "unknown": "..."}`.
 
     kafka.jsonl  visits (end offsets by partition), windows, stable (the last stable offsets), group (Flink's)
     flink.jsonl  job_id, state, running_tasks, tasks, restarts, checkpoints_completed, latest_checkpoint, restored_from
