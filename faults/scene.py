@@ -17,7 +17,7 @@ from stack.stack import Stack, open_stack
 
 from faults.model import Step
 from faults.repair import run
-from faults.timeline import Timeline
+from faults.timeline import CHECKPOINTS, Timeline
 
 _COMMAND_SECONDS = 600
 _WATCHER_SECONDS = 120
@@ -34,6 +34,7 @@ class Scene:
     def __init__(self, folder: Path, timeline: Timeline, mode: str) -> None:
         self.folder, self.timeline, self.mode = folder, timeline, mode
         self._watcher: subprocess.Popen[bytes] | None = None
+        self._follower: subprocess.Popen[bytes] | None = None
 
     @property
     def stack(self) -> Stack:
@@ -174,7 +175,7 @@ class Scene:
 
     def watch(self, seconds: float = 3600) -> None:
         """Begin to watch, for so long at most; the samples go to the folder. Returns when its reader reads."""
-        self._start_watcher(seconds)
+        self._start_watchers(seconds)
         deadline = time.monotonic() + _WATCHER_SECONDS
         while not (self.folder / "seen.jsonl").exists():
             if not self.watches() or time.monotonic() > deadline:
@@ -185,29 +186,33 @@ class Scene:
         """Start the watcher again if it has gone with the stack: on Compose it runs in a container."""
         if not self.watches():
             self.timeline.add("note", "the watcher went with the stack; it reads on where it was")
-            self._start_watcher(seconds)
+            self._start_watchers(seconds)
 
-    def _start_watcher(self, seconds: float) -> None:
-        command = [str(ROOT / "scripts" / "lib" / "verb.sh"), "scripts/faults.sh", "watch", str(self.folder)]
-        command += ["--limit", str(seconds)]
-        with (self.folder / "watch.log").open("ab") as log:
-            self._watcher = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    def _start_watchers(self, seconds: float) -> None:
+        self._watcher = self._begin("watch", "watch.log", "--limit", str(seconds))
+        self._follower = self._begin("watch_checkpoints", CHECKPOINTS)
+
+    def _begin(self, verb: str, output: str, *words: str) -> subprocess.Popen[bytes]:
+        command = [str(ROOT / "scripts" / "lib" / "verb.sh"), "scripts/faults.sh", verb, str(self.folder), *words]
+        with (self.folder / output).open("ab") as out, (self.folder / "watch.log").open("ab") as log:
+            return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=log)
 
     def watches(self) -> bool:
         """Whether the watcher runs."""
         return self._watcher is not None and self._watcher.poll() is None
 
     def stop_watching(self) -> None:
-        """End the watcher."""
+        """End the watcher, and the inspector that follows the checkpoints."""
         if self._watcher is None:
             return
         (self.folder / "stop").touch()
-        try:
-            self._watcher.wait(timeout=_WATCHER_SECONDS)
-        except subprocess.TimeoutExpired:
-            self._watcher.terminate()
-            self._watcher.wait()
-        self._watcher = None
+        for process in filter(None, (self._watcher, self._follower)):
+            try:
+                process.wait(timeout=_WATCHER_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.terminate()
+                process.wait()
+        self._watcher = self._follower = None
 
 
 def _tail(done: subprocess.CompletedProcess[str]) -> str:

@@ -10,8 +10,10 @@ from typing import Any
 from stack.messages import say
 
 EVENTS = "events.jsonl"
-SAMPLES = ("kafka.jsonl", "flink.jsonl", "spark.jsonl", "seen.jsonl")
-"""Written by measure/watch.py."""
+CHECKPOINTS = "checkpoints.jsonl"
+"""Written by `python -m inspector.flink follow`."""
+SAMPLES = ("kafka.jsonl", "flink.jsonl", "spark.jsonl", "seen.jsonl", CHECKPOINTS)
+"""All but the last are written by measure/watch.py."""
 PHASES = ("load", "break", "heal", "settle", "judge")
 
 

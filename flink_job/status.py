@@ -25,11 +25,17 @@ POLL_SECONDS = 0.3
 
 def job_status(base: str, name: str) -> dict[str, Any] | None:
     """The newest job of that name as the fields above, or None. Raises FlinkError."""
-    jobs = jobs_named(base, name)
-    if not jobs:
-        return None
-    job = jobs[0]
-    statistics = checkpoints(base, job["jid"])
+    job = newest_job(base, name)
+    return None if job is None else status_of(base, job, checkpoints(base, job["jid"]))
+
+
+def newest_job(base: str, name: str) -> dict[str, Any] | None:
+    """The newest job of that name, as `jobs_named` lists it, or None. Raises FlinkError."""
+    return next(iter(jobs_named(base, name)), None)
+
+
+def status_of(base: str, job: dict[str, Any], statistics: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields above for a job, from its checkpoint statistics. Raises FlinkError."""
     completed = statistics["latest"]["completed"] or {}
     restored = statistics["latest"]["restored"] or {}
     metrics = call(base, f"/jobs/{job['jid']}/metrics?get=numRestarts")

@@ -7,8 +7,10 @@ first one ended. Each line has `at`, in seconds since the epoch; what does not a
 `{"at": ..., "unknown": "..."}`.
 
     kafka.jsonl  visits (end offsets by partition), windows, stable (the last stable offsets), group (Flink's)
-    flink.jsonl  job_id, state, running_tasks, tasks, restarts, checkpoints_completed, latest_checkpoint, restored_from
-    spark.jsonl  batch (the newest committed), offsets (its end, by partition)
+    flink.jsonl  as flink_job.status; position (how far the job has read, by partition), restored_at (ms), and
+                 checkpoints: id, at (ms), milliseconds and bytes of those that were completed since the last line
+    spark.jsonl  batch (the newest committed), offsets (its end, by partition); planned: the batch that is planned and
+                 not committed, if there is one; again: the batch that a new run of the query takes up again, if it does
     seen.jsonl   partition, offset and digest of each committed window, as it came
 """
 
@@ -28,8 +30,10 @@ from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
 from contract.digest import record_digest
 from contract.settings import Settings, SettingsError
-from flink_job.rest import FlinkError
-from flink_job.status import job_status
+from flink_job.position import position
+from flink_job.rest import FlinkError, checkpoints
+from flink_job.status import newest_job, status_of
+from measure.batches import newest_batches
 from verdict.cluster import Cluster
 from verdict.model import Unknown
 
@@ -61,30 +65,43 @@ def _ends(cluster: Cluster, topic: str, *, committed: bool) -> dict[int, int]:
 
 
 def flink_sample(settings: Settings) -> Sample:
-    """Sample the state of the job."""
+    """Sample the state of the job, its position, and its completed checkpoints."""
+    base, topic = settings.flink_rest, settings.text("VISITS_TOPIC")
+    told: set[tuple[str, int]] = set()
 
     def sample() -> dict[str, Any]:
-        status = job_status(settings.flink_rest, settings.text("FLINK_JOB_NAME"))
-        if status is None:
+        job = newest_job(base, settings.text("FLINK_JOB_NAME"))
+        if job is None:
             raise Unknown("no job")
-        return status
+        statistics = checkpoints(base, job["jid"])
+        completed = [each for each in statistics["history"] if each["status"] == "COMPLETED"]
+        new = [each for each in reversed(completed) if (job["jid"], each["id"]) not in told]
+        found = {
+            **status_of(base, job, statistics),
+            "restored_at": (statistics["latest"]["restored"] or {}).get("restore_timestamp"),
+            # While tasks start, Flink still has the metrics of those that ended.
+            "position": position(base, job["jid"], topic) if _runs(job) else {},
+            "checkpoints": [
+                {
+                    "id": each["id"], "at": each["latest_ack_timestamp"], "milliseconds": each["end_to_end_duration"],
+                    "bytes": each["state_size"],
+                }
+                for each in new
+            ],
+        }  # fmt: skip
+        told.update((job["jid"], each["id"]) for each in new)
+        return found
 
     return sample
+
+
+def _runs(job: dict[str, Any]) -> bool:
+    return bool(job["tasks"]["running"] == job["tasks"]["total"])
 
 
 def spark_sample(checkpoint: Path) -> Sample:
-    """Sample the newest committed batch of the synchronizer."""
-
-    def sample() -> dict[str, Any]:
-        try:
-            batch = max(int(file.name) for file in (checkpoint / "commits").iterdir() if file.name.isdigit())
-            *_, last = (checkpoint / "offsets" / str(batch)).read_text(encoding="utf-8").splitlines()
-            [offsets] = json.loads(last).values()
-        except (OSError, ValueError) as error:
-            raise Unknown(f"no committed batch in {checkpoint}: {error}") from None
-        return {"batch": batch, "offsets": offsets}
-
-    return sample
+    """Sample the newest batches of the synchronizer."""
+    return lambda: newest_batches(checkpoint)
 
 
 def take(sample: Sample, file: Path, stopped: Callable[[], bool]) -> None:

@@ -48,6 +48,7 @@ VERBS: dict[str, Verb] = {
     "transactions": judge.transactions,
     "window_latency": judge.window_latency,
     "watch": judge.watch,
+    "watch_checkpoints": judge.watch_checkpoints,
     "inspect": judge.inspect,
     "lab": programs.lab,
     "devices_file_stream": programs.devices,

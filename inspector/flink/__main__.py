@@ -5,6 +5,7 @@ Usage:
     python -m inspector.flink resolve WHICH      the folder of latest, chk-N or a path, if it can be restored
     python -m inspector.flink offsets PATH       {"0": 900, "1": 900}: where a restore reads on
     python -m inspector.flink describe PATH... [--follow] [--rows N]   one JSON report per line, for the inspector
+    python -m inspector.flink follow [--until FILE]   the retained checkpoints as JSON, whenever they change
     python -m inspector.flink against PATH JOB [ARGUMENT...]   whether the job can restore it, as a line of JSON
 
 Exit codes: 0 done, 1 refused or unreadable, 2 wrong usage, 3 `latest` and no checkpoint at all.
@@ -88,6 +89,13 @@ def print_reports(paths: list[Path], rows: int, follow: bool) -> None:
                 time.sleep(FOLLOW_SECONDS)
 
 
+def print_retained(root: Path, until: Path | None) -> None:
+    """Print the retained checkpoints whenever they change, until the file `until` appears."""
+    from inspector.flink.follow import follow  # noqa: PLC0415
+
+    follow(root, FOLLOW_SECONDS, lambda: until is not None and until.exists())
+
+
 def print_comparison(path: Path, job: str, arguments: list[str]) -> None:
     """Print one line of JSON: the checkpoint, or the newest below the path, set against the job."""
     from inspector.against import as_document  # noqa: PLC0415
@@ -113,6 +121,7 @@ def main() -> int:
     describe_parser.add_argument("paths", type=Path, nargs="+")
     describe_parser.add_argument("--rows", type=int, default=5)
     describe_parser.add_argument("--follow", action="store_true")
+    commands.add_parser("follow").add_argument("--until", type=Path, metavar="FILE")
     against_parser = commands.add_parser("against")
     against_parser.add_argument("path", type=Path)
     against_parser.add_argument("planned", metavar="JOB")
@@ -126,6 +135,8 @@ def main() -> int:
             print(resolve(arguments.which, root))
         elif arguments.command == "describe":
             print_reports(arguments.paths, arguments.rows, arguments.follow)
+        elif arguments.command == "follow":
+            print_retained(root, arguments.until)
         elif arguments.command == "against":
             print_comparison(arguments.path, arguments.planned, arguments.words)
         else:

@@ -77,6 +77,13 @@ def watch(stack: Stack, words: Sequence[str]) -> int:
     return stack.backend.tool(["python", "-m", "measure.watch", str(folder), *words[1:]], writable=[folder]).returncode
 
 
+def watch_checkpoints(stack: Stack, words: Sequence[str]) -> int:
+    """Print the Flink job's retained checkpoints whenever they change, until the folder has the file `stop`."""
+    folder = Path(words[0])
+    command = ["python", "-m", "inspector.flink", "follow", "--until", str(folder / "stop")]
+    return stack.backend.tool(command, environment="flink", writable=[folder]).returncode
+
+
 def inspect(stack: Stack, words: Sequence[str]) -> int:
     """Open a checkpoint: Spark's with the tools; Flink's needs Flink's classes."""
     if not words:

@@ -1,0 +1,54 @@
+"""Follows the checkpoints of a job: which are retained, and the offsets that each holds. Each is read once."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from inspector.errors import InspectorError
+from inspector.flink.folder import CheckpointFolder, list_folders
+from inspector.flink.jvm import flink_jvm
+from inspector.flink.metadata import load_metadata, operators
+from inspector.flink.offsets import all_offsets, by_partition
+
+
+def follow(root: Path, seconds: float, stopped: Callable[[], bool]) -> None:
+    """Print a line of JSON whenever other checkpoints are retained, until `stopped`: `at`, `checkpoints`.
+
+    Each checkpoint has path, job_id, name, at (ms), bytes, and offsets by partition; or `unknown`, why it has none.
+    """
+    known: dict[Path, dict[str, Any]] = {}
+    printed: list[Path] | None = None
+    with ExitStack() as stack:
+        jvm: Any = None
+        while not stopped():
+            folders = [folder for folder in _folders(root) if folder.complete]
+            paths = [folder.path for folder in folders]
+            if any(path not in known for path in paths):
+                jvm = jvm or stack.enter_context(flink_jvm())
+            known = {folder.path: known.get(folder.path) or _read(jvm, folder) for folder in folders}
+            if paths != printed:
+                print(json.dumps({"at": time.time(), "checkpoints": list(known.values())}), flush=True)
+                printed = paths
+            time.sleep(seconds)
+
+
+def _folders(root: Path) -> list[CheckpointFolder]:
+    # The folder is made by the first job.
+    return list_folders(root) if root.is_dir() else []
+
+
+def _read(jvm: Any, folder: CheckpointFolder) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "path": str(folder.path), "job_id": folder.job_id, "name": folder.name,
+        "at": round((folder.completed_at or 0) * 1000), "bytes": folder.size,
+    }  # fmt: skip
+    try:
+        found["offsets"] = by_partition(all_offsets(jvm, operators(jvm, load_metadata(jvm, folder.path))))
+    except InspectorError as error:
+        found["unknown"] = str(error)
+    return found

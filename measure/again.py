@@ -1,0 +1,64 @@
+"""What was read again after a restore: from the offsets of the restored checkpoint to where the job had read before.
+
+Pure: it takes the samples of measure/watch.py and of `python -m inspector.flink follow`, in the order of their times.
+"""
+
+from __future__ import annotations
+
+import urllib.parse
+from typing import Any
+
+Offsets = dict[str, int]
+_Restore = tuple[str, int]
+"""Path and time (ms) of a restore."""
+
+
+class Restores:
+    """Follows a job through its restores."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, Offsets] = {}
+        self._furthest: Offsets = {}
+        self._restore: _Restore | None = None
+        self._waiting: list[tuple[_Restore, Offsets]] = []
+        self._seen = False
+
+    def checkpoints(self, sample: dict[str, Any]) -> list[dict[str, Any]]:
+        """Take a sample of the retained checkpoints; returns what is now known to be read again."""
+        self._held.update({each["path"]: each["offsets"] for each in sample["checkpoints"] if "offsets" in each})
+        return self._known()
+
+    def flink(self, sample: dict[str, Any]) -> list[dict[str, Any]]:
+        """Take a sample of the job; returns what is now known to be read again."""
+        if "state" not in sample:
+            return []
+        path, at = sample.get("restored_from"), sample.get("restored_at")
+        restore = (urllib.parse.urlparse(path).path, int(at)) if path and at else None
+        if restore and restore != self._restore:
+            # What was restored before the first sample cannot be known.
+            if self._seen:
+                self._waiting.append((restore, self._furthest))
+            self._restore, self._furthest = restore, {}
+        self._seen = True
+        for partition, offset in sample.get("position", {}).items():
+            self._furthest[str(partition)] = max(offset, self._furthest.get(str(partition), 0))
+        return self._known()
+
+    def _known(self) -> list[dict[str, Any]]:
+        known = [(restore, read) for restore, read in self._waiting if restore[0] in self._held]
+        self._waiting = [each for each in self._waiting if each not in known]
+        return [_stretch(restore, self._held[restore[0]], read) for restore, read in known]
+
+
+def _stretch(restore: _Restore, begin: Offsets, read: Offsets) -> dict[str, Any]:
+    """`name` of the checkpoint, `restored_at` (ms), `begin` and `end` by partition, and `visits` between them.
+
+    `end` is the last position that was sampled, so the job may have read a little further: `at_least`.
+    """
+    end = {partition: max(offset, read.get(partition, offset)) for partition, offset in begin.items()}
+    visits = sum(end[partition] - offset for partition, offset in begin.items())
+    path, at = restore
+    return {
+        "engine": "flink", "name": path.rpartition("/")[2], "restored_at": at, "begin": begin, "end": end,
+        "visits": visits, "at_least": True,
+    }  # fmt: skip

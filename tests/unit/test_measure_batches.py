@@ -1,0 +1,118 @@
+"""The newest batches of a synchronizer's checkpoint, read from files as Spark writes them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from measure.again import Restores
+from measure.batches import newest_batches
+from verdict.model import Unknown
+
+HEAD = 'v1\n{"batchWatermarkMs":0}\n'
+
+
+def plan(checkpoint: Path, batch: int, ends: tuple[int, int], at: float) -> None:
+    write(checkpoint / "offsets" / str(batch), f'{HEAD}{{"visits":{{"0":{ends[0]},"1":{ends[1]}}}}}', at)
+
+
+def commit(checkpoint: Path, batch: int, at: float) -> None:
+    write(checkpoint / "commits" / str(batch), 'v1\n{"nextBatchWatermarkMs":0}', at)
+
+
+def write(file: Path, text: str, at: float) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    os.utime(file, (at, at))
+
+
+def begun(checkpoint: Path, at: float) -> Path:
+    """A new run of the query claims the folder."""
+    os.utime(checkpoint, (at, at))
+    return checkpoint
+
+
+def two_batches(checkpoint: Path) -> None:
+    plan(checkpoint, 0, (10, 20), 100)
+    commit(checkpoint, 0, 101)
+    plan(checkpoint, 1, (15, 22), 105)
+
+
+def test_before_the_first_commit_nothing_is_known(tmp_path: Path) -> None:
+    plan(tmp_path, 0, (10, 20), 100)
+    with pytest.raises(Unknown, match="no committed batch"):
+        newest_batches(tmp_path)
+
+
+def test_a_planned_batch_has_its_range(tmp_path: Path) -> None:
+    two_batches(tmp_path)
+    found = newest_batches(begun(tmp_path, 99))
+    assert (found["batch"], found["offsets"]) == (0, {"0": 10, "1": 20})
+    assert found["planned"] == {"batch": 1, "begin": {"0": 10, "1": 20}, "end": {"0": 15, "1": 22}, "visits": 7}
+    assert found["again"] is None
+
+
+def test_a_batch_that_an_earlier_run_had_planned_runs_again(tmp_path: Path) -> None:
+    two_batches(tmp_path)
+    assert newest_batches(begun(tmp_path, 200))["again"]["visits"] == 7
+    commit(tmp_path, 1, 201)
+    found = newest_batches(begun(tmp_path, 200))
+    assert (found["batch"], found["planned"]) == (1, None)
+    assert found["again"]["batch"] == 1
+
+
+def test_a_batch_that_the_earlier_run_has_committed_does_not(tmp_path: Path) -> None:
+    two_batches(tmp_path)
+    commit(tmp_path, 1, 106)
+    assert newest_batches(begun(tmp_path, 200))["again"] is None
+
+
+def test_a_damaged_file_is_unknown(tmp_path: Path) -> None:
+    two_batches(tmp_path)
+    write(tmp_path / "offsets" / "1", "", 105)
+    with pytest.raises(Unknown, match="cannot be read"):
+        newest_batches(begun(tmp_path, 99))
+
+
+def held(*names: str) -> dict[str, object]:
+    return {"checkpoints": [{"path": f"/c/{name}", "offsets": {"0": 100}} for name in names]}
+
+
+def job(position: int | None, restored: str | None = None, at: int = 1) -> dict[str, object]:
+    found: dict[str, object] = {"state": "RUNNING", "position": {} if position is None else {"0": position}}
+    return {**found, "restored_from": restored and f"file:/c/{restored}", "restored_at": restored and at}
+
+
+def test_a_restore_reads_again_what_was_read_after_the_checkpoint() -> None:
+    restores = Restores()
+    restores.checkpoints(held("chk-1"))
+    assert restores.flink(job(130)) == []
+    [found] = restores.flink(job(None, "chk-1"))
+    assert (found["name"], found["begin"], found["end"], found["visits"]) == ("chk-1", {"0": 100}, {"0": 130}, 30)
+    assert restores.flink(job(101, "chk-1")) == []
+
+
+def test_the_same_checkpoint_restored_twice_counts_twice() -> None:
+    restores = Restores()
+    restores.checkpoints(held("chk-1"))
+    restores.flink(job(130))
+    restores.flink(job(None, "chk-1", at=1))
+    restores.flink(job(120, "chk-1", at=1))
+    [found] = restores.flink(job(None, "chk-1", at=2))
+    assert found["visits"] == 20
+
+
+def test_a_restore_waits_until_the_checkpoint_was_read() -> None:
+    restores = Restores()
+    restores.flink(job(130))
+    assert restores.flink(job(None, "chk-1")) == []
+    [found] = restores.checkpoints(held("chk-1"))
+    assert found["visits"] == 30
+
+
+def test_a_restore_before_the_first_sample_is_not_known() -> None:
+    restores = Restores()
+    restores.checkpoints(held("chk-1"))
+    assert restores.flink(job(150, "chk-1")) == []
