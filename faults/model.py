@@ -168,11 +168,16 @@ class Result:
     times: Mapping[str, float] = field(default_factory=dict)
     reason: str = ""
     folder: str = ""
+    promise: str = ""
+    why: str = ""
+    """Of the row."""
 
     def as_json(self) -> dict[str, object]:
         """For results.json."""
         return {
             "row": self.row,
+            "promise": self.promise,
+            "why": self.why,
             "outcome": self.outcome.value,
             "reason": self.reason,
             "checks": [{"what": c.what, "seen": c.seen, "expected": c.expected, "ok": c.ok} for c in self.checks],
@@ -192,4 +197,7 @@ class Result:
         except FileNotFoundError:
             return None
         checks = [Check(each["what"], each["seen"], each["expected"]) for each in found["checks"]]
-        return cls(found["row"], Outcome(found["outcome"]), checks, found["times"], found["reason"], str(folder))
+        return cls(
+            found["row"], Outcome(found["outcome"]), checks, found["times"], found["reason"], str(folder),
+            found["promise"], found["why"],
+        )  # fmt: skip

@@ -9,13 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+from page.replay import write
 from stack.errors import StackError
 from stack.messages import say
 
 from faults.judged import Predicted, Witness, none_holds, of_control, of_verdict, wrong
 from faults.model import Outcome, Repeats, Result, Row, Step
 from faults.needs import missing
-from faults.report import write_report
 from faults.scene import CommandFailed, Scene
 from faults.timeline import Timeline, write_timeline
 from faults.times import measure
@@ -34,7 +34,7 @@ def run_row(row: Row, folder: Path, moment: float, *, installs: bool) -> Result:
     timeline = Timeline(folder)
     scene = Scene(folder, timeline, row.mode)
     witness = Witness(scene, row)
-    result = Result(row.name, Outcome.FAILED, folder=str(folder))
+    result = Result(row.name, Outcome.FAILED, folder=str(folder), promise=row.promise, why=row.why)
     say(f"== {row.name}: {row.promise}")
     if (why := _does_not_apply(row, scene)) is not None:
         result.outcome, result.reason = Outcome.DOES_NOT_APPLY, why
@@ -63,7 +63,7 @@ def run_row(row: Row, folder: Path, moment: float, *, installs: bool) -> Result:
     result.times = measure(write_timeline(folder))
     result.write()
     keep_logs(scene)
-    write_report(folder, row, result)
+    write(folder)
     return result
 
 

@@ -58,6 +58,7 @@ VERBS: dict[str, Verb] = {
     "benchmark": programs.benchmark,
     "faults": programs.faults,
     "soak": programs.soak,
+    "page": programs.page,
     "check": programs.check,
     "test": programs.test,
 }

@@ -17,7 +17,7 @@ THEMES = {
     ),
     "The Flink job": ("flink_submit", "flink_cancel", "flink_restore", "flink_status", "flink_checkpoints"),
     "Look and judge": (
-        "consume", "open_transactions", "transactions", "window_latency", "inspect", "settle", "verdict",
+        "consume", "open_transactions", "transactions", "window_latency", "inspect", "settle", "verdict", "page",
     ),
     "Walkthroughs": ("walkthroughs", "walkthroughs/*", "notebook", "devices_file_stream"),
     "Break it": ("faults", "soak"),

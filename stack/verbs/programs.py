@@ -106,6 +106,13 @@ def soak(stack: Stack, words: Sequence[str]) -> int:
     return _by_scripts(stack, ["faults.soak", *words])
 
 
+def page(stack: Stack, words: Sequence[str]) -> int:
+    """Make the file that plays a recorded run; it needs no stack, so it runs with this Python."""
+    if not words or words[0] != "--replay" or len(words) == 1:
+        raise StackError("which recorded run? e.g. scripts/page.sh --replay results/20260101T000000Z")
+    return _by_scripts(stack, ["page.replay", *(str(Path(word).resolve()) for word in words[1:])])
+
+
 def _by_scripts(stack: Stack, words: list[str]) -> NoReturn:
     """Become a program that calls the scripts, on the backend that was chosen for this call."""
     environ = {**os.environ, f"{PREFIX}BACKEND": stack.backend.name}

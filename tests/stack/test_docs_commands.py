@@ -33,6 +33,8 @@ ELSEWHERE = {
     "docker ": "needs a registry of images",
     "pipx ": "needs a list of vulnerabilities",
     "trivy ": "needs a list of vulnerabilities",
+    "scripts/faults.sh": "test_faults.py",
+    "scripts/page.sh": "tests/unit/test_page_replay.py",
     "scripts/up.sh": "test_stack_layer.py and test_spares.py, with these settings",
     "scripts/down.sh": "every test of a stack ends with it",
     "scripts/consume.sh": "below",

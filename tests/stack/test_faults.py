@@ -36,11 +36,14 @@ def test_a_row_passes(stack: RunningStack, name: str) -> None:
     assert "1 of 1 rows passed" in done.stdout
     [folder] = (stack.home / "results").glob(f"*/{name}")
     assert (folder / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
-    assert "http" not in (folder / "report.html").read_text(encoding="utf-8")
+    assert "default-src 'none'" in (folder / "report.html").read_text(encoding="utf-8")
     result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
     assert result["outcome"] == "passed"
     assert len(result["checks"]) >= 6
-    assert {"events", "kafka", "flink", "spark", "seen"} == set(json.loads((folder / "timeline.json").read_text()))
+    timeline = json.loads((folder / "timeline.json").read_text(encoding="utf-8"))
+    assert {"events", "kafka", "flink", "spark", "seen", "checkpoints"} == set(timeline)
+    assert any(sample.get("position") for sample in timeline["flink"])
+    assert any("offsets" in each for sample in timeline["checkpoints"] for each in sample["checkpoints"])
 
 
 @pytest.mark.full

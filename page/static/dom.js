@@ -1,0 +1,37 @@
+"use strict";
+// Small helpers: elements, numbers, times. Every script adds to the one name `Faultline`.
+const Faultline = {};
+Faultline.dom = (() => {
+  const SVG = document.getElementById("defs").namespaceURI;
+  const NUMBER = new Intl.NumberFormat("en-US");
+
+  function fill(element, attributes, children) {
+    for (const [name, value] of Object.entries(attributes || {})) {
+      if (name === "text") element.textContent = value;
+      else if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+      else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
+    }
+    element.append(...children);
+    return element;
+  }
+  const make = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
+  const draw = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
+  const by = (id) => document.getElementById(id);
+
+  // Text is only written when it is another one: screen readers speak each change of a live region.
+  function say(element, text) {
+    if (element.textContent !== text) element.textContent = text;
+  }
+  const number = (value) => NUMBER.format(value);
+  function size(bytes) {
+    if (bytes === null || bytes === undefined) return "";
+    return bytes < 1024 ? `${bytes} B` : bytes < 1048576 ? `${(bytes / 1024).toFixed(1)} KiB` : `${(bytes / 1048576).toFixed(1)} MiB`;
+  }
+  const took = (ms) => (ms === null || ms === undefined ? "" : ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`);
+  const clock = (at) => `${new Date(at * 1000).toISOString().slice(11, 19)} UTC`;
+  const sum = (offsets) => Object.values(offsets || {}).reduce((total, offset) => total + offset, 0);
+  const many = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
+  const still = window.matchMedia("(prefers-reduced-motion: reduce)");
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  return { make, draw, by, say, number, size, took, clock, sum, many, still, colour };
+})();

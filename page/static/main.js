@@ -1,0 +1,83 @@
+"use strict";
+// Puts the parts together: a recorded run plays at once; for a running stack live.js adds what comes.
+Faultline.start = () => {
+  const { make, by, say, clock, still } = Faultline.dom;
+  const data = JSON.parse(by("data").textContent);
+  const fixed = data.mode === "replay";
+  const store = new Faultline.store();
+  for (const item of data.items) store.add(item);
+  const live = fixed ? null : { lost: false, skew: 0 };
+  const panels = Faultline.panels;
+  const strips = new Faultline.strips(store, fixed, () => player && player.draw());
+  let chart = null;
+  let slow = 0;
+
+  const words = (name) => {
+    const text = data.inspector[name];
+    panels.show(name.replace("_", ", ").replace("flink", "Flink").replace("spark", "Spark"), text);
+  };
+
+  function show(at) {
+    say(by("clock"), store.version ? clock(at) : "");
+    const log = store.answer("log", "kafka", at);
+    strips.show(at, live && live.lost ? "" : log.silent ? `Kafka does not answer: ${log.silent}` : "");
+    if (chart) chart.show(at);
+    // Words change a few times a second, not with each frame.
+    const now = performance.now();
+    if (now - slow < 120 && player && (player.playing || player.following)) return;
+    slow = now;
+    const [word, kind] = panels.state(store, at, live);
+    say(by("state"), word);
+    by("state").className = `pill ${kind}`;
+    say(by("story"), panels.story(store, at, data, live));
+    panels.again(store, at);
+    panels.verdict(store, at);
+    panels.facts(store, at);
+    panels.done(store, at, live && live.open);
+    panels.committed(store, at);
+    panels.happened(store, at, (moment) => player.seek(moment, true));
+  }
+
+  let player = null;
+  player = new Faultline.Player(store, live, show);
+  by("log-legend").replaceChildren(
+    make("li", { class: "key reads", text: "Flink reads here" }),
+    make("li", { class: "key chk", text: "a checkpoint of Flink holds this" }),
+    make("li", { class: "key reread", text: "read again" }),
+    make("li", { class: "key committed", text: "Spark has committed" }),
+    make("li", { class: "key planned", text: "a batch is planned" }),
+    make("li", { class: "key prepared", text: "prepared, not committed" }),
+  );
+  say(by("title"), data.title);
+  if (data.why) by("title").title = data.why;
+  for (const [name, text] of Object.entries(data.inspector || {})) {
+    if (text) by("inspected").append(make("button", { type: "button", class: "link", text: `the inspector: ${name.replace("_", ", ")}`, onclick: () => words(name) }), " ");
+  }
+  by("close").addEventListener("click", () => by("words").close());
+  const themes = make("button", { type: "button", text: "light or dark", onclick: () => {
+    const dark = getComputedStyle(document.documentElement).getPropertyValue("--is-dark").trim() === "1";
+    document.documentElement.dataset.theme = dark ? "light" : "dark";
+    if (chart) chart.build();
+  } });
+  by("tools").append(themes);
+  panels.judged(data);
+
+  function begin() {
+    if (chart || !store.version) return;
+    chart = new Faultline.chart(store, fixed, (at) => player.seek(at, true));
+  }
+  begin();
+  player.start();
+  if (fixed) {
+    // An address that ends in #31.5 opens at that second, and waits.
+    const second = Number.parseFloat(location.hash.slice(1));
+    const fault = store.of("event").find((item) => item.what === "phase" && item.text === "break");
+    if (second >= 0) player.seek(store.begin + second, true);
+    else {
+      player.seek(fault ? fault.at - 6 : store.begin, true);
+      if (!still.matches) player.toggle();
+    }
+  }
+  return { data, store, live, player, begin, panels };
+};
+Faultline.page = Faultline.start();

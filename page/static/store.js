@@ -1,0 +1,63 @@
+"use strict";
+// What is known, in the order of time: items of page/items.py by their kind.
+Faultline.store = (() => {
+  const KEPT_SECONDS = 1800;
+
+  function Store() {
+    this.kinds = {};
+    this.version = 0;
+  }
+  Store.prototype.of = function (kind) {
+    return this.kinds[kind] || [];
+  };
+  Store.prototype.add = function (item) {
+    const list = (this.kinds[item.kind] = this.kinds[item.kind] || []);
+    let place = list.length;
+    while (place > 0 && list[place - 1].at > item.at) place -= 1;
+    list.splice(place, 0, item);
+    // The first item of a kind that is too old stays: it is still true.
+    while (list.length > 2 && list[1].at < this.end - KEPT_SECONDS) list.shift();
+    this.version += 1;
+  };
+  // The place of the newest item that is not later than `at`; -1 when there is none.
+  function newest(list, at) {
+    let low = 0;
+    let high = list.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (list[middle].at <= at) low = middle + 1;
+      else high = middle;
+    }
+    return low - 1;
+  }
+  Store.prototype.at = function (kind, at) {
+    const list = this.of(kind);
+    const place = newest(list, at);
+    return place < 0 ? null : list[place];
+  };
+  Store.prototype.until = function (kind, at) {
+    const list = this.of(kind);
+    return list.slice(0, newest(list, at) + 1);
+  };
+  Store.prototype.next = function (kind, at) {
+    const list = this.of(kind);
+    return list[newest(list, at) + 1] || null;
+  };
+  Object.defineProperty(Store.prototype, "begin", {
+    get() {
+      return Math.min(...Object.values(this.kinds).map((list) => list[0].at));
+    },
+  });
+  Object.defineProperty(Store.prototype, "end", {
+    get() {
+      return Math.max(...Object.values(this.kinds).map((list) => list[list.length - 1].at));
+    },
+  });
+  // The last word of a source at a moment: its item, or why there is none.
+  Store.prototype.answer = function (kind, source, at) {
+    const item = this.at(kind, at);
+    const silence = this.until("unknown", at).filter((each) => each.source === source).pop();
+    return { item, silent: silence && (!item || silence.at > item.at) ? silence.text : "" };
+  };
+  return Store;
+})();

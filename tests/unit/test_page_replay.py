@@ -1,0 +1,142 @@
+"""Recorded runs as files that play: from two rows that were recorded on a real stack."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contract.settings import ROOT
+from page.document import SCRIPTS, STATIC, STYLES, saved
+from page.items import Items, of_timeline
+from page.replay import ReplayError, recording, rows_of, write
+
+RUNS = ROOT / "tests" / "golden" / "runs"
+KILL, APPEND = RUNS / "taskmanager-kill", RUNS / "sink-foreach-append"
+"""A TaskManager is killed; a naive sink appends a batch a second time."""
+
+
+def timeline(run: Path) -> dict[str, list[dict[str, Any]]]:
+    return dict(json.loads((run / "timeline.json").read_text(encoding="utf-8")))
+
+
+def items(run: Path, kind: str) -> list[dict[str, Any]]:
+    return [item for item in recording(run)["items"] if item["kind"] == kind]
+
+
+def data_in(page: str) -> Any:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert found
+    return json.loads(found[1])
+
+
+def test_what_spark_read_again_is_the_number_of_the_verdict() -> None:
+    [again] = items(APPEND, "again")
+    verdict = json.loads((APPEND / "verdict.json").read_text(encoding="utf-8"))
+    [spark] = [each for each in verdict["verdicts"] if each["pipeline"] == "spark"]
+    assert spark["outcome"] == "violated"
+    assert (again["engine"], again["visits"], again["at_least"]) == ("spark", spark["duplicated"], False)
+    assert again["visits"] > 0
+
+
+def test_what_flink_read_again_begins_where_the_restored_checkpoint_says() -> None:
+    [again] = items(KILL, "again")
+    held = {each["name"]: each["offsets"] for sample in timeline(KILL)["checkpoints"] for each in sample["checkpoints"]}
+    fault = next(event["at"] for event in timeline(KILL)["events"] if event["text"] == "break")
+    samples = timeline(KILL)["flink"]
+    read = [each["position"] for each in samples if not each.get("restored_from") and each.get("position")]
+    assert again["begin"] == held[again["name"]]
+    assert again["end"] == read[-1]
+    assert again["visits"] == sum(again["end"].values()) - sum(again["begin"].values()) > 0
+    assert again["at_least"]
+    assert again["at"] > fault
+
+
+def test_a_recording_has_everything_that_the_page_draws_in_the_order_of_time() -> None:
+    found = recording(KILL)
+    kinds = {item["kind"] for item in found["items"]}
+    assert kinds == {"log", "flink", "spark", "retained", "done", "again", "windows", "event", "verdict"}
+    assert [item["at"] for item in found["items"]] == sorted(item["at"] for item in found["items"])
+    windows = sum(item["count"] for item in found["items"] if item["kind"] == "windows")
+    assert windows == len(timeline(KILL)["seen"])
+
+
+def test_each_checkpoint_is_told_once() -> None:
+    names = [(item["engine"], item["name"]) for item in items(KILL, "done")]
+    assert len(names) == len(set(names)) > 10
+
+
+def test_a_sample_that_says_the_same_makes_no_item() -> None:
+    sample = next(each for each in timeline(KILL)["kafka"] if "visits" in each)
+    made = Items()
+    assert len(made.take("kafka", sample)) == 1
+    assert made.take("kafka", {**sample, "at": sample["at"] + 1}) == []
+
+
+def test_what_does_not_answer_is_told_with_its_reason() -> None:
+    [item] = of_timeline({"kafka": [{"at": 1.0, "unknown": "the broker is down"}]})
+    assert item == {"at": 1.0, "kind": "unknown", "source": "kafka", "text": "the broker is down"}
+
+
+def test_a_recording_of_an_older_watcher_plays_without_positions() -> None:
+    old = timeline(KILL)
+    del old["checkpoints"]
+    for sample in old["flink"]:
+        for name in ("position", "checkpoints", "restored_at"):
+            sample.pop(name, None)
+    kinds = {item["kind"] for item in of_timeline(old)}
+    assert {"log", "flink", "spark", "done"} <= kinds
+    assert "again" not in kinds
+
+
+def test_the_file_holds_all_that_it_needs(tmp_path: Path) -> None:
+    folder = tmp_path / "row"
+    shutil.copytree(KILL, folder)
+    page = write(folder).read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert "default-src 'none'" in page
+    assert not re.search(r"<(?:script|link|img|iframe)[^>]*\s(?:src|href)=(?!.data:)", page)
+    assert all((STATIC / name).read_text(encoding="utf-8") in page for name in (*STYLES, *SCRIPTS))
+    assert data_in(page) == recording(folder)
+    assert len(page) < 500_000
+
+
+def test_words_of_a_run_cannot_leave_their_place() -> None:
+    nasty = "</script><script>alert(1)</script><!-- scripts -->"
+    page = saved({"title": nasty, "items": [], "mode": "replay"})
+    assert nasty not in page
+    assert data_in(page)["title"] == nasty
+
+
+@pytest.mark.parametrize("damage", ["", "[]", "{}", '{"events": ['])
+def test_a_damaged_timeline_is_one_line(tmp_path: Path, damage: str) -> None:
+    (tmp_path / "timeline.json").write_text(damage, encoding="utf-8")
+    done = page_script("--replay", str(tmp_path))
+    assert done.returncode == 2
+    assert re.fullmatch(r"page\.sh: .*timeline.*scripts/faults\.sh run NAME.*\n", done.stderr), done.stderr
+
+
+def test_a_folder_without_a_run_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(ReplayError):
+        rows_of(tmp_path)
+    done = page_script("--replay", str(tmp_path / "none"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_the_script_prints_the_address_of_each_row(tmp_path: Path) -> None:
+    for run in (KILL, APPEND):
+        shutil.copytree(run, tmp_path / run.name)
+    done = page_script("--replay", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [(tmp_path / name / "report.html").as_uri() for name in (APPEND.name, KILL.name)]
+
+
+def page_script(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [str(ROOT / "scripts" / "page.sh"), *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
