@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from page.replay import write
 from stack.errors import StackError
 from stack.messages import say
 
@@ -63,7 +63,7 @@ def run_row(row: Row, folder: Path, moment: float, *, installs: bool) -> Result:
     result.times = measure(write_timeline(folder))
     result.write()
     keep_logs(scene)
-    write(folder)
+    scene.ask(f"scripts/page.sh --replay {shlex.quote(str(folder))}")
     return result
 
 

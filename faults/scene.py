@@ -67,7 +67,7 @@ class Scene:
         """Type a line. Raises CommandFailed when it fails, or when it should have been refused and was not."""
         if step.after:
             time.sleep(step.after)
-        line = self._filled(step.command)
+        line = self.filled(step.command)
         self.timeline.command(line)
         done = self._run(line)
         if step.refused:
@@ -101,7 +101,8 @@ class Scene:
     def _run(self, line: str) -> subprocess.CompletedProcess[str]:
         return run(["bash", "-c", line], {**os.environ, "STACK_FLINK_MODE": self.mode}, _COMMAND_SECONDS)
 
-    def _filled(self, command: str) -> str:
+    def filled(self, command: str) -> str:
+        """Put the stack's places into a line. Raises CommandFailed when it names a checkpoint and there is none."""
         for name, place in self.PLACES.items():
             if f"{{{name}}}" in command:
                 command = command.replace(f"{{{name}}}", place(self))

@@ -104,18 +104,32 @@ def spark_sample(checkpoint: Path) -> Sample:
     return lambda: newest_batches(checkpoint)
 
 
+def samplers(settings: Settings) -> dict[str, Callable[[], Sample]]:
+    """What makes each sampler, by the name of its samples."""
+    return {
+        "kafka": lambda: kafka_sample(settings),
+        "flink": lambda: flink_sample(settings),
+        "spark": lambda: spark_sample(settings.spark_checkpoints / settings.query()),
+    }
+
+
+def sample_once(sample: Sample) -> dict[str, Any]:
+    """Return one sample with its time; `unknown` says why there is none."""
+    begin = time.time()
+    try:
+        found = sample()
+    except (Unknown, FlinkError, KafkaException, OSError, KeyError) as error:
+        return {"at": begin, "unknown": str(error)}
+    # The time of the answer: a frozen service may take long to give it.
+    return {"at": time.time(), **found}
+
+
 def take(sample: Sample, file: Path, stopped: Callable[[], bool]) -> None:
     """Write samples until it is time to stop."""
     with file.open("a", encoding="utf-8") as out:
         while not stopped():
             begin = time.time()
-            try:
-                found = sample()
-                # The time of the answer: a frozen service may take long to give it.
-                line = {"at": time.time(), **found}
-            except (Unknown, FlinkError, KafkaException, OSError, KeyError) as error:
-                line = {"at": begin, "unknown": str(error)}
-            out.write(json.dumps(line) + "\n")
+            out.write(json.dumps(sample_once(sample)) + "\n")
             out.flush()
             time.sleep(max(0.0, begin + _INTERVAL_SECONDS - time.time()))
 
@@ -172,11 +186,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     try:
         settings = Settings()
-        samples = {
-            "kafka.jsonl": kafka_sample(settings),
-            "flink.jsonl": flink_sample(settings),
-            "spark.jsonl": spark_sample(settings.home / "checkpoints" / "spark" / settings.query()),
-        }
+        samples = {f"{name}.jsonl": make() for name, make in samplers(settings).items()}
         threads = [
             threading.Thread(target=take, args=(sample, folder / name, stopped), daemon=True)
             for name, sample in samples.items()

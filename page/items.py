@@ -39,7 +39,7 @@ class Items:
         self._again: set[tuple[str, str, str]] = set()
         self._takers: dict[str, Callable[[Sample], Iterator[Item]]] = {
             "kafka": self._kafka, "flink": self._flink, "spark": self._spark, "seen": self._seen,
-            "checkpoints": self._checkpoints, "events": self._event,
+            "checkpoints": self._checkpoints, "events": self._event, "services": self._services,
         }  # fmt: skip
 
     def take(self, source: str, sample: Sample) -> list[Item]:
@@ -103,6 +103,9 @@ class Items:
 
     def _seen(self, sample: Sample) -> Iterator[Item]:
         yield {"kind": "windows", "at": sample["at"], "count": sample.get("count", 1)}
+
+    def _services(self, sample: Sample) -> Iterator[Item]:
+        yield from self._changed("services", {"kind": "services", "states": sample["states"]}, sample["at"])
 
     def _event(self, sample: Sample) -> Iterator[Item]:
         yield {"kind": "event", "at": sample["at"], "what": sample["kind"], "text": sample["text"]}

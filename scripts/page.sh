@@ -1,9 +1,13 @@
 #!/usr/bin/env bash
-# Summary: Play a recorded run of the fault matrix in the browser: the log, the checkpoints, what was read again.
-# Usage: scripts/page.sh --replay FOLDER...
+# Summary: Serve the live page with buttons; or play a recorded run of the fault matrix.
+# Usage: scripts/page.sh [--replay FOLDER...] [--backend compose|local]
 #
-# FOLDER is results/<time> of scripts/faults.sh, or one row in it. Writes report.html beside each timeline.json, and
-# prints its address. The file holds all that it needs: it opens without a stack, without Java, Docker or a network.
-# Exit codes: 0 written, 2 there is no recorded run.
+# Without a flag: draws the log, both engines' positions, the checkpoints and what is read again, of the stack of this
+# clone, and breaks and repairs it on demand. Prints the address, with the token that the buttons need; loopback only.
+# Ctrl-C ends the page, and the stack goes on. Needs Python 3.11.
+#
+# --replay: FOLDER is results/<time> of scripts/faults.sh, or one row in it. Writes report.html beside each timeline.json,
+# and prints its address. The file holds all that it needs: it opens without a stack, without Java, Docker or a network.
+# Exit codes: 0 done, 2 there is no recorded run, or the page cannot be served.
 set -euo pipefail
 exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/page.sh page "$@"

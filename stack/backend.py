@@ -65,6 +65,10 @@ class Backend(Protocol):
         """One of RUNNING, PAUSED, EXITED, ABSENT."""
         ...
 
+    def states(self) -> Mapping[str, str]:
+        """The state of every service by its name, at the price of one question."""
+        ...
+
     def answers(self, service: Service) -> bool:
         """Whether it takes requests; for a service without a port, whether it runs."""
         ...

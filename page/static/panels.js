@@ -17,7 +17,7 @@ Faultline.panels = (() => {
     const phase = latest(store, "phase", at);
     if (live && live.lost) return ["no server", "lost"];
     if (services && Object.values(services.states).every((each) => each === "absent" || each === "exited")) return ["no stack", "lost"];
-    if (!services && log.silent && flink.silent) return ["no stack", "lost"];
+    if (!services && flink.silent && (log.silent || !log.item)) return ["no stack", "lost"];
     if (phase && phase.text === "break") return ["fault", "fault"];
     const down = services ? Object.entries(services.states).filter(([name, each]) => each !== "running" && name !== "generator") : [];
     if (down.some(([, each]) => each === "paused" || each === "exited")) return ["fault", "fault"];
@@ -173,7 +173,8 @@ Faultline.panels = (() => {
     const count = store.until("windows", at).reduce((total, item) => total + item.count, 0);
     const log = store.at("log", at);
     const waiting = log ? sum(log.windows) - sum(log.stable) : 0;
-    say(by("committed"), `${many(count, "window")} read since the beginning; ${waiting ? `${many(waiting, "record")} prepared and not committed` : "nothing waits for a commit"}`);
+    const read = count ? `${many(count, "window")} read since the beginning; ` : "";
+    say(by("committed"), `${read}${waiting ? `${many(waiting, "record")} prepared and not committed` : "nothing waits for a commit"}`);
   }
 
   function judged(data) {
@@ -192,7 +193,7 @@ Faultline.panels = (() => {
   function show(title, text) {
     by("words-title").textContent = title;
     by("text").textContent = text;
-    by("words").showModal();
+    if (!by("words").open) by("words").showModal();
   }
   return { state, story, again, verdict, facts, done, happened, committed, judged, show, clock };
 })();

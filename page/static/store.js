@@ -45,12 +45,14 @@ Faultline.store = (() => {
   };
   Object.defineProperty(Store.prototype, "begin", {
     get() {
-      return Math.min(...Object.values(this.kinds).map((list) => list[0].at));
+      const lists = Object.values(this.kinds);
+      return lists.length ? Math.min(...lists.map((list) => list[0].at)) : Date.now() / 1000;
     },
   });
   Object.defineProperty(Store.prototype, "end", {
     get() {
-      return Math.max(...Object.values(this.kinds).map((list) => list[list.length - 1].at));
+      const lists = Object.values(this.kinds);
+      return lists.length ? Math.max(...lists.map((list) => list[list.length - 1].at)) : Date.now() / 1000;
     },
   });
   // The last word of a source at a moment: its item, or why there is none.

@@ -221,10 +221,12 @@ class ComposeBackend:
 
     def state(self, service: Service) -> str:
         """Query the engine."""
-        container = self.docker.containers().get(service.name)
-        if container is None:
-            return ABSENT
-        return {"running": RUNNING, "restarting": RUNNING, "paused": PAUSED}.get(container.state, EXITED)
+        return _state(self.docker.containers().get(service.name))
+
+    def states(self) -> Mapping[str, str]:
+        """Query the engine once."""
+        containers = self.docker.containers()
+        return {row.name: _state(containers.get(row.name)) for row in self._services}
 
     def answers(self, service: Service) -> bool:
         """Docker's own proxy takes connections to a published port before the service does: its health counts."""
@@ -378,3 +380,9 @@ def _is_ready(row: Service, container: object) -> bool:
     if row.one_shot:
         return container.succeeded
     return container.healthy or (row.may_finish and container.succeeded)
+
+
+def _state(container: Container | None) -> str:
+    if container is None:
+        return ABSENT
+    return {"running": RUNNING, "restarting": RUNNING, "paused": PAUSED}.get(container.state, EXITED)

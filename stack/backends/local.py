@@ -207,10 +207,20 @@ class LocalBackend:
 
     def state(self, service: Service) -> str:
         """Query the system; the keeper's record only says whether it ever ran."""
-        main = self._main(service)
+        return self._state(service, self._of(service))
+
+    def _state(self, service: Service, alive: Sequence[Process]) -> str:
+        main = self._main_of(service, alive)
         if main is None:
             return EXITED if self._record(service).exists() else ABSENT
         return PAUSED if main.stopped else RUNNING
+
+    def states(self) -> Mapping[str, str]:
+        """Look at the system's processes once."""
+        alive = self._processes()
+        return {
+            row.name: self._state(row, [each for each in alive if each.service == row.name]) for row in self._services
+        }
 
     def answers(self, service: Service) -> bool:
         """Whether its port accepts connections; without a port, whether it runs."""
@@ -328,8 +338,10 @@ class LocalBackend:
         return [process for process in self._processes() if process.service == service.name]
 
     def _main(self, service: Service) -> Process | None:
+        return self._main_of(service, self._of(service))
+
+    def _main_of(self, service: Service, alive: Sequence[Process]) -> Process | None:
         """The process that the keeper started; when its record is lost, the oldest one."""
-        alive = self._of(service)
         try:
             pid = json.loads(self._record(service).read_text(encoding="utf-8"))["pid"]
         except (OSError, ValueError, KeyError):

@@ -107,17 +107,24 @@ def soak(stack: Stack, words: Sequence[str]) -> int:
 
 
 def page(stack: Stack, words: Sequence[str]) -> int:
-    """Make the file that plays a recorded run; it needs no stack, so it runs with this Python."""
-    if not words or words[0] != "--replay" or len(words) == 1:
-        raise StackError("which recorded run? e.g. scripts/page.sh --replay results/20260101T000000Z")
-    return _by_scripts(stack, ["page.replay", *(str(Path(word).resolve()) for word in words[1:])])
+    """Serve the live page with buttons; or make the files that play recorded runs, which needs this Python only."""
+    if words and words[0] == "--replay":
+        if len(words) == 1:
+            raise StackError("which recorded run? e.g. scripts/page.sh --replay results/20260101T000000Z")
+        return _by_scripts(stack, ["page.replay", *(str(Path(word).resolve()) for word in words[1:])])
+    parse_none("page", words)
+    check_ports(stack.address, ["PAGE_BUTTONS_PORT"], stack.settings.ports())
+    local = _local(stack)
+    local.artifacts.make_environment("page")
+    say("Ctrl-C ends the page; the stack goes on")
+    return _by_scripts(stack, ["page.server", "--buttons"], local.artifacts.interpreter("page"))
 
 
-def _by_scripts(stack: Stack, words: list[str]) -> NoReturn:
+def _by_scripts(stack: Stack, words: list[str], python: Path = Path(sys.executable)) -> NoReturn:
     """Become a program that calls the scripts, on the backend that was chosen for this call."""
     environ = {**os.environ, f"{PREFIX}BACKEND": stack.backend.name}
     os.chdir(ROOT)
-    os.execve(sys.executable, [sys.executable, "-m", *words], environ)
+    os.execve(python, [str(python), "-m", *words], environ)
 
 
 def sbom(stack: Stack, words: Sequence[str]) -> int:
@@ -175,6 +182,8 @@ def test(stack: Stack, words: Sequence[str]) -> int:
         # The tests run the notebook.
         local.artifacts.add_to_tools("notebook")
     local.artifacts.add_to_tools("dev")
+    # Tests of every tier start the page's server.
+    local.artifacts.make_environment("page")
     whole = tier in ("all", "full")
     failed = whole and check(stack, []) != 0
     markers = [] if tier == "full" else ["not full"]

@@ -17,6 +17,7 @@ from stack.services import TABLE
 NOT_FOR_SERVICES = {
     "COMPOSE_PROJECT_NAME", "UID", "GID", "BACKEND", "PORT_OFFSET",
     "BASE_IMAGE", "IMAGE_TAG", "PYTHON_VERSION", "JAVA_VERSION", "NOTEBOOK_PORT",
+    "PAGE_PORT", "PAGE_BUTTONS_PORT",
 }  # fmt: skip
 # Further flags of a service, for one run; without a default they are not in .env.
 FLAGS = {"GENERATOR_ARGS", "SPARK_ARGS"}

@@ -27,10 +27,10 @@ ALLOWED = {
     "pictures": BASE,
     "transactions": {"contract", "flink_job", "inspector"},
     "measure": {"contract", "flink_job", "verdict"},
-    "page": {"contract", "measure"},
+    "page": {"contract", "inspector", "measure", "stack", "faults"},
     "stack": BASE,
     "labs": {"contract", "spark_job", "inspector", "stack"},
-    "faults": {"contract", "inspector", "verdict", "page", "stack"},
+    "faults": {"contract", "inspector", "verdict", "stack"},
     # Their baselines are variants of the windowing job.
     "benchmarks": {"contract", "flink_job", "generator", "inspector", "verdict", "stack", "faults"},
 }
