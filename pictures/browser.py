@@ -9,9 +9,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from selenium import webdriver
 from selenium.common.exceptions import WebDriverException
+from selenium.webdriver import ActionChains
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 
@@ -19,7 +21,6 @@ _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _DRIVER = "chromedriver"
 _WAIT_SECONDS = 60.0
 _POLL_SECONDS = 0.3
-_FRAME = 143
 # Nothing but the page: no updates, no accounts, no look-ups of hosts.
 _FLAGS = (
     "--headless=new", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-background-networking",
@@ -39,23 +40,53 @@ class Browser:
 
     def save(self, address: str, wanted: str, file: Path, *, height: int) -> None:
         """Open a page, wait until it shows the text `wanted`, and save it. Raises PictureError when it never does."""
-        # The window's own frame takes some of the height.
-        self._driver.set_window_size(1280, height + _FRAME)
-        try:
-            self._driver.get(address)
-        except WebDriverException as error:
-            raise PictureError(f"{address} cannot be opened: {_first_line(error)}; see scripts/status.sh") from None
+        self.size(1280, height)
+        self.open(address)
         deadline = time.monotonic() + _WAIT_SECONDS
-        while wanted not in self._text():
+        while wanted not in self.text():
             if time.monotonic() > deadline:
                 raise PictureError(f"{address} does not show '{wanted}'; does the job run? see scripts/status.sh")
             time.sleep(_POLL_SECONDS)
         # The page animates its drawings.
         time.sleep(2)
+        self.picture(file)
+
+    def size(self, width: int, height: int) -> None:
+        """Give the page this size, in pixels; a window could not be as narrow as a phone."""
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self._driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+    def prefer(self, **features: str) -> None:
+        """Set what a user prefers: prefers_color_scheme="dark", prefers_reduced_motion="reduce"."""
+        wanted = [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]
+        self._driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": wanted})
+
+    def open(self, address: str) -> None:
+        """Open a page. Raises PictureError when nothing answers."""
+        try:
+            self._driver.get(address)
+        except WebDriverException as error:
+            raise PictureError(f"{address} cannot be opened: {_first_line(error)}; see scripts/status.sh") from None
+
+    def picture(self, file: Path) -> None:
+        """Save what is seen."""
         file.parent.mkdir(parents=True, exist_ok=True)
         self._driver.save_screenshot(str(file))
 
-    def _text(self) -> str:
+    def run(self, script: str, *arguments: object) -> Any:
+        """Run a script in the page, and return what it returns."""
+        return self._driver.execute_script(script, *arguments)
+
+    def press(self, *keys: str) -> None:
+        """Press keys, as a person does."""
+        ActionChains(self._driver).send_keys(*keys).perform()
+
+    def complaints(self) -> list[str]:
+        """What the browser's console has said since the last call: errors, and what a policy has refused."""
+        return [str(entry["message"]) for entry in self._driver.get_log("browser")]  # type: ignore[no-untyped-call]
+
+    def text(self) -> str:
+        """The text that is seen."""
         try:
             return str(self._driver.execute_script("return document.body ? document.body.innerText : ''"))
         except WebDriverException:
@@ -78,6 +109,7 @@ def browser() -> Iterator[Browser]:
         )
     options = Options()
     options.binary_location = program
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     for flag in (*_FLAGS, *(["--no-sandbox"] if os.geteuid() == 0 else [])):
         options.add_argument(flag)
     with tempfile.TemporaryDirectory(prefix="pictures-") as profile:

@@ -1,0 +1,231 @@
+"""A file that plays a recorded run, in a real browser: what it shows at which moment, by mouse, keyboard and phone."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from page.replay import recording, write
+from pictures.browser import Browser
+from stack.waiting import wait_until
+from tests.stack.browser import window
+from tests.unit.test_page_replay import APPEND, KILL
+
+__all__ = ["window"]
+pytestmark = pytest.mark.stack
+
+WIDTHS = (390, 1280, 2560)
+LEFT, RIGHT, SPACE, HOME, END = "\ue012", "\ue014", " ", "\ue011", "\ue010"
+
+
+@pytest.fixture(scope="module")
+def kill(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return address_of(KILL, tmp_path_factory.mktemp("kill"))
+
+
+@pytest.fixture(scope="module")
+def append(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return address_of(APPEND, tmp_path_factory.mktemp("append"))
+
+
+def address_of(run: Path, folder: Path) -> str:
+    shutil.copytree(run, folder, dirs_exist_ok=True)
+    return write(folder).as_uri()
+
+
+@pytest.fixture(autouse=True)
+def _no_complaints(window: Browser) -> Iterator[None]:
+    """Fail when the page has an error, or wanted something from a network."""
+    window.size(1280, 900)
+    window.prefer()
+    window.complaints()
+    yield
+    assert window.complaints() == []
+
+
+def opened(window: Browser, address: str, second: float | None = None) -> None:
+    # A change behind # alone would not load the page again.
+    window.open("about:blank")
+    window.open(address if second is None else f"{address}#{second}")
+
+
+def shown(window: Browser, place: str) -> str:
+    return str(window.run("return document.getElementById(arguments[0]).innerText", place))
+
+
+def second_of(window: Browser) -> float:
+    return float(window.run("const page = Faultline.page; return page.player.at - page.store.begin"))
+
+
+def moment(run: Path, what: str) -> float:
+    """The second of a phase of a recorded run."""
+    items = recording(run)["items"]
+    return float(next(item["at"] for item in items if item.get("text") == what)) - float(items[0]["at"])
+
+
+def item(run: Path, kind: str) -> dict[str, Any]:
+    return next(each for each in recording(run)["items"] if each["kind"] == kind)
+
+
+def test_the_states_of_a_run_have_their_words(window: Browser, kill: str) -> None:
+    opened(window, kill, moment(KILL, "break") - 2)
+    assert shown(window, "state") == "running"
+    assert shown(window, "again") == shown(window, "verdict") == ""
+    opened(window, kill, moment(KILL, "break") + 3)
+    assert shown(window, "state") == "fault"
+    assert "scripts/kill.sh taskmanager" in shown(window, "story")
+    opened(window, kill, moment(KILL, "heal") + 2)
+    assert shown(window, "state") == "restoring"
+    opened(window, kill, 10_000)
+    assert shown(window, "verdict").splitlines()[0] == "HOLDS"
+
+
+def test_what_was_read_again_is_shaded_with_its_number(window: Browser, append: str) -> None:
+    again, verdict = item(APPEND, "again"), item(APPEND, "verdict")["verdict"]
+    opened(window, append, again["at"] - recording(APPEND)["items"][0]["at"] + 1)
+    assert shown(window, "again") == f"Spark read {again['visits']} visits again, from {again['name']}"
+    rows = window.run(
+        "return [...document.querySelectorAll('#strips .row')].map((row) => ({"
+        "  width: row.querySelector('rect.again').getBoundingClientRect().width,"
+        "  words: row.querySelector('rect.again title').textContent}))"
+    )
+    assert [row["width"] > 10 for row in rows] == [True] * len(again["begin"])
+    for partition, row in enumerate(rows):
+        visits = again["end"][str(partition)] - again["begin"][str(partition)]
+        assert f"read {visits} visits again" in row["words"]
+    opened(window, append, 10_000)
+    [spark] = [each for each in verdict["verdicts"] if each["pipeline"] == "spark"]
+    assert shown(window, "verdict").splitlines()[0] == "VIOLATED"
+    assert f"spark violated: {spark['duplicated']} duplicated" in shown(window, "verdict")
+    assert spark["duplicated"] == again["visits"]
+
+
+def test_offsets_are_those_of_the_samples(window: Browser, kill: str) -> None:
+    second = moment(KILL, "break")
+    opened(window, kill, second)
+    items = recording(KILL)["items"]
+    at = items[0]["at"] + second
+    last = [each for each in items if each["kind"] == "log" and each["at"] <= at][-1]
+    ends = window.run("return [...document.querySelectorAll('#strips .end')].map((each) => each.textContent)")
+    assert ends == [f"{end:,}" for end in last["visits"].values()]
+
+
+def test_it_plays_by_itself_and_by_keyboard(window: Browser, kill: str) -> None:
+    opened(window, kill)
+    begin = second_of(window)
+    wait_until(lambda: second_of(window) > begin + 0.5, "the run to play", seconds=20)
+    window.press(SPACE)
+    stands = second_of(window)
+    assert "play" in shown(window, "play")
+    window.press(RIGHT)
+    window.press(RIGHT)
+    window.press(LEFT)
+    assert second_of(window) == pytest.approx(stands + 1, abs=0.01)
+    window.press(END)
+    assert shown(window, "verdict").startswith("HOLDS")
+    window.press(HOME)
+    assert second_of(window) == pytest.approx(0, abs=0.01)
+    window.press("f")
+    assert second_of(window) == pytest.approx(moment(KILL, "break") - 3, abs=0.01)
+
+
+def test_with_reduced_motion_nothing_moves_by_itself(window: Browser, kill: str) -> None:
+    window.prefer(prefers_reduced_motion="reduce")
+    opened(window, kill)
+    begin = second_of(window)
+    window.run("return new Promise((done) => setTimeout(done, 600))")
+    assert second_of(window) == begin
+
+
+def test_the_scrubber_and_the_events_choose_a_moment(window: Browser, kill: str) -> None:
+    opened(window, kill, 1)
+    window.run(
+        "const scrub = document.getElementById('scrub'); scrub.value = 500; scrub.dispatchEvent(new Event('input'))"
+    )
+    length = float(window.run("const { store } = Faultline.page; return store.end - store.begin"))
+    assert second_of(window) == pytest.approx(length / 2, abs=0.2)
+    window.run(
+        "[...document.querySelectorAll('#happened button')].find((each) => /kill/.test(each.textContent)).click()"
+    )
+    assert second_of(window) == pytest.approx(moment(KILL, "scripts/kill.sh taskmanager"), abs=0.01)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+def test_it_fits_its_window_and_can_be_read(window: Browser, append: str, width: int, scheme: str) -> None:
+    window.prefer(prefers_color_scheme=scheme)
+    window.size(width, 900)
+    opened(window, append, 10_000)
+    assert window.run("return document.documentElement.scrollWidth") <= width
+    assert (
+        window.run(
+            "return [...document.querySelectorAll('p, td, li, button, text')].filter((each) =>"
+            " each.getClientRects().length && parseFloat(getComputedStyle(each).fontSize) < 11).length"
+        )
+        == 0
+    )
+    faint = window.run(CONTRAST)
+    assert faint == [], json.dumps(faint)
+
+
+CONTRAST = """
+const curve = (part) => (part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+const channel = (value) => curve(value / 255);
+const light = ([red, green, blue]) => 0.2126 * channel(red) + 0.7152 * channel(green) + 0.0722 * channel(blue);
+const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
+const ground = (each) => {
+  for (let up = each; up; up = up.parentElement) {
+    const colour = parts(getComputedStyle(up).backgroundColor);
+    if (colour.length < 4 || colour[3] === 1) return colour;
+  }
+  return [255, 255, 255];
+};
+const faint = [];
+for (const each of document.querySelectorAll('h1, h2, p, li, dt, dd, td, th, button, .end, .name')) {
+  if (!each.getClientRects().length || !each.textContent.trim() || each.closest('.future, :disabled')) continue;
+  const [one, other] = [light(parts(getComputedStyle(each).color)), light(ground(each))];
+  const contrast = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+  if (contrast < 4.5) faint.push([each.className || each.tagName, each.textContent.slice(0, 30), contrast]);
+}
+return faint;
+"""
+"""Text with less contrast than WCAG 2 asks for, level AA."""
+
+
+def test_two_engines_can_be_told_apart_without_colour(window: Browser, kill: str) -> None:
+    opened(window, kill, moment(KILL, "break") - 2)
+    lanes = window.run(
+        "const row = document.querySelector('#strips .row');"
+        "const top = (name) => row.querySelector(name).getBoundingClientRect().top;"
+        "return { flink: top('.reads'), log: top('.log'), spark: top('.committed') }"
+    )
+    assert lanes["flink"] < lanes["log"] < lanes["spark"]
+
+
+def test_everything_that_can_be_pressed_is_reached_by_tab(window: Browser, kill: str) -> None:
+    opened(window, kill, 5)
+    hidden = window.run(
+        "return [...document.querySelectorAll('button, input, a, summary')]"
+        ".filter((each) => each.getClientRects().length && each.tabIndex < 0).length"
+    )
+    assert hidden == 0
+
+
+def test_words_of_the_inspector_open_and_close(window: Browser, tmp_path: Path) -> None:
+    shutil.copytree(KILL, tmp_path, dirs_exist_ok=True)
+    (tmp_path / "flink_before.txt").write_text("Flink checkpoint 5 in <folder>\n", encoding="utf-8")
+    opened(window, write(tmp_path).as_uri(), 5)
+    window.run("document.querySelector('#inspected button').click()")
+    assert shown(window, "text").strip() == "Flink checkpoint 5 in <folder>"
+    window.run("document.getElementById('close').click()")
+    assert not window.run("return document.getElementById('words').open")
+
+
+def test_it_asks_nothing_of_any_network(window: Browser, kill: str) -> None:
+    opened(window, kill, 5)
+    assert window.run("return performance.getEntriesByType('resource').map((each) => each.name)") == []
