@@ -10,7 +10,7 @@ An item is a JSON object with `kind` and `at`, in seconds since the epoch:
     again      what is read again: engine, name, begin, end, visits, at_least
     windows    count: committed windows that a reader got
     services   states: service to state
-    event      what, text: phase, command, broken, note
+    event      what, text: phase, command, broken, note, recovered
     unknown    source, text: what does not answer, and why
     verdict    as scripts/verdict.sh --json
 """
@@ -37,6 +37,8 @@ class Items:
         self._last: dict[str, Item] = {}
         self._done: set[tuple[str, str]] = set()
         self._again: set[tuple[str, str, str]] = set()
+        self._ran = False
+        self._down_at: float | None = None
         self._takers: dict[str, Callable[[Sample], Iterator[Item]]] = {
             "kafka": self._kafka, "flink": self._flink, "spark": self._spark, "seen": self._seen,
             "checkpoints": self._checkpoints, "events": self._event, "services": self._services,
@@ -45,6 +47,8 @@ class Items:
     def take(self, source: str, sample: Sample) -> list[Item]:
         """Return the items of one sample; none when it says what the last one said."""
         if "unknown" in sample:
+            if source == "flink":
+                self._is_down(sample["at"])
             return self._changed(source, {"kind": "unknown", "source": source, "text": sample["unknown"]}, sample["at"])
         return list(self._takers[source](sample))
 
@@ -64,6 +68,10 @@ class Items:
             "restored": _name(sample["restored_from"]),
         }  # fmt: skip
         yield from self._changed("flink", item, sample["at"])
+        if sample["state"] == "RUNNING" and sample["running_tasks"] == sample["tasks"]:
+            yield from self._runs(sample["at"])
+        else:
+            self._is_down(sample["at"])
         for each in sample["checkpoints"] if "checkpoints" in sample else _newest(sample):
             key = (str(sample["job_id"]), f"chk-{each['id']}")
             if key not in self._done:
@@ -73,6 +81,16 @@ class Items:
                     "milliseconds": each.get("milliseconds"), "bytes": each.get("bytes"),
                 }  # fmt: skip
         yield from self._read_again(self._restores.flink(sample), sample["at"])
+
+    def _is_down(self, at: float) -> None:
+        if self._ran and self._down_at is None:
+            self._down_at = at
+
+    def _runs(self, at: float) -> Iterator[Item]:
+        if self._down_at is not None:
+            text = f"all tasks of the Flink job run again, after {at - self._down_at:.1f} s"
+            yield {"kind": "event", "at": at, "what": "recovered", "text": text}
+        self._ran, self._down_at = True, None
 
     def _checkpoints(self, sample: Sample) -> Iterator[Item]:
         yield from self._changed("retained", {"kind": "retained", "checkpoints": sample["checkpoints"]}, sample["at"])

@@ -161,7 +161,8 @@ def application(watching: Watching, inspect: Inspect, hosts: Sequence[str], toke
 
 def hosts_of(settings: Settings, port: int) -> list[str]:
     """The names under which the server answers, each with its port."""
-    return [f"{name}:{port}" for name in settings.web_names]
+    names = [*settings.text("WEB_NAMES").split(","), settings.text("BIND_ADDRESS")]
+    return [f"{name}:{port}" for name in dict.fromkeys(names)]
 
 
 def shown(settings: Settings) -> tuple[Watching, Inspect]:
@@ -187,8 +188,10 @@ def with_buttons() -> tuple[Settings, Watching, Inspect, Any]:
     def services() -> Sample:
         return lambda: {"states": dict(open_stack({}).backend.states())}
 
-    def follow(folder: Path) -> Sequence[str]:
-        return [verb, "scripts/page.sh", "watch_checkpoints", str(folder)]
+    def follow(folder: Path) -> Sequence[str] | None:
+        # While a stack is down, nothing may be started that belongs to it.
+        up = open_stack({}).home.up() is not None
+        return [verb, "scripts/page.sh", "watch_checkpoints", str(folder)] if up else None
 
     def inspect(path: str) -> Sequence[str]:
         return [str(ROOT / "scripts" / "inspect.sh"), open_stack({}).backend.path_outside(path), "--no-lag"]

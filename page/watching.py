@@ -35,8 +35,8 @@ _SLOW = ("services",)
 _END_SECONDS = 10.0
 
 
-Follow = Callable[[Path], Sequence[str]]
-"""The command with which the inspector follows the checkpoints, until the folder has the file `stop`."""
+Follow = Callable[[Path], "Sequence[str] | None"]
+"""The command with which the inspector follows the checkpoints, until the folder has the file `stop`; None: not now."""
 
 
 class Full(Exception):
@@ -74,8 +74,8 @@ class Watching:
         """End the threads and the inspector."""
         self._ended.set()
         self._watched.set()
-        for thread in self._threads:
-            thread.join(timeout=_END_SECONDS)
+        # The inspector ends with its thread; a sampler may wait for a broker that is gone.
+        self._threads[-1].join(timeout=_END_SECONDS)
 
     @contextlib.contextmanager
     def page(self) -> Iterator[asyncio.Queue[str]]:
@@ -83,10 +83,9 @@ class Watching:
         if len(self._pages) >= MOST_PAGES:
             raise Full
         queue: asyncio.Queue[str] = asyncio.Queue(maxsize=_WAITING)
-        with self._lock:
-            queue.put_nowait(_message("all", list(self._items)))
-            self._pages.add(queue)
-            self._watched.set()
+        queue.put_nowait(_message("all", self.items()))
+        self._pages.add(queue)
+        self._watched.set()
         try:
             yield queue
         finally:
@@ -100,10 +99,12 @@ class Watching:
 
     def items(self) -> list[Item]:
         """Everything that is kept."""
-        with self._lock:
-            return list(self._items)
+        return list(self._items)
 
-    def _hand_on(self, message: str) -> None:
+    def _hand_on(self, items: list[Item]) -> None:
+        # In the loop, as `page` is: each page gets an item once.
+        self._items.extend(items)
+        message = _message("more", items)
         for queue in list(self._pages):
             try:
                 queue.put_nowait(message)
@@ -116,11 +117,9 @@ class Watching:
         """Keep items and send them to every page."""
         if not items or self._loop is None:
             return
-        with self._lock:
-            self._items.extend(items)
         with contextlib.suppress(RuntimeError):
             # The loop has ended.
-            self._loop.call_soon_threadsafe(self._hand_on, _message("more", items))
+            self._loop.call_soon_threadsafe(self._hand_on, items)
 
     def take(self, name: str, sample: dict[str, Any]) -> None:
         """Add the items of one sample."""
@@ -150,9 +149,10 @@ class Watching:
     def _read_checkpoints(self) -> None:
         while not self._ended.is_set():
             self._watched.wait()
-            if self.is_watched():
-                with tempfile.TemporaryDirectory(prefix="faultline-page-") as folder:
-                    self._run_inspector(self._follow(Path(folder)), Path(folder))
+            with tempfile.TemporaryDirectory(prefix="faultline-page-") as folder:
+                command = self._follow(Path(folder)) if self.is_watched() else None
+                if command:
+                    self._run_inspector(command, Path(folder))
             # It has ended by itself: the folder may not be there yet.
             self._ended.wait(SLOW_SECONDS)
 

@@ -4,6 +4,9 @@ Faultline.chart = (() => {
   const { make, by, number, sum, colour } = Faultline.dom;
   const HEIGHT = 190;
   const LIVE_SECONDS = 180;
+  const MAKE_MS = 1000;
+  // uPlot: a null is a gap up to the next value of its own series.
+  const EXPAND = 2;
   const SERIES = [
     { name: "visits in the log", key: "log", colour: "--log-line", width: 1.5, dash: [] },
     { name: "Flink has read", key: "flink", colour: "--flink", width: 2, dash: [] },
@@ -40,6 +43,7 @@ Faultline.chart = (() => {
     this.begin = store.begin;
     this.at = store.end;
     this.shown = -1;
+    this.made = 0;
     by("time-legend").replaceChildren(
       ...SERIES.map((each) => make("li", { class: `key line ${each.key}` , text: each.name })),
       make("li", { class: "key fault", text: "the fault" }),
@@ -55,7 +59,7 @@ Faultline.chart = (() => {
       return [found.map((point) => point[0] - this.begin), found.map((point) => point[1])];
     });
     const filled = tables.filter(([times]) => times.length);
-    return filled.length === tables.length ? uPlot.join(tables) : [[0], [null], [null], [null]];
+    return filled.length === tables.length ? uPlot.join(tables, tables.map(() => [0, EXPAND])) : [[0], [null], [null], [null]];
   };
 
   Chart.prototype.build = function () {
@@ -138,8 +142,9 @@ Faultline.chart = (() => {
   Chart.prototype.show = function (at) {
     this.at = at;
     if (!this.plot) return;
-    if (!this.fixed && this.shown !== this.store.version) {
+    if (!this.fixed && this.shown !== this.store.version && performance.now() - this.made > MAKE_MS) {
       this.shown = this.store.version;
+      this.made = performance.now();
       this.plot.setData(this.data());
     }
     this.place();

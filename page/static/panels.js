@@ -19,13 +19,16 @@ Faultline.panels = (() => {
     if (services && Object.values(services.states).every((each) => each === "absent" || each === "exited")) return ["no stack", "lost"];
     if (!services && flink.silent && (log.silent || !log.item)) return ["no stack", "lost"];
     if (phase && phase.text === "break") return ["fault", "fault"];
-    const down = services ? Object.entries(services.states).filter(([name, each]) => each !== "running" && name !== "generator") : [];
+    // What ends by itself, and this page, are no fault.
+    const down = services ? Object.entries(services.states).filter(([name]) => name !== "generator" && name !== "page") : [];
     if (down.some(([, each]) => each === "paused" || each === "exited")) return ["fault", "fault"];
-    if (flink.silent || !flink.item) return store.until("done", at).length ? ["fault", "fault"] : ["starting", "wait"];
+    const ran = store.until("done", at).some((item) => item.engine === "flink");
+    if (log.silent) return log.item ? ["fault", "fault"] : ["starting", "wait"];
+    if (flink.silent || !flink.item) return ran ? ["fault", "fault"] : ["starting", "wait"];
     const { state: job, running, tasks } = flink.item;
-    if (job === "RUNNING" && running === tasks && !log.silent) return ["running", "well"];
-    if (["CANCELED", "CANCELLING", "FAILED", "FAILING", "SUSPENDED", "FINISHED"].includes(job) || log.silent) return ["fault", "fault"];
-    return store.until("done", at).length ? ["restoring", "wait"] : ["starting", "wait"];
+    if (job === "RUNNING" && running === tasks) return log.item ? ["running", "well"] : ["starting", "wait"];
+    if (["CANCELED", "CANCELLING", "FAILED", "FAILING", "SUSPENDED", "FINISHED"].includes(job)) return ["fault", "fault"];
+    return ran ? ["restoring", "wait"] : ["starting", "wait"];
   }
 
   function story(store, at, data, live) {
@@ -43,7 +46,7 @@ Faultline.panels = (() => {
     if (begin && begin.text === "heal" && command) parts.push(`Repaired ${since(command)} by ${command.text}.`);
     if (!begin && command && at - command.at < 60) parts.push(`${since(command)}: ${command.text}.`);
     if (begin && begin.text === "settle") parts.push("The generator has stopped; the open windows are closed, and both pipelines commit the rest.");
-    if (begin && begin.text === "judge") parts.push("The verdict reads all records, and counts.");
+    if (begin && begin.text === "judge") parts.push(store.at("verdict", at) ? "The verdict has read all records, and counted." : "The verdict reads all records, and counts.");
     if (flink.silent) parts.push("The JobManager does not answer.");
     else if (flink.item) {
       const { state: job, running, tasks, restored } = flink.item;
@@ -59,7 +62,7 @@ Faultline.panels = (() => {
     const found = ["flink", "spark"].map((engine) => store.until("again", at).filter((item) => item.engine === engine).pop());
     const shown = found.filter(Boolean).map((item) => {
       const who = item.engine === "flink" ? "Flink" : "Spark";
-      return `${who} read ${item.at_least ? "at least " : ""}${many(item.visits, "visit")} again, from ${item.name}`;
+      return `${who} reads ${item.at_least ? "at least " : ""}${many(item.visits, "visit")} again, from ${item.name}`;
     });
     say(by("again"), shown.join("; "));
   }

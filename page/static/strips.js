@@ -7,6 +7,7 @@ Faultline.strips = (() => {
   const LIVE_SECONDS = 75;
   const SMOOTH_SECONDS = 2.5;
   const LANE = { flink: 8, bar: 34, barHeight: 22, spark: 62, height: 88 };
+  const NAME_WIDTH = 58;
   const SMALL = { bar: 4, barHeight: 14, height: 22 };
 
   // Between two samples a mark moves evenly; the number beside it is always one that was sampled.
@@ -80,28 +81,27 @@ Faultline.strips = (() => {
 
   // From which offset to which one a strip shows. A recorded run: all of it. A running stack: the last 75 seconds.
   Strips.prototype.range = function (field, partition, end, at) {
-    const list = this.store.of("log").filter((item) => item[field] && partition in item[field]);
-    if (!list.length) return [0, 1];
     const key = field + partition;
-    const from = this.fixed ? list[0] : list.find((item) => item.at >= at - LIVE_SECONDS) || list[list.length - 1];
-    const last = this.fixed ? list[list.length - 1][field][partition] : end;
-    let first = from[field][partition];
-    if (this.fixed) {
-      const other = [...this.store.of("spark"), ...this.store.of("flink")].slice(0, 4);
-      for (const item of other) {
-        const offset = (item.offsets || item.position || {})[partition];
-        if (field === "visits" && offset !== undefined) first = Math.min(first, offset);
-      }
-      for (const item of this.store.of("again")) {
-        if (field === "visits" && item.begin[partition] !== undefined) first = Math.min(first, item.begin[partition]);
-      }
-    }
-    const width = Math.max(last - first, 40);
-    if (this.fixed) return [first - width * 0.02, last + width * 0.03];
+    if (this.fixed) return (this.widths[key] = this.widths[key] || this.whole(field, partition));
+    const from = this.store.at("log", at - LIVE_SECONDS) || this.store.of("log")[0];
+    const width = Math.max(end - (partition in from[field] ? from[field][partition] : end), 40);
     // A new width comes slowly: nothing jumps.
     const known = this.widths[key] || width;
-    this.widths[key] = still.matches ? width : known + (width - known) * 0.03;
-    return [end + this.widths[key] * 0.03 - this.widths[key] * 1.03, end + this.widths[key] * 0.03];
+    const now = still.matches ? width : known + (width - known) * 0.03;
+    this.widths[key] = now;
+    return [end - now, end + now * 0.03];
+  };
+  Strips.prototype.whole = function (field, partition) {
+    const ends = this.store.of("log").map((item) => item[field][partition]).filter((offset) => offset !== undefined);
+    const marks = field !== "visits" ? [] : [
+      ...this.store.of("spark").slice(0, 2).map((item) => item.offsets[partition]),
+      ...this.store.of("flink").slice(0, 2).map((item) => (item.position || {})[partition]),
+      ...this.store.of("again").map((item) => item.begin[partition]),
+    ];
+    const first = Math.min(...ends, ...marks.filter((offset) => offset !== undefined));
+    const last = Math.max(...ends);
+    const width = Math.max(last - first, 40);
+    return [first - width * 0.02, last + width * 0.03];
   };
 
   Strips.prototype.show = function (at, missing) {
@@ -143,7 +143,7 @@ Faultline.strips = (() => {
       const width = Math.max(0, x(item.end[partition]) - left);
       const count = item.end[partition] - item.begin[partition];
       const name = `again-${item.engine}`;
-      const words = `${item.engine === "flink" ? "Flink" : "Spark"} read ${item.at_least ? "at least " : ""}${many(count, "visit")} again from ${item.name}`;
+      const words = `${item.engine === "flink" ? "Flink" : "Spark"} reads ${item.at_least ? "at least " : ""}${many(count, "visit")} again from ${item.name}`;
       const half = barHeight / 2;
       const top = again.length > 1 && item.engine === "spark" ? bar + half : bar;
       mark(row, name, "rect", { class: "again", x: left, y: top, width, height: again.length > 1 ? half : barHeight }, words);
@@ -169,9 +169,14 @@ Faultline.strips = (() => {
     const now = flink && this.store.at("flink", at);
     if (position !== undefined) position = between(now, this.store.next("flink", at), at, "position", partition);
     const reads = position !== undefined && flink.running > 0;
+    const last = newest ? x(newest.offsets[partition]) : 0;
+    const left = last > 70;
     held.forEach((each, place) => {
       const where = x(each.offsets[partition]);
       if (where < 0) return;
+      // Where the name of the newest stands.
+      const covered = left && where > last - NAME_WIDTH && where < last - 1;
+      if (covered && !(flink && each.name === flink.restored)) return;
       const kind = each === newest ? "chk newest" : flink && each.name === flink.restored ? "chk restored" : "chk";
       const y = bar - 5;
       mark(row, `chk${place}`, "path", { class: kind, d: `M${where} ${y - 9}l4.5 4.5l-4.5 4.5l-4.5 -4.5z` }, `${each.name} holds offset ${number(each.offsets[partition])}`);
@@ -179,7 +184,6 @@ Faultline.strips = (() => {
     if (newest) {
       const where = x(newest.offsets[partition]);
       if (reads) mark(row, "since", "rect", { class: "since", x: where, y: bar - 2, width: Math.max(0, x(position) - where), height: 2 });
-      const left = where > 70;
       mark(row, "chk-name", "text", { class: "flink-text", x: left ? where - 8 : where + 8, y: bar - 6, "text-anchor": left ? "end" : "start" }, newest.name);
     } else if (log.group && partition in log.group) {
       const where = x(log.group[partition]);

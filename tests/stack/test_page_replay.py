@@ -88,7 +88,7 @@ def test_the_states_of_a_run_have_their_words(window: Browser, kill: str) -> Non
 def test_what_was_read_again_is_shaded_with_its_number(window: Browser, append: str) -> None:
     again, verdict = item(APPEND, "again"), item(APPEND, "verdict")["verdict"]
     opened(window, append, again["at"] - recording(APPEND)["items"][0]["at"] + 1)
-    assert shown(window, "again") == f"Spark read {again['visits']} visits again, from {again['name']}"
+    assert shown(window, "again") == f"Spark reads {again['visits']} visits again, from {again['name']}"
     rows = window.run(
         "return [...document.querySelectorAll('#strips .row')].map((row) => ({"
         "  width: row.querySelector('rect.again').getBoundingClientRect().width,"
@@ -97,7 +97,7 @@ def test_what_was_read_again_is_shaded_with_its_number(window: Browser, append: 
     assert [row["width"] > 10 for row in rows] == [True] * len(again["begin"])
     for partition, row in enumerate(rows):
         visits = again["end"][str(partition)] - again["begin"][str(partition)]
-        assert f"read {visits} visits again" in row["words"]
+        assert f"reads {visits} visits again" in row["words"]
     opened(window, append, 10_000)
     [spark] = [each for each in verdict["verdicts"] if each["pipeline"] == "spark"]
     assert shown(window, "verdict").splitlines()[0] == "VIOLATED"

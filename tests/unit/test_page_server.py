@@ -307,6 +307,15 @@ def test_connections_that_say_nothing_do_not_keep_others_from_an_answer(shown: S
             each.close()
 
 
+def test_a_flood_of_requests_leaves_it_answering(shown: Server) -> None:
+    with shown.events() as events:
+        next(events)
+        for _ in range(300):
+            assert shown.status("GET", "/static/page.css", shown.host) == 200
+            assert shown.status("GET", "/", ("Host", "evil.example")) == 403
+        assert next(events)[0] in ("more", "tick")
+
+
 def test_a_taken_port_is_one_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
