@@ -70,11 +70,10 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--seed", type=int, help="chooses the moment of each fault (default: a random one, printed)")
     parser.add_argument("--mode", choices=MODES, default=EXACTLY_ONCE, help="of the job (default: %(default)s)")
-    parser.add_argument("--stacks", type=int, metavar="N", help="stacks side by side (default: 2 for all, 1 for run)")
+    parser.add_argument("--stacks", type=int, default=1, metavar="N", help="stacks side by side (default: %(default)s)")
     chosen = parser.parse_args(arguments)
-    stacks = chosen.stacks if chosen.stacks is not None else (2 if chosen.action == "all" else 1)
-    if not 1 <= stacks <= _MOST_STACKS:
-        parser.error(f"--stacks {stacks}: from 1 to {_MOST_STACKS}")
+    if not 1 <= chosen.stacks <= _MOST_STACKS:
+        parser.error(f"--stacks {chosen.stacks}: from 1 to {_MOST_STACKS}")
     if chosen.names and chosen.action != "run":
         parser.error(f"{chosen.action} takes no names; run NAME runs one")
     if chosen.action == "list":
@@ -93,7 +92,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         seed = secrets.randbelow(10**6) if chosen.seed is None else chosen.seed
         print(f"seed {seed}", flush=True)
-        results = run_names(chosen.names, seed, chosen.mode, stacks)
+        results = run_names(chosen.names, seed, chosen.mode, chosen.stacks)
     except (StackError, SettingsError) as error:
         say(f"faults.sh: {error}")
         return 2

@@ -23,9 +23,9 @@ PAGE = ROOT / "docs" / "guarantees.md"
 _TIMES = (NOTICED, RUNNING, FLINK_OUTPUT, CAUGHT_UP, GAP)
 _HEAD = """# What is promised under which fault
 
-Written by `python -m faults.guarantees` from `results.json` of `scripts/faults.sh all`: backend local, two stacks at
-once on 2 cores. Each row was broken on a real stack and judged by its records; `scripts/faults.sh list` shows the lines
-that break and repair.
+Written by `python -m faults.guarantees` from `results.json` of `scripts/faults.sh all`, backend local, 2 cores. Each
+row was broken on a real stack and judged by its records; `scripts/faults.sh list` shows the lines that break and
+repair.
 Seconds are from the fault, which is repaired after the seconds in the column *broken*; *gap* is the longest time
 without newly committed windows, which come every 10 s of event time when nothing is broken. An empty cell: it did not
 happen, such as a restart of the job after a fault of the synchronizer.

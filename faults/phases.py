@@ -88,9 +88,7 @@ def _does_not_apply(row: Row, scene: Scene) -> str | None:
 
 def _act(row: Row, scene: Scene, witness: Witness, result: Result, moment: float) -> None:
     scene.timeline.phase("load")
-    # Other flags need another start.
-    scene.ask("scripts/generator_stop.sh")
-    scene.ask(f"scripts/generator_start.sh {row.load}".strip())
+    scene.generate(row.load)
     scene.watch()
     with _inspecting(scene, "before"):
         # The job has committed beside the watcher's reader.
@@ -101,7 +99,7 @@ def _act(row: Row, scene: Scene, witness: Witness, result: Result, moment: float
     predicted = _break_and_heal(row, scene, witness)
     if row.unsettled:
         scene.timeline.phase("settle")
-        scene.ask("scripts/generator_stop.sh")
+        scene.stop_generator()
         scene.do(Step("scripts/settle.sh", refused=row.unsettled))
         result.checks = none_holds(scene.verdict())
         return

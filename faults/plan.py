@@ -32,12 +32,14 @@ def known(name: str) -> bool:
 
 
 def plan(names: Iterable[str], seed: int, mode: str) -> list[Planned]:
-    """Return the rows of these names, each once; a control stands for its three. Without names: all."""
-    rows = [
-        row
-        for name in dict.fromkeys(names or (*ROWS, *CONTROL_ROWS))
-        for row in (CONTROL_ROWS.get(name) or (ROWS[name],))
-    ]
+    """Return the rows of these names, each once; a control stands for its three.
+
+    Without names: all, and those after which the stack must be new come last: two of them in a row need it once.
+    """
+    rows = [row for name in dict.fromkeys(names) for row in (CONTROL_ROWS.get(name) or (ROWS[name],))]
+    if not rows:
+        rows = [*ROWS.values(), *(row for group in CONTROL_ROWS.values() for row in group)]
+        rows.sort(key=lambda row: row.spoils or bool(row.settings or row.control))
     if mode != EXACTLY_ONCE:
         rows = [replace(row, mode=mode, settings=(*row.settings, ("FLINK_MODE", mode))) for row in rows]
     chance = random.Random(seed)
@@ -45,11 +47,11 @@ def plan(names: Iterable[str], seed: int, mode: str) -> list[Planned]:
 
 
 def groups(rows: Sequence[Planned]) -> list[list[Planned]]:
-    """Split the rows into groups that share a stack of their own; the longest come first."""
+    """Split the rows into groups that share a stack of their own."""
     found: list[list[Planned]] = []
     for each in rows:
         if found and each.own == found[-1][0].own != USUAL:
             found[-1].append(each)
         else:
             found.append([each])
-    return sorted(found, key=len, reverse=True)
+    return found

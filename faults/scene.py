@@ -12,16 +12,19 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from contract.settings import ROOT
+from stack.backend import RUNNING
 from stack.errors import StackError
 from stack.stack import Stack, open_stack
 
 from faults.model import Step
 from faults.repair import run
-from faults.timeline import CHECKPOINTS, Timeline
+from faults.timeline import CHECKPOINTS, Timeline, last_lines
 
 _COMMAND_SECONDS = 600
 _WATCHER_SECONDS = 120
-_POLL_SECONDS = 0.2
+_POLL_SECONDS = 0.1
+_ANSWER_SECONDS = 60
+_CHECKPOINTS_SECONDS = 180
 
 
 class CommandFailed(Exception):
@@ -128,10 +131,21 @@ class Scene:
     }
     """What stands for {name} in a line; see `faults.model.Step`."""
 
+    def generate(self, flags: str) -> None:
+        """Start the generator with these flags: one that runs may have others. Raises CommandFailed."""
+        self.stop_generator()
+        self.ask(f"scripts/generator_start.sh {flags}".strip())
+
+    def stop_generator(self) -> None:
+        """Stop the generator if it runs. Raises CommandFailed."""
+        stack = self.stack
+        if stack.backend.state(stack.service("generator")) == RUNNING:
+            self.ask("scripts/generator_stop.sh")
+
     def settle(self) -> None:
         """Close the open windows, and wait until both pipelines have committed everything. Raises CommandFailed."""
         self.timeline.phase("settle")
-        self.ask("scripts/generator_stop.sh")
+        self.stop_generator()
         self.ask("scripts/settle.sh --wait 180")
 
     def verdict(self, *flags: str) -> dict[str, Any]:
@@ -147,17 +161,30 @@ class Scene:
     # Flink
 
     def job(self) -> dict[str, Any]:
-        """The job's status, as scripts/flink_status.sh prints it."""
-        found: dict[str, Any] = json.loads(self.ask("scripts/flink_status.sh"))
-        return found
+        """The job's status now, as the watcher sees it. Raises CommandFailed when there is none."""
+        return self._status(lambda _: True, _ANSWER_SECONDS, "no job")
 
     def wait_for_checkpoints(self, count: int) -> dict[str, Any]:
-        """Wait until the job has completed so many more."""
+        """Wait until the job has completed so many more, and return its status. Raises CommandFailed."""
         wanted = self.job()["checkpoints_completed"] + count
-        found: dict[str, Any] = json.loads(
-            self.ask(f"scripts/flink_status.sh --wait-checkpoints {wanted} --wait-seconds 180")
-        )
-        return found
+        return self._status(
+            lambda status: bool(status["checkpoints_completed"] >= wanted), _CHECKPOINTS_SECONDS,
+            f"the job has not completed {wanted} checkpoints",
+        )  # fmt: skip
+
+    def _status(self, enough: Callable[[dict[str, Any]], bool], seconds: float, what: str) -> dict[str, Any]:
+        """Wait for a sample of the watcher that is enough. The first new one may have been asked for before now."""
+        begin = time.time()
+        fresh: dict[str, Any] = {}
+        while time.time() < begin + seconds:
+            samples = [each for each in last_lines(self.folder / "flink.jsonl", 2) if each["at"] > begin]
+            fresh = samples[-1] if len(samples) == 2 else {}
+            if "job_id" in fresh and enough(fresh):
+                return fresh
+            if not self.watches():
+                raise CommandFailed(f"the watcher has ended; see {self.folder / 'watch.log'}")
+            time.sleep(_POLL_SECONDS)
+        raise CommandFailed(f"{what} within {seconds:g} s: {fresh or 'no answer'}")
 
     def complete_checkpoints(self) -> list[Path]:
         """Complete checkpoints of the newest job on disk, the oldest first."""

@@ -58,9 +58,9 @@ class Soak:
         os.environ["STACK_FLINK_MODE"] = self._mode
         script("up.sh")
         timeline.phase("load")
-        scene.wait_for_checkpoints(2)
         scene.watch(seconds=3600 + max((strike.ends for strike in strikes), default=0))
         try:
+            scene.wait_for_checkpoints(2)
             try:
                 self.applied = self._break(scene, strikes)
             except (CommandFailed, StackError) as error:
@@ -116,7 +116,7 @@ class Soak:
         ]
         if not scene.watches():
             wrong.append("the watcher did not run to the end")
-        seen = json.loads(scene.measure("agreement", str(scene.folder)))
+        seen = json.loads(scene.measure("aftermath", str(scene.folder)))
         if seen["different"] + seen["missing"] + seen["unseen"]:
             wrong.append(f"a reader meanwhile and a reader now disagree: {seen}")
         return wrong

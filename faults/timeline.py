@@ -14,6 +14,7 @@ CHECKPOINTS = "checkpoints.jsonl"
 """Written by `python -m inspector.flink follow`."""
 SAMPLES = ("kafka.jsonl", "flink.jsonl", "spark.jsonl", "seen.jsonl", CHECKPOINTS)
 """All but the last are written by measure/watch.py."""
+_TAIL_BYTES = 64 * 1024
 PHASES = ("load", "break", "heal", "settle", "judge")
 
 
@@ -52,6 +53,16 @@ def read_lines(file: Path) -> list[dict[str, Any]]:
         except ValueError:
             continue
     return lines
+
+
+def last_lines(file: Path, count: int) -> list[dict[str, Any]]:
+    """Read the last lines of a file of JSON lines that grows; a torn last line is left out."""
+    if not file.exists():
+        return []
+    with file.open("rb") as lines:
+        lines.seek(max(0, file.stat().st_size - _TAIL_BYTES))
+        whole = lines.read().rpartition(b"\n")[0].splitlines()
+    return [json.loads(line) for line in whole[-count:]]
 
 
 def write_timeline(folder: Path) -> dict[str, Any]:

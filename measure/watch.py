@@ -67,7 +67,7 @@ def _ends(cluster: Cluster, topic: str, *, committed: bool) -> dict[int, int]:
 def flink_sample(settings: Settings) -> Sample:
     """Sample the state of the job, its position, and its completed checkpoints."""
     base, topic = settings.flink_rest, settings.text("VISITS_TOPIC")
-    told: set[tuple[str, int]] = set()
+    sampled: set[tuple[str, int]] = set()
 
     def sample() -> dict[str, Any]:
         job = newest_job(base, settings.text("FLINK_JOB_NAME"))
@@ -75,7 +75,7 @@ def flink_sample(settings: Settings) -> Sample:
             raise Unknown("no job")
         statistics = checkpoints(base, job["jid"])
         completed = [each for each in statistics["history"] if each["status"] == "COMPLETED"]
-        new = [each for each in reversed(completed) if (job["jid"], each["id"]) not in told]
+        new = [each for each in reversed(completed) if (job["jid"], each["id"]) not in sampled]
         found = {
             **status_of(base, job, statistics),
             "restored_at": (statistics["latest"]["restored"] or {}).get("restore_timestamp"),
@@ -89,7 +89,7 @@ def flink_sample(settings: Settings) -> Sample:
                 for each in new
             ],
         }  # fmt: skip
-        told.update((job["jid"], each["id"]) for each in new)
+        sampled.update((job["jid"], each["id"]) for each in new)
         return found
 
     return sample

@@ -5,9 +5,10 @@
 #
 # list  the rows: what breaks, what is promised, and why; and the negative controls, which must be caught
 # run   these rows, one after the other
-# all   every row and every control, on two stacks side by side
+# all   every row and every control
 #
-# --stacks N runs the rows on so many stacks: the one of this project, and new ones that are removed at the end.
+# --stacks N shares the rows between so many stacks: the one of this project, and new ones that are removed at the end.
+# A stack keeps about one core busy.
 # --seed chooses the moment of each fault; without it, a random seed is printed. With --mode at-least-once a row has a
 # new stack, and windows may be written twice, but not lost.
 #

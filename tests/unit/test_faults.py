@@ -76,7 +76,7 @@ def test_a_control_changes_what_it_says() -> None:
 
 def test_all_rows_are_planned_once_and_by_the_seed() -> None:
     rows = plan([], 7, EXACTLY_ONCE)
-    assert [each.row for each in rows] == [*ROWS.values(), *CAUGHT]
+    assert sorted(each.row.name for each in rows) == sorted(row.name for row in [*ROWS.values(), *CAUGHT])
     assert rows == plan([], 7, EXACTLY_ONCE) != plan([], 8, EXACTLY_ONCE)
     assert [each.row.name for each in plan(["broker-kill", "broker-kill"], 7, EXACTLY_ONCE)] == ["broker-kill"]
 
@@ -85,9 +85,15 @@ def test_rows_that_share_a_stack_of_their_own_stay_together() -> None:
     rows = plan([], 7, EXACTLY_ONCE)
     split = groups(rows)
     assert sorted(each.row.name for group in split for each in group) == sorted(each.row.name for each in rows)
-    assert [len(group) for group in split[: len(CONTROL_ROWS)]] == [3] * len(CONTROL_ROWS)
+    assert [len(group) for group in split[-len(CONTROL_ROWS) :]] == [3] * len(CONTROL_ROWS)
     assert all(len({each.own for each in group}) == 1 for group in split)
     assert all(len(group) == 1 for group in split if group[0].own == USUAL)
+
+
+def test_rows_after_which_the_stack_must_be_new_come_last() -> None:
+    rows = [each.row for each in plan([], 7, EXACTLY_ONCE)]
+    plain = [row.name for row in rows if not (row.settings or row.control or row.spoils)]
+    assert [row.name for row in rows[: len(plain)]] == plain
 
 
 def test_stacks_share_the_rows_without_running_one_twice(tmp_path: Path) -> None:

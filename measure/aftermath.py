@@ -1,9 +1,10 @@
-"""Compare what a reader of committed windows saw while it happened with what is in the topic at the end.
+"""Look at the topics after a row: what is still open, and whether the reader that watched saw what is there now.
 
-Usage: python -m measure.agreement FOLDER
+Usage: python -m measure.aftermath FOLDER
 
-FOLDER has `seen.jsonl` of measure/watch.py. Prints one line of JSON: `seen` records, `different` in the topic now,
-`missing` from it, `unseen` though they lie between the first and the last that were seen.
+FOLDER has `seen.jsonl` of measure/watch.py. Prints one line of JSON: `open`, the records at the end of each topic of
+the job that are written and not committed; `seen`, how many committed windows the reader saw, of which `different` ones
+are in the topic now, `missing` from it, and `unseen` though they lie between the first and the last that were seen.
 """
 
 from __future__ import annotations
@@ -15,9 +16,17 @@ from pathlib import Path
 
 from contract.digest import record_digest
 from contract.settings import Settings, SettingsError
+from measure.open_transactions import positions
 from verdict.cluster import Cluster
 from verdict.model import Unknown
 from verdict.records import Span
+
+
+def still_open(settings: Settings) -> dict[str, int]:
+    """Return the records of open transactions by topic. Raises Unknown when the broker does not answer."""
+    cluster = Cluster(settings.bootstrap)
+    topics = [settings.text(name) for name in ("VISIT_WINDOWS_TOPIC", "VISITS_LATE_TOPIC", "VISITS_REJECTED_TOPIC")]
+    return {topic: sum(each["end"] - each["stable"] for each in positions(cluster, topic)) for topic in topics}
 
 
 def compare(settings: Settings, folder: Path) -> dict[str, int]:
@@ -51,9 +60,10 @@ def _read(settings: Settings, seen: dict[tuple[int, int], str]) -> dict[tuple[in
 def main(arguments: Sequence[str]) -> int:
     """Print the numbers; returns the exit code."""
     try:
-        print(json.dumps(compare(Settings(), Path(arguments[0]))))
+        settings = Settings()
+        print(json.dumps({"open": still_open(settings), **compare(settings, Path(arguments[0]))}))
     except (Unknown, SettingsError, OSError) as error:
-        sys.stderr.write(f"agreement: {error}\n")
+        sys.stderr.write(f"aftermath: {error}\n")
         return 2
     return 0
 
