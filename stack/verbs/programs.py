@@ -43,7 +43,7 @@ _TIERS: dict[str, tuple[list[str], list[str]]] = {
 }
 """Tests of each tier: those that need no JVM, and those that do."""
 _WITHOUT_JVM = ("--numprocesses", "auto", "--dist", "worksteal")
-_WITH_JVM = ("--numprocesses", "2", "--dist", "loadfile")
+_WITH_JVM = ("--numprocesses", "2", "--dist", "loadfile", "--durations", "20")
 """They mostly wait: two files at a time, each with its own services; more would not fit into a laptop's memory."""
 
 
