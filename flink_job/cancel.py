@@ -20,6 +20,16 @@ LIMIT_SECONDS = 180
 POLL_SECONDS = 0.2
 
 
+def cancel(base: str, job_id: str) -> None:
+    """Cancel a job and wait until it is CANCELED. Raises FlinkError when it is not within the limit."""
+    call(base, f"/jobs/{job_id}?mode=cancel", method="PATCH")
+    deadline = time.monotonic() + LIMIT_SECONDS
+    while call(base, f"/jobs/{job_id}/status")["status"] != "CANCELED":
+        if time.monotonic() >= deadline:
+            raise FlinkError(f"job {job_id} was not cancelled within {LIMIT_SECONDS} s; see scripts/logs.sh jobmanager")
+        time.sleep(POLL_SECONDS)
+
+
 def main() -> int:
     """Run the command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="flink_job.cancel", description="Cancel a job.")
@@ -36,14 +46,7 @@ def main() -> int:
         job_id = job["jid"]
         if arguments.show:
             print(f"   = {arguments.show} flink cancel {job_id}", file=sys.stderr)
-        call(base, f"/jobs/{job_id}?mode=cancel", method="PATCH")
-        deadline = time.monotonic() + LIMIT_SECONDS
-        while call(base, f"/jobs/{job_id}/status")["status"] != "CANCELED":
-            if time.monotonic() >= deadline:
-                raise FlinkError(
-                    f"job {job_id} was not cancelled within {LIMIT_SECONDS} s; see scripts/logs.sh jobmanager"
-                )
-            time.sleep(POLL_SECONDS)
+        cancel(base, job_id)
         completed = checkpoints(base, job_id)["latest"]["completed"]
     except KeyboardInterrupt:
         return 130

@@ -21,13 +21,17 @@ from pathlib import Path
 
 from contract.jobs import JOBS, MAIN, PROGRAMS, settings_of
 from contract.settings import Settings, SettingsError
+from flink_job.cancel import cancel
 from flink_job.guarantees import MODES
 from flink_job.home import CLIENT, HomeError, prepare
 from flink_job.rest import FlinkError, active_job, call
+from flink_job.run_file import require_room
 
 SUBMITTED = re.compile(r"JobID ([0-9a-f]{32})")
 RUNNING_LIMIT_SECONDS = 180
 POLL_SECONDS = 0.2
+SAME_FAILURES = 3
+"""A job that fails so often for the same reason before it ever runs will not run: it is restarted without end."""
 
 
 def client_command(program: Path, checkpoint: str | None, arguments: Sequence[str]) -> list[str]:
@@ -55,6 +59,7 @@ def submit(
         )
     if not call(settings.flink_rest, "/taskmanagers")["taskmanagers"]:
         print("submit: the job starts as soon as a TaskManager has registered", file=sys.stderr)
+    require_room(settings)
     environment = os.environ | prepare(settings, CLIENT)
     command = client_command(program, checkpoint, arguments)
     if show:
@@ -71,7 +76,11 @@ def submit(
 
 
 def wait_until_running(settings: Settings, job_id: str) -> None:
-    """Wait until every task runs. Raises FlinkError when the job ends instead, or not within the limit."""
+    """Wait until every task runs.
+
+    Raises FlinkError when the job ends instead, when it fails for the same reason again and again, which cancels it,
+    and when it does not run within the limit.
+    """
     deadline = time.monotonic() + RUNNING_LIMIT_SECONDS
     while time.monotonic() < deadline:
         job = call(settings.flink_rest, f"/jobs/{job_id}")
@@ -79,14 +88,38 @@ def wait_until_running(settings: Settings, job_id: str) -> None:
         if job["state"] == "RUNNING" and all(state == "RUNNING" for state in states):
             return
         if job["state"] in ("FAILED", "CANCELED"):
-            cause = call(settings.flink_rest, f"/jobs/{job_id}/exceptions")["exceptionHistory"]["entries"]
-            reason = cause[0]["stacktrace"].splitlines()[0] if cause else "no cause given"
+            causes = _causes(settings, job_id)
+            reason = causes[0] if causes else "no cause given"
             raise FlinkError(f"job {job_id} is {job['state']}: {reason}; see scripts/logs.sh jobmanager")
+        if again := repeated(_causes(settings, job_id)):
+            cancel(settings.flink_rest, job_id)
+            raise FlinkError(
+                f"job {job_id} failed {SAME_FAILURES} times before it ran, and was cancelled: {again}; "
+                "see scripts/logs.sh taskmanager"
+            )
         time.sleep(POLL_SECONDS)
     raise FlinkError(
         f"job {job_id} was submitted but did not run within {RUNNING_LIMIT_SECONDS} s; "
         "is a TaskManager running? see scripts/status.sh"
     )
+
+
+def _causes(settings: Settings, job_id: str) -> list[str]:
+    """The innermost cause of each failure of the job, the newest first."""
+    entries = call(settings.flink_rest, f"/jobs/{job_id}/exceptions")["exceptionHistory"]["entries"]
+    return [cause(each["stacktrace"]) for each in entries]
+
+
+def cause(stacktrace: str) -> str:
+    """The line of the innermost cause in a stack trace."""
+    head, *lines = stacktrace.splitlines()
+    inner = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    return inner[-1] if inner else head
+
+
+def repeated(causes: Sequence[str]) -> str | None:
+    """The cause that is there SAME_FAILURES times, if one is."""
+    return next((each for each in causes if causes.count(each) >= SAME_FAILURES), None)
 
 
 def main() -> int:

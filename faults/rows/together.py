@@ -27,10 +27,14 @@ ROWS = (
     ),
     Row(
         "restore-while-the-disk-is-full", (*FAULT["job-cancel"].breaks, Step("faults/small_disk.sh fill {flink}")),
-        (Step("scripts/flink_restore.sh latest"), Step("faults/small_disk.sh free {flink}", after=8)),
+        (
+            Step("scripts/flink_restore.sh latest", refused="No space left on device"),
+            Step("faults/small_disk.sh free {flink}"), Step("scripts/flink_restore.sh latest"),
+        ),
         prepares=CHECKPOINTS_ON_A_SMALL_DISK, undo=CHECKPOINTS_BACK,
         needs=(Need.MOUNT,), restores=True, cancels=True, seconds=1,
-        promise=NOTHING, why="a restore only reads; checkpoints fail until there is room",
+        promise="the restore is refused until there is room; nothing is lost or repeated",
+        why="a job leaves its settings beside its checkpoints: without room for them it is not submitted",
     ),
     Row(
         "everything-frozen", tuple(Step(f"scripts/pause.sh {name}") for name in SERVICES),
