@@ -88,13 +88,19 @@ class Runner:
         self._tell, self._retained = tell, retained
         self._busy = threading.Lock()
         self._actions = actions()
+        # The stack's places are filled in as in the fault matrix.
+        fill = Scene(ROOT, Timeline(ROOT), EXACTLY_ONCE).filled
+        self._lines = {action.name: [fill(line) for line in action.lines] for action in self._actions.values()}
 
     def as_json(self) -> list[dict[str, Any]]:
-        """For the page."""
+        """For the page; lines as they are typed in the project's folder."""
         return [
-            {"name": a.name, "label": a.label, "group": a.group, "lines": list(a.lines), "chooses": a.chooses}
-            for a in self._actions.values()
-        ]
+            {
+                "name": action.name, "label": action.label, "group": action.group, "chooses": action.chooses,
+                "lines": [line.replace(f"{ROOT}/", "") for line in self._lines[action.name]],
+            }
+            for action in self._actions.values()
+        ]  # fmt: skip
 
     def start(self, name: object, checkpoint: object) -> None:
         """Start an action in a thread of its own. Raises Refused."""
@@ -110,11 +116,9 @@ class Runner:
 
     def _run(self, action: Action, path: str | None) -> None:
         try:
-            for line in action.lines:
+            for line in self._lines[action.name]:
                 # The path comes from the list of checkpoints on disk, not from the request.
-                filled = line.replace("{checkpoint}", shlex.quote(path or ""))
-                # Other places are the stack's own; they are filled in as in the fault matrix.
-                if not self._type(Scene(ROOT, Timeline(ROOT), EXACTLY_ONCE).filled(filled)):
+                if not self._type(line.replace("{checkpoint}", shlex.quote(path or ""))):
                     break
         except Exception as error:  # it is told on the page
             self._event("note", f"{action.label}: {error}")

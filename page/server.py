@@ -247,4 +247,8 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        # Before the server answers; later it ends by itself.
+        sys.exit(130)

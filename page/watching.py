@@ -26,6 +26,7 @@ KEPT_ITEMS = 20_000
 """About an hour: a checkpoint in four seconds, offsets twice a second."""
 INTERVAL_SECONDS = 0.5
 SLOW_SECONDS = 2.0
+SILENT_SECONDS = 8.0
 LINGER_SECONDS = 30.0
 """How long it goes on when the last page was closed: a reload loses nothing."""
 MOST_PAGES = 16
@@ -93,9 +94,12 @@ class Watching:
             self._left_at = time.monotonic()
 
     def tick(self) -> str:
-        """A message that says when each sampler had its last answer: a frozen broker gives none for long."""
-        data = {"now": time.time(), "answered": self._answered}
-        return f"event: tick\ndata: {json.dumps(data)}\n\n"
+        """A message with the server's clock; and tell who has been silent, as a frozen broker is, for long."""
+        now = time.time()
+        for name, last in list(self._answered.items()):
+            if now - last > SILENT_SECONDS:
+                self.take(name, {"at": last, "unknown": f"no answer for more than {SILENT_SECONDS:g} s"})
+        return f"event: tick\ndata: {json.dumps({'now': now})}\n\n"
 
     def items(self) -> list[Item]:
         """Everything that is kept."""

@@ -1,22 +1,28 @@
-"""Take the pictures in docs/pictures/ of a stack that runs.
+"""Take the pictures in docs/pictures/ of a stack that runs, and of the live page playing recorded runs.
 
-Usage: python -m pictures cancelled|running
+Usage: python -m pictures cancelled|running|page
 
 `running`: the Flink job's graph and its checkpoints, the synchronizer's page. `cancelled`: the job after a cancel.
-Exit codes: 0 all are saved, 2 one is not.
+`page`: needs no stack; it also writes docs/a_recorded_crash.html. Exit codes: 0 all are saved, 2 one is not.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+import tempfile
 import urllib.request
 from pathlib import Path
 
 from contract.settings import ROOT, Settings
+from page.document import saved
+from page.replay import ReplayError, recording
 from pictures.browser import Browser, PictureError, browser
 
 FOLDER = ROOT / "docs" / "pictures"
+RUNS = ROOT / "tests" / "golden" / "runs"
+CRASH, NAIVE = "taskmanager-kill", "sink-foreach-append"
+SAMPLE = ROOT / "docs" / "a_recorded_crash.html"
 
 
 def newest_job(rest: str) -> str:
@@ -45,17 +51,47 @@ def cancelled(window: Browser, flink: str, _spark: str, folder: Path) -> None:
     window.save(f"{job}/checkpoints", "Latest Completed Checkpoint", folder / "flink_cancelled.png", height=800)
 
 
+def page(window: Browser, _flink: str, _spark: str, folder: Path) -> None:
+    """The live page in its main states, from recorded runs."""
+    SAMPLE.write_text(saved(recording(RUNS / CRASH)), encoding="utf-8")
+    end = 1_000_000.0
+    with tempfile.TemporaryDirectory(prefix="pictures-") as scratch:
+        naive = Path(scratch) / "naive.html"
+        naive.write_text(saved(recording(RUNS / NAIVE)), encoding="utf-8")
+        for name, file, second, size, scheme in (
+            ("page_running", SAMPLE, moment(CRASH, "event", "break") - 0.5, (1280, 780), "dark"),
+            ("page_fault", SAMPLE, moment(CRASH, "event", "break") + 3, (1280, 780), "dark"),
+            ("page_read_again", SAMPLE, moment(CRASH, "again") + 0.5, (1280, 780), "dark"),
+            ("page_holds", SAMPLE, end, (1280, 780), "light"),
+            ("page_violated", naive, end, (1280, 780), "dark"),
+            ("page_phone", naive, end, (390, 844), "dark"),
+        ):
+            window.size(*size)
+            window.prefer(prefers_color_scheme=scheme)
+            # A change behind # alone would not load the page again.
+            window.open("about:blank")
+            window.open(f"{file.as_uri()}#{second}")
+            window.picture(folder / f"{name}.png")
+
+
+def moment(run: str, kind: str, text: str = "") -> float:
+    """The second of the first item of a kind in a recorded run, and with this text."""
+    items = recording(RUNS / run)["items"]
+    found = next(item for item in items if item["kind"] == kind and item.get("text", "") == text)
+    return float(found["at"] - items[0]["at"])
+
+
 def main() -> int:
     """Run the command line; returns the exit code."""
-    wanted = {"running": running, "cancelled": cancelled}.get("".join(sys.argv[1:]))
+    wanted = {"running": running, "cancelled": cancelled, "page": page}.get("".join(sys.argv[1:]))
     settings = Settings()
     spark = f"http://{settings.text('BIND_ADDRESS')}:{settings.text('SPARK_UI_PORT')}"
     try:
         if wanted is None:
-            raise PictureError("which ones? running or cancelled")
+            raise PictureError("which ones? running, cancelled or page")
         with browser() as window:
             wanted(window, settings.flink_rest.split(",")[0], spark, FOLDER)
-    except PictureError as error:
+    except (PictureError, ReplayError) as error:
         sys.stderr.write(f"pictures: {error}\n")
         return 2
     return 0

@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# Summary: Make the pictures of Flink's and Spark's pages in docs/pictures/, by a headless browser on a real run.
+# Summary: Make the pictures of Flink's, Spark's and the live page in docs/pictures/, by a headless browser on real runs.
 # Usage: scripts/pictures.sh [--backend compose|local]
 #
 # Starts what does not run, and cancels and restores the Flink job. Needs Chromium and chromedriver on PATH.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib/walkthrough.sh"
 begin "$@"
+
+step "the live page, playing recorded runs"
+scripts/lib/verb.sh scripts/pictures.sh pictures page
 
 step "while everything runs"
 wait_for_checkpoints 3 >/dev/null

@@ -46,7 +46,7 @@ Faultline.chart = (() => {
     this.made = 0;
     by("time-legend").replaceChildren(
       ...SERIES.map((each) => make("li", { class: `key line ${each.key}` , text: each.name })),
-      make("li", { class: "key fault", text: "the fault" }),
+      make("li", { class: "key fault", text: this.phased() ? "the fault" : "Flink does not run" }),
       make("li", { class: "key tick", text: "a checkpoint of Flink" }),
     );
     new ResizeObserver(() => this.build()).observe(by("chart"));
@@ -92,27 +92,45 @@ Faultline.chart = (() => {
     this.seek(this.begin + this.plot.posToVal(left, "x"));
   };
 
-  // Where something was broken, from the fault to the repair.
+  // From the fault to the repair in a recorded row; in a running stack, where Flink does not run.
   Chart.prototype.behind = function (plot) {
     const context = plot.ctx;
     context.save();
     context.fillStyle = colour("--fault-ground");
-    let since = null;
-    const events = this.store.of("event").filter((item) => item.what === "phase");
-    const ranges = [];
-    for (const item of events) {
-      if (item.text === "break") since = since === null ? item.at : since;
-      else if (since !== null) {
-        ranges.push([since, item.at]);
-        since = null;
-      }
-    }
-    if (since !== null) ranges.push([since, this.store.end]);
+    const ranges = this.phased() ? this.faults() : this.downs();
     for (const [from, to] of ranges) {
       const left = plot.valToPos(from - this.begin, "x", true);
       context.fillRect(left, plot.bbox.top, Math.max(2, plot.valToPos(to - this.begin, "x", true) - left), plot.bbox.height);
     }
     context.restore();
+  };
+
+  Chart.prototype.phased = function () {
+    return this.store.of("event").some((item) => item.what === "phase");
+  };
+  Chart.prototype.faults = function () {
+    const phases = this.store.of("event").filter((item) => item.what === "phase");
+    return this.ranges(phases.map((item) => [item.at, item.text === "break"]));
+  };
+  Chart.prototype.downs = function () {
+    const down = (item) => item.kind === "unknown" || item.running < item.tasks;
+    const silences = this.store.of("unknown").filter((item) => item.source === "flink");
+    const all = [...this.store.of("flink"), ...silences].sort((one, other) => one.at - other.at);
+    return this.ranges(all.map((item) => [item.at, down(item)]));
+  };
+  // From each moment at which something is so to the next at which it is not.
+  Chart.prototype.ranges = function (moments) {
+    const found = [];
+    let since = null;
+    for (const [at, is] of moments) {
+      if (is && since === null) since = at;
+      else if (!is && since !== null) {
+        found.push([since, at]);
+        since = null;
+      }
+    }
+    if (since !== null) found.push([since, this.store.end]);
+    return found;
   };
 
   Chart.prototype.before = function (plot) {

@@ -3,9 +3,7 @@
 (() => {
   const { make, by, say } = Faultline.dom;
   const { data, store, live, player, begin, panels } = Faultline.page;
-  const SILENT_SECONDS = 4;
   const GROUPS = { break: "Break", repair: "Repair", judge: "Load, and judge" };
-  const SOURCES = { kafka: "the broker", flink: "the JobManager" };
 
   // The token comes after # in the address, and leaves it at once: nobody reads it from a projector.
   const token = new URLSearchParams(location.hash.slice(1)).get("token") || sessionStorage.getItem("token") || "";
@@ -14,7 +12,6 @@
 
   // What comes
 
-  live.answered = {};
   function clockOf(message) {
     live.skew = message.now - Date.now() / 1000;
     if (live.lost) say(by("said"), "");
@@ -40,15 +37,6 @@
   source.addEventListener("tick", (event) => {
     const message = JSON.parse(event.data);
     clockOf(message);
-    live.answered = message.answered;
-    for (const name of Object.keys(SOURCES)) {
-      const last = message.answered[name];
-      const known = store.of("unknown").filter((item) => item.source === name).pop();
-      const spoken = Math.max(...["log", "flink"].map((kind) => (store.of(kind).length ? store.of(kind)[store.of(kind).length - 1].at : 0)));
-      if (last && message.now - last > SILENT_SECONDS && (!known || known.at < spoken)) {
-        store.add({ kind: "unknown", source: name, at: last + 0.001, text: `${SOURCES[name]} has given no answer for ${SILENT_SECONDS} s` });
-      }
-    }
     offer();
   });
   source.addEventListener("full", () => {

@@ -66,6 +66,15 @@ def test_a_recording_has_everything_that_the_page_draws_in_the_order_of_time() -
     assert windows == len(timeline(KILL)["seen"])
 
 
+def test_a_recovery_is_told_with_its_seconds() -> None:
+    samples = timeline(KILL)["flink"]
+    down = [each["at"] for each in samples if each["running_tasks"] < each["tasks"]]
+    up = next(each["at"] for each in samples if each["at"] > down[-1])
+    [recovered] = [item for item in items(KILL, "event") if item["what"] == "recovered"]
+    assert recovered["at"] == up
+    assert recovered["text"] == f"all tasks of the Flink job run again, after {up - down[0]:.1f} s"
+
+
 def test_each_checkpoint_is_told_once() -> None:
     names = [(item["engine"], item["name"]) for item in items(KILL, "done")]
     assert len(names) == len(set(names)) > 10
@@ -111,6 +120,11 @@ def test_words_of_a_run_cannot_leave_their_place() -> None:
     page = saved({"title": nasty, "items": [], "mode": "replay"})
     assert nasty not in page
     assert data_in(page)["title"] == nasty
+
+
+def test_the_file_in_the_docs_is_the_recorded_run() -> None:
+    page = (ROOT / "docs" / "a_recorded_crash.html").read_text(encoding="utf-8")
+    assert page == saved(recording(KILL)), "scripts/pictures.sh writes it"
 
 
 @pytest.mark.parametrize("damage", ["", "[]", "{}", '{"events": ['])

@@ -24,7 +24,7 @@ ALLOWED = {
     "web_guard": set(),
     "inspector": BASE,
     "verdict": BASE,
-    "pictures": BASE,
+    "pictures": {"contract", "page"},
     "transactions": {"contract", "flink_job", "inspector"},
     "measure": {"contract", "flink_job", "verdict"},
     "page": {"contract", "inspector", "measure", "stack", "faults"},
