@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Summary: Succeed when the service of this container is ready; Compose calls it every few seconds.
-# Usage: docker/health.sh kafka|zookeeper|generator|spark|jobmanager|jobmanager-2|taskmanager
+# Usage: docker/health.sh kafka|zookeeper|generator|spark|jobmanager|jobmanager-2|taskmanager|page
 #
 # Only bash builtins where possible: a check must cost little CPU during a demo on two cores.
 set -euo pipefail
@@ -30,6 +30,7 @@ case "${1:-}" in
   kafka) listens "${STACK_KAFKA_CONTAINER_PORT}" ;;
   generator) connected_to "${STACK_KAFKA_CONTAINER_PORT}" ;;
   spark) listens "${STACK_SPARK_UI_PORT}" ;;
+  page) listens "${STACK_PAGE_PORT}" ;;
   zookeeper) listens "${STACK_ZOOKEEPER_PORT}" ;;
   jobmanager) [[ "$(fetch 127.0.0.1 "${STACK_FLINK_UI_PORT}" /overview)" == *'"taskmanagers"'* ]] ;;
   jobmanager-2) [[ "$(fetch 127.0.0.1 "${STACK_FLINK_STANDBY_UI_PORT}" /overview)" == *'"taskmanagers"'* ]] ;;

@@ -21,6 +21,7 @@ from stack.messages import say
 LOCKS = ROOT / "requirements"
 JAR_GROUPS = ("kafka", "spark", "flink", "zookeeper")
 BUILD = "build"
+ENVIRONMENTS = ("tools", "flink", "page")
 GUARDED = ("spark", "flink")
 """Engines whose web pages have a guard."""
 ADDITIONS = {"dev": "the test tools", "notebook": "Jupyter"}
@@ -48,7 +49,7 @@ class Artifacts:
 
     def complete(self) -> bool:
         """Whether everything that the stack needs is fetched."""
-        environments = self._has_environment("tools") and self._has_environment("flink")
+        environments = all(map(self._has_environment, ENVIRONMENTS))
         guarded = all(map(self._has_guard, GUARDED))
         return environments and not self._missing_jars(JAR_GROUPS) and guarded and self._has_class_archive()
 
@@ -69,6 +70,7 @@ class Artifacts:
             beside.start()
             try:
                 self._make_environment("tools")
+                self._make_environment("page")
                 self._fetch_jars(JAR_GROUPS)
                 self._make_guard("spark")
                 # Made while the other environment is fetched.

@@ -17,7 +17,7 @@ class Service:
 
     name: str
     environment: str
-    """The environment whose Python and commands it uses: `tools` or `flink`."""
+    """The environment whose Python and commands it uses: `tools`, `flink` or `page`."""
     image: str
     """Target in docker/Dockerfile."""
     needs: tuple[str, ...] = ()
@@ -75,6 +75,11 @@ TABLE = (
         published="SPARK_UI_PORT", page="Spark UI", listens=("SPARK_UI_PORT",),
         # It ends after the running batch, and the first batch of a long replay takes long.
         grace_seconds=120,
+    ),
+    # It reads, and only while somebody looks.
+    Service(
+        "page", "page", "page", port="PAGE_PORT", published="PAGE_PORT", page="live page", listens=("PAGE_PORT",),
+        grace_seconds=10,
     ),
     Service("submit", "flink", "flink", needs=("kafka", "jobmanager"), one_shot=True),
 )  # fmt: skip

@@ -24,7 +24,8 @@ class RunningStack:
 
     def __init__(self, home: Path, backend: str, **settings: str) -> None:
         self.home = home
-        ports = dict(zip(LOCAL_PORTS, map(str, free_ports("127.0.0.1", len(LOCAL_PORTS))), strict=True))
+        names = (*LOCAL_PORTS, "PAGE_BUTTONS_PORT")
+        ports = dict(zip(names, map(str, free_ports("127.0.0.1", len(names))), strict=True))
         chosen = {"HOME": str(home), "BACKEND": backend, **ports, **settings}
         self.environment = os.environ | as_environment(chosen)
         self.kafka_port = chosen["KAFKA_PORT"]

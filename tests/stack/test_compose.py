@@ -13,13 +13,18 @@ from pathlib import Path
 import pytest
 
 from contract.settings import ROOT
+from pictures.browser import Browser
+from stack.waiting import wait_until
+from tests.stack.browser import window
 from tests.stack.running_stack import RunningStack
 from tests.stack.test_faults import SHORT
+from tests.stack.test_page_live import Shown, kill_and_repair, served
 from tests.stack.test_walkthroughs import ON_THE_STACK
 
+__all__ = ["window"]
 pytestmark = [pytest.mark.compose, pytest.mark.timeout(2400)]
 
-SERVICES = ("kafka", "generator", "spark", "jobmanager", "taskmanager")
+SERVICES = ("kafka", "generator", "spark", "jobmanager", "taskmanager", "page")
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +79,7 @@ def test_findings_are_written_to_a_folder_of_the_host(demo: tuple[RunningStack, 
 def test_no_service_runs_as_root_or_beyond_loopback(demo: tuple[RunningStack, str]) -> None:
     stack, _ = demo
     running = containers(stack)
-    assert {"kafka", "spark", "jobmanager", "taskmanager"} <= running.keys()
+    assert {"kafka", "spark", "jobmanager", "taskmanager", "page"} <= running.keys()
     for service, container in running.items():
         user = subprocess.run(
             ["docker", "exec", container, "id", "-u"], capture_output=True, text=True, check=True
@@ -96,7 +101,7 @@ def status_of(port: int, headers: dict[str, str]) -> int:
         connection.close()
 
 
-@pytest.mark.parametrize("page", ["FLINK_UI_PORT", "SPARK_UI_PORT"])
+@pytest.mark.parametrize("page", ["FLINK_UI_PORT", "SPARK_UI_PORT", "PAGE_PORT"])
 def test_foreign_pages_get_403_on_every_published_page(demo: tuple[RunningStack, str], page: str) -> None:
     stack, _ = demo
     port = int(stack.environment[f"STACK_{page}"])
@@ -151,6 +156,20 @@ def test_the_first_rows_of_the_fault_matrix_pass(demo: tuple[RunningStack, str])
     print(done.stderr)
     assert done.returncode == 0
     assert f"{len(SHORT)} of {len(SHORT)} rows passed" in done.stdout
+
+
+@pytest.mark.full
+def test_the_live_page_shows_it_and_breaks_it(demo: tuple[RunningStack, str], window: Browser) -> None:
+    stack, _ = demo
+    beside = Shown(window, f"http://127.0.0.1:{stack.environment['STACK_PAGE_PORT']}/")
+    beside.open()
+    beside.wait("state", "running")
+    beside.wait("done", "chk-")
+    wait_until(lambda: bool(beside.items("retained")), "the inspector", seconds=60, explain=beside.explain)
+    assert "This page only shows" in beside.text("live")
+    with served(stack, window) as page:
+        page.open()
+        kill_and_repair(stack, page)
 
 
 @pytest.mark.full

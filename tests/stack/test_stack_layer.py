@@ -20,7 +20,7 @@ from tests.stack.running_stack import RunningStack
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
 
 LIMIT_SECONDS = 120.0
-SERVICES = ("kafka", "jobmanager", "taskmanager", "generator", "spark")
+SERVICES = ("kafka", "jobmanager", "taskmanager", "generator", "spark", "page")
 
 
 @pytest.fixture(scope="module")

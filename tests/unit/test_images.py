@@ -17,7 +17,7 @@ from stack.services import TABLE
 NOT_FOR_SERVICES = {
     "COMPOSE_PROJECT_NAME", "UID", "GID", "BACKEND", "PORT_OFFSET",
     "BASE_IMAGE", "IMAGE_TAG", "PYTHON_VERSION", "JAVA_VERSION", "NOTEBOOK_PORT",
-    "PAGE_PORT", "PAGE_BUTTONS_PORT",
+    "PAGE_BUTTONS_PORT",
 }  # fmt: skip
 # Further flags of a service, for one run; without a default they are not in .env.
 FLAGS = {"GENERATOR_ARGS", "SPARK_ARGS"}
@@ -74,13 +74,13 @@ def test_only_permissions_runs_as_root_and_nothing_restarts(compose: dict[str, A
 
 def test_ports_are_published_on_the_bind_address_only(compose: dict[str, Any]) -> None:
     published = [port for service in compose["services"].values() for port in service.get("ports", [])]
-    assert len(published) == 4
+    assert len(published) == 5
     assert all(port.startswith("${BIND_ADDRESS}:") for port in published)
 
 
 def test_every_long_running_service_has_a_health_check_and_the_script_knows_it(compose: dict[str, Any]) -> None:
     known = (ROOT / "docker" / "health.sh").read_text(encoding="utf-8")
-    for name in ("kafka", "zookeeper", "generator", "spark", "jobmanager", "jobmanager-2", "taskmanager"):
+    for name in ("kafka", "zookeeper", "generator", "spark", "jobmanager", "jobmanager-2", "taskmanager", "page"):
         assert compose["services"][name]["healthcheck"]["test"] == ["CMD", "docker/health.sh", name]
         assert f"\n  {name})" in known
 

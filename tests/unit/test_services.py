@@ -16,7 +16,7 @@ def names(**settings: str) -> list[str]:
 
 
 def test_there_is_one_of_each_by_default() -> None:
-    assert names() == ["kafka", "jobmanager", "taskmanager", "generator", "spark"]
+    assert names() == ["kafka", "jobmanager", "taskmanager", "generator", "spark", "page"]
     assert [row.name for row in table(DEFAULTS) if row.one_shot] == ["topics", "submit"]
 
 
@@ -43,7 +43,7 @@ def test_other_numbers_are_refused() -> None:
         require_counts(DEFAULTS | {"FLINK_JOBMANAGERS": "3"})
 
 
-NOT_OF_SERVICES = {"NOTEBOOK_PORT", "PAGE_PORT", "PAGE_BUTTONS_PORT"}
+NOT_OF_SERVICES = {"NOTEBOOK_PORT", "PAGE_BUTTONS_PORT"}
 
 
 def test_every_port_that_a_service_listens_on_is_a_setting() -> None:

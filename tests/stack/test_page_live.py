@@ -1,0 +1,223 @@
+"""The live page on a real stack, in a real browser: what it shows, its buttons, and what it does when things go."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contract.settings import ROOT
+from pictures.browser import Browser
+from stack.waiting import wait_until
+from tests.stack.browser import window
+from tests.stack.running_stack import RunningStack
+
+__all__ = ["window"]
+pytestmark = [pytest.mark.stack, pytest.mark.full, pytest.mark.timeout(1200)]
+
+WAIT_SECONDS = 240.0
+
+
+@dataclass
+class Shown:
+    """The page in a browser."""
+
+    window: Browser
+    address: str
+
+    def open(self) -> None:
+        self.window.open(self.address)
+
+    def text(self, place: str) -> str:
+        return str(self.window.run("return document.getElementById(arguments[0]).innerText", place))
+
+    def items(self, kind: str) -> list[dict[str, Any]]:
+        return list(self.window.run("return Faultline.page.store.of(arguments[0])", kind))
+
+    def ends(self) -> list[int]:
+        found = self.window.run("return [...document.querySelectorAll('#strips .end')].map((each) => each.textContent)")
+        return [int(text.replace(",", "")) for text in found]
+
+    def press(self, action: str) -> None:
+        self.window.run("document.getElementById('actions').open = true")
+        self.window.run("document.querySelector(`[data-action='${arguments[0]}']`).click()", action)
+
+    def wait(self, place: str, words: str, seconds: float = WAIT_SECONDS) -> None:
+        wait_until(lambda: words in self.text(place), f"'{words}' in {place}", seconds=seconds, explain=self.explain)
+
+    def done(self, label: str) -> None:
+        wait_until(
+            lambda: f"done: {label}" in [item["text"] for item in self.items("event")],
+            f"the end of {label}",
+            seconds=WAIT_SECONDS * 2,
+            explain=self.explain,
+        )
+
+    def explain(self) -> str:
+        return "\n".join([self.text("state"), self.text("story"), json.dumps(self.items("event")[-8:])])
+
+
+@contextlib.contextmanager
+def served(stack: RunningStack, window: Browser) -> Iterator[Shown]:
+    """The page with buttons of a stack."""
+    command = [str(ROOT / "scripts" / "page.sh")]
+    with subprocess.Popen(command, env=stack.environment, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            address = process.stdout.readline().strip()
+            assert "#token=" in address
+            window.size(1280, 1000)
+            window.prefer()
+            yield Shown(window, address)
+        finally:
+            process.terminate()
+            process.wait(timeout=60)
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
+    """A stack that is still down."""
+    with RunningStack(tmp_path_factory.mktemp("page"), "local") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def page(stack: RunningStack, window: Browser) -> Iterator[Shown]:
+    """Served before the stack is up."""
+    with served(stack, window) as shown:
+        yield shown
+
+
+def test_without_a_stack_it_says_so_and_goes_on_by_itself(stack: RunningStack, page: Shown) -> None:
+    page.open()
+    page.wait("state", "no stack", 30)
+    assert "scripts/up.sh" in page.text("story")
+    page.window.run(
+        "window.states = []; setInterval(() => {"
+        "  const word = document.getElementById('state').textContent;"
+        "  if (window.states[window.states.length - 1] !== word) window.states.push(word); }, 50)"
+    )
+    words = stack.script("up.sh").stderr
+    assert f"live page http://127.0.0.1:{stack.environment['STACK_PAGE_PORT']}" in words
+    page.wait("state", "running")
+    assert page.window.run("return window.states") == ["no stack", "starting", "running"]
+
+
+def test_offsets_move(page: Shown) -> None:
+    wait_until(lambda: len(page.ends()) == 2, "two partitions", seconds=WAIT_SECONDS, explain=page.explain)
+    before = sum(page.ends())
+    wait_until(lambda: sum(page.ends()) > before + 20, "offsets to move", seconds=WAIT_SECONDS)
+    page.wait("done", "chk-")
+    page.wait("done", "batch ")
+
+
+def test_a_checkpoint_opens_with_the_words_of_the_inspector(page: Shown) -> None:
+    page.window.run("document.querySelector('#done button').click()")
+    page.wait("text", "Restored now, it reads on from", 60)
+    page.window.run("document.getElementById('close').click()")
+
+
+def test_the_page_beside_the_services_only_shows(stack: RunningStack, page: Shown) -> None:
+    other = Shown(page.window, f"http://127.0.0.1:{stack.environment['STACK_PAGE_PORT']}/")
+    other.open()
+    other.wait("state", "running")
+    assert "This page only shows" in other.text("live")
+    assert page.window.run("return document.querySelectorAll('[data-action]').length") == 0
+    page.open()
+
+
+def test_a_lesson_goes_step_by_step_and_has_its_buttons(page: Shown) -> None:
+    step = "document.querySelector('#lessons .step').textContent"
+    first = page.window.run(f"document.getElementById('lessons').open = true; return {step}")
+    for _ in range(2):
+        page.window.run("document.querySelector('#lessons .turn button:last-child').click()")
+    assert page.window.run(f"return {step}") != first
+    button = page.window.run("return document.querySelector('#lessons [data-action]').innerText")
+    assert "scripts/kill.sh taskmanager" in button
+    page.window.run("document.getElementById('lessons').open = false")
+
+
+def kill_and_repair(stack: RunningStack, page: Shown) -> None:
+    """Kill the TaskManager by a button, and repair it: what is read again is what the inspector says."""
+    page.wait("state", "running")
+    stack.wait_for_checkpoints(1)
+    page.press("taskmanager-kill")
+    page.wait("state", "fault")
+    page.wait("services", "taskmanager exited")
+    page.done("taskmanager kill")
+    page.press("taskmanager-kill-repair")
+    page.wait("again", "visits again, from chk-")
+    page.wait("state", "running")
+    again = page.items("again")[-1]
+    held = [each for item in page.items("retained") for each in item["checkpoints"] if each["name"] == again["name"]]
+    command = ["exec.sh", "jobmanager", "python", "-m", "inspector.flink", "offsets", held[-1]["path"]]
+    assert again["begin"] == json.loads(stack.script(*command).stdout)
+    assert again["visits"] == sum(again["end"].values()) - sum(again["begin"].values()) > 0
+    assert page.text("again") == f"Flink reads at least {again['visits']} visits again, from {again['name']}"
+    assert page.window.run("return document.querySelectorAll('#strips rect.again:not([display])').length") == 2
+
+
+def test_a_kill_and_its_repair_end_in_a_replay_with_its_number(stack: RunningStack, page: Shown) -> None:
+    kill_and_repair(stack, page)
+
+
+def test_open_windows_make_the_verdict_unknown(page: Shown) -> None:
+    page.press("judge-now")
+    page.done("judge now")
+    page.wait("verdict", "UNKNOWN")
+    assert "open" in page.text("verdict")
+
+
+def test_the_settled_verdict_holds(page: Shown) -> None:
+    page.press("judge")
+    page.done("settle, and judge")
+    page.wait("verdict", "HOLDS")
+
+
+def test_what_was_seen_is_a_file_that_plays(stack: RunningStack, page: Shown, tmp_path: Path) -> None:
+    port = int(stack.environment["STACK_PAGE_BUTTONS_PORT"])
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("GET", "/saved")
+    with connection.getresponse() as answer:
+        (tmp_path / "saved.html").write_bytes(answer.read())
+    connection.close()
+    saved = Shown(page.window, (tmp_path / "saved.html").as_uri() + "#1000000")
+    saved.open()
+    assert saved.text("verdict").startswith("HOLDS")
+    assert "visits again, from chk-" in saved.text("again")
+    page.window.press("\ue011")
+    assert saved.text("verdict") == ""
+
+
+def test_a_server_that_goes_disturbs_nothing_and_comes_back(stack: RunningStack, page: Shown) -> None:
+    beside = Shown(page.window, f"http://127.0.0.1:{stack.environment['STACK_PAGE_PORT']}/")
+    beside.open()
+    beside.wait("state", "running")
+    stack.script("kill.sh", "page")
+    beside.wait("state", "no server", 30)
+    stack.wait_for_checkpoints(1)
+    stack.script("start.sh", "page")
+    beside.wait("state", "running", 60)
+
+
+def test_an_older_checkpoint_ends_in_a_verdict_with_the_records(stack: RunningStack, page: Shown) -> None:
+    page.open()
+    page.press("generator-start")
+    page.done("start the generator")
+    stack.wait_for_checkpoints(5)
+    page.press("job-cancel")
+    page.done("job cancel")
+    page.window.run("const choice = document.querySelector('.choose select'); choice.value = choice.options[4].value")
+    page.press("restore")
+    page.done("restore from")
+    page.press("judge")
+    page.wait("verdict", "VIOLATED", WAIT_SECONDS * 3)
+    assert "duplicated" in page.text("verdict")
+    assert page.window.run("return document.querySelectorAll('#verdict details li').length") > 0
