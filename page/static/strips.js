@@ -84,7 +84,11 @@ Faultline.strips = (() => {
     const key = field + partition;
     if (this.fixed) return (this.widths[key] = this.widths[key] || this.whole(field, partition));
     const from = this.store.at("log", at - LIVE_SECONDS) || this.store.of("log")[0];
-    const width = Math.max(end - (partition in from[field] ? from[field][partition] : end), 40);
+    let first = partition in from[field] ? from[field][partition] : end;
+    // However long a restore takes: where it begins to read again stays in sight.
+    const held = (this.store.at("retained", at) || { checkpoints: [] }).checkpoints.filter((each) => each.offsets).pop();
+    if (field === "visits" && held && partition in held.offsets) first = Math.min(first, held.offsets[partition]);
+    const width = Math.max((end - first) * 1.05, 40);
     // A new width comes slowly: nothing jumps.
     const known = this.widths[key] || width;
     const now = still.matches ? width : known + (width - known) * 0.03;
