@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from contract.settings import PREFIX, ROOT
-from stack.backend import RUNNING
 from stack.errors import StackError
 from stack.messages import say
 from stack.stack import open_stack
@@ -16,7 +15,7 @@ from stack.stack import open_stack
 from faults.model import Outcome, Result, Row
 from faults.phases import run_row
 from faults.plan import USUAL, Planned
-from faults.repair import heal, keep_settings, run, script
+from faults.repair import generator_runs, heal, keep_settings, run, script
 
 
 def run_rows(rows: Iterable[Planned], folder: Path) -> None:
@@ -27,7 +26,7 @@ def run_rows(rows: Iterable[Planned], folder: Path) -> None:
     Raises StackError when the output is wrong already, or a script fails; KeyboardInterrupt after the repair.
     """
     was_up = open_stack({}).is_up()
-    generated = was_up and _generator_runs()
+    generated = was_up and generator_runs()
     keep_settings()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     first = True
@@ -86,13 +85,8 @@ def _leave(*, spoilt: bool, failed: bool, was_up: bool, generated: bool, usual: 
             script("up.sh")
     elif not was_up:
         script("down.sh")
-    if was_up and generated and not _generator_runs():
+    if was_up and generated and not generator_runs():
         script("generator_start.sh")
-
-
-def _generator_runs() -> bool:
-    stack = open_stack({})
-    return stack.backend.state(stack.service("generator")) == RUNNING
 
 
 def _require_right() -> None:

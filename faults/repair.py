@@ -56,6 +56,12 @@ def keep_settings() -> None:
         os.environ.setdefault(PREFIX + name, value)
 
 
+def generator_runs() -> bool:
+    """Whether the generator sends visits now."""
+    stack = open_stack({})
+    return stack.backend.state(stack.service("generator")) == RUNNING
+
+
 def heal() -> None:
     """Resume what is frozen, start what does not run, restore the job."""
     stack = open_stack({})
@@ -63,5 +69,5 @@ def heal() -> None:
         if stack.backend.state(row) == PAUSED:
             script("resume.sh", row.name)
     script("up.sh")
-    if stack.backend.state(stack.service("generator")) != RUNNING:
+    if not generator_runs():
         script("generator_start.sh")

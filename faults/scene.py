@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from contract.settings import ROOT
-from stack.backend import RUNNING
 from stack.errors import StackError
 from stack.stack import Stack, open_stack
 
 from faults.model import Step
-from faults.repair import run
+from faults.repair import generator_runs, run
 from faults.timeline import CHECKPOINTS, Timeline, last_lines
 
 _COMMAND_SECONDS = 600
@@ -138,8 +137,7 @@ class Scene:
 
     def stop_generator(self) -> None:
         """Stop the generator if it runs. Raises CommandFailed."""
-        stack = self.stack
-        if stack.backend.state(stack.service("generator")) == RUNNING:
+        if generator_runs():
             self.ask("scripts/generator_stop.sh")
 
     def settle(self) -> None:
