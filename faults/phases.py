@@ -142,20 +142,17 @@ def _break_and_heal(row: Row, scene: Scene, witness: Witness) -> Predicted:
 
 @contextlib.contextmanager
 def _inspecting(scene: Scene, when: str) -> Iterator[None]:
-    """Keep what the inspector says about both checkpoints now, while the block waits."""
-    complete = scene.complete_checkpoints()
-    paths = {"spark": scene.spark, **({"flink": complete[-1]} if complete else {})}
+    """Keep what the inspector says of Spark's checkpoint now, while the block waits; Flink's are followed anyway."""
 
-    def keep(name: str) -> None:
+    def keep() -> None:
         # It exits with 1 when it finds problems, which a row may be about.
-        text = scene.ask(f"scripts/inspect.sh {paths[name]} --last 3 --no-lag", codes=(0, 1, 2))
-        (scene.folder / f"{name}_{when}.txt").write_text(text, encoding="utf-8")
+        text = scene.ask(f"scripts/inspect.sh {scene.spark} --last 3 --no-lag", codes=(0, 1, 2))
+        (scene.folder / f"spark_{when}.txt").write_text(text, encoding="utf-8")
 
     with ThreadPoolExecutor() as pool:
-        inspections = [pool.submit(keep, name) for name in paths]
+        inspection = pool.submit(keep)
         yield
-    for each in inspections:
-        each.result()
+    inspection.result()
 
 
 def keep_logs(scene: Scene) -> None:

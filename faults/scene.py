@@ -216,7 +216,7 @@ class Scene:
 
     def _start_watchers(self, seconds: float) -> None:
         self._watcher = self._begin("watch", "watch.log", "--limit", str(seconds))
-        self._follower = self._begin("watch_checkpoints", CHECKPOINTS)
+        self._follower = self._begin("watch_checkpoints", CHECKPOINTS, "--words")
 
     def _begin(self, verb: str, output: str, *words: str) -> subprocess.Popen[bytes]:
         command = [str(ROOT / "scripts" / "lib" / "verb.sh"), "scripts/faults.sh", verb, str(self.folder), *words]

@@ -77,7 +77,7 @@ class Items:
             if key not in self._done:
                 self._done.add(key)
                 yield {
-                    "kind": "done", "at": each["at"] / 1000, "engine": "flink", "name": key[1],
+                    "kind": "done", "at": each["at"] / 1000, "engine": "flink", "job": key[0], "name": key[1],
                     "milliseconds": each.get("milliseconds"), "bytes": each.get("bytes"),
                 }  # fmt: skip
         yield from self._read_again(self._restores.flink(sample), sample["at"])

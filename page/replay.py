@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,10 @@ from page.items import of_timeline
 REPORT = "report.html"
 TIMELINE = "timeline.json"
 _NEXT = "scripts/faults.sh run NAME records one below results/"
-_WORDS = ("flink_before", "flink_after", "spark_before", "spark_after")
-"""What the inspector has said about the checkpoints, before the fault and after the verdict."""
+_SPARK_WORDS = ("spark_before", "spark_after")
+"""What the inspector has said of Spark's checkpoint, before the fault and after the verdict."""
+FLINK_WORDS = "inspected"
+"""Below it, what it has said of each checkpoint of Flink as it was completed: `<job id>/chk-N.txt`."""
 
 
 class ReplayError(Exception):
@@ -55,7 +57,9 @@ def recording(folder: Path) -> dict[str, Any]:
         "reason": result.get("reason", ""),
         "checks": result.get("checks", []),
         "times": result.get("times", {}),
-        "inspector": {name: _words(folder / f"{name}.txt") for name in _WORDS},
+        "inspector": {
+            name: file.read_text(encoding="utf-8", errors="replace") for name, file in _words(folder) if file.is_file()
+        },
         "items": items,
     }
 
@@ -83,8 +87,13 @@ def _read(file: Path, default: Any = ...) -> Any:
         raise ReplayError(f"{file} is damaged ({error}); {_NEXT}") from None
 
 
-def _words(file: Path) -> str:
-    return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+def _words(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Files with words of the inspector, by the names that the page knows."""
+    for name in _SPARK_WORDS:
+        yield name, folder / f"{name}.txt"
+    below = folder / FLINK_WORDS
+    for file in sorted(below.glob("**/*.txt")):
+        yield str(file.relative_to(below).with_suffix("")), file
 
 
 def main(arguments: Sequence[str]) -> int:

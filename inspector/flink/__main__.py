@@ -5,7 +5,7 @@ Usage:
     python -m inspector.flink resolve WHICH      the folder of latest, chk-N or a path, if it can be restored
     python -m inspector.flink offsets PATH       {"0": 900, "1": 900}: where a restore reads on
     python -m inspector.flink describe PATH... [--follow] [--rows N]   one JSON report per line, for the inspector
-    python -m inspector.flink follow [--until FILE]   the retained checkpoints as JSON, whenever they change
+    python -m inspector.flink follow [--until FILE] [--words FOLDER]   the retained checkpoints, whenever they change
     python -m inspector.flink against PATH JOB [ARGUMENT...]   whether the job can restore it, as a line of JSON
 
 Exit codes: 0 done, 1 refused or unreadable, 2 wrong usage, 3 `latest` and no checkpoint at all.
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import time
 from contextlib import ExitStack
@@ -71,6 +72,9 @@ def print_reports(paths: list[Path], rows: int, follow: bool) -> None:
     from inspector.flink.jvm import flink_jvm  # noqa: PLC0415
     from inspector.flink.report import describe, folder_report  # noqa: PLC0415
 
+    if follow:
+        # It waits for the end of a report: an exception in the middle of a call of py4j can be lost.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     with ExitStack() as stack:
         jvm: Any = None
         for path in paths:
@@ -86,14 +90,15 @@ def print_reports(paths: list[Path], rows: int, follow: bool) -> None:
                 described = states
                 if not follow:
                     break
-                time.sleep(FOLLOW_SECONDS)
+                if signal.sigtimedwait({signal.SIGINT}, FOLLOW_SECONDS):
+                    raise KeyboardInterrupt
 
 
-def print_retained(root: Path, until: Path | None) -> None:
-    """Print the retained checkpoints whenever they change, until the file `until` appears."""
+def print_retained(root: Path, until: Path | None, words: Path | None) -> None:
+    """Print the retained checkpoints whenever they change, until the file `until` appears; keep words on each."""
     from inspector.flink.follow import follow  # noqa: PLC0415
 
-    follow(root, FOLLOW_SECONDS, lambda: until is not None and until.exists())
+    follow(root, FOLLOW_SECONDS, lambda: until is not None and until.exists(), words)
 
 
 def print_comparison(path: Path, job: str, arguments: list[str]) -> None:
@@ -121,7 +126,9 @@ def main() -> int:
     describe_parser.add_argument("paths", type=Path, nargs="+")
     describe_parser.add_argument("--rows", type=int, default=5)
     describe_parser.add_argument("--follow", action="store_true")
-    commands.add_parser("follow").add_argument("--until", type=Path, metavar="FILE")
+    follow_parser = commands.add_parser("follow")
+    follow_parser.add_argument("--until", type=Path, metavar="FILE")
+    follow_parser.add_argument("--words", type=Path, metavar="FOLDER")
     against_parser = commands.add_parser("against")
     against_parser.add_argument("path", type=Path)
     against_parser.add_argument("planned", metavar="JOB")
@@ -136,7 +143,7 @@ def main() -> int:
         elif arguments.command == "describe":
             print_reports(arguments.paths, arguments.rows, arguments.follow)
         elif arguments.command == "follow":
-            print_retained(root, arguments.until)
+            print_retained(root, arguments.until, arguments.words)
         elif arguments.command == "against":
             print_comparison(arguments.path, arguments.planned, arguments.words)
         else:

@@ -1,4 +1,4 @@
-"""Follows the checkpoints of a job: which are retained, and the offsets that each holds. Each is read once."""
+"""Follows the checkpoints of a job: which are retained, and what each holds. Each is read once, in one JVM."""
 
 from __future__ import annotations
 
@@ -14,12 +14,18 @@ from inspector.flink.folder import CheckpointFolder, list_folders
 from inspector.flink.jvm import flink_jvm
 from inspector.flink.metadata import load_metadata, operators
 from inspector.flink.offsets import all_offsets, by_partition
+from inspector.flink.report import describe, folder_report
+from inspector.render import prose
+
+ROWS = 5
+"""Rows of each state in the words."""
 
 
-def follow(root: Path, seconds: float, stopped: Callable[[], bool]) -> None:
+def follow(root: Path, seconds: float, stopped: Callable[[], bool], words: Path | None = None) -> None:
     """Print a line of JSON whenever other checkpoints are retained, until `stopped`: `at`, `checkpoints`.
 
     Each checkpoint has path, job_id, name, at (ms), bytes, and offsets by partition; or `unknown`, why it has none.
+    With `words`, a folder, the inspector's sentences on each go to a text file there, such as `<job id>/chk-7.txt`.
     """
     known: dict[Path, dict[str, Any]] = {}
     printed: list[Path] | None = None
@@ -30,10 +36,14 @@ def follow(root: Path, seconds: float, stopped: Callable[[], bool]) -> None:
             paths = [folder.path for folder in folders]
             if any(path not in known for path in paths):
                 jvm = jvm or stack.enter_context(flink_jvm())
+            new = [folder.path for folder in folders if folder.path not in known]
             known = {folder.path: known.get(folder.path) or _read(jvm, folder) for folder in folders}
             if paths != printed:
                 print(json.dumps({"at": time.time(), "checkpoints": list(known.values())}), flush=True)
                 printed = paths
+            if words is not None:
+                for path in new:
+                    _write_words(jvm, path, words / path.relative_to(root))
             time.sleep(seconds)
 
 
@@ -52,3 +62,15 @@ def _read(jvm: Any, folder: CheckpointFolder) -> dict[str, Any]:
     except InspectorError as error:
         found["unknown"] = str(error)
     return found
+
+
+def _write_words(jvm: Any, path: Path, place: Path) -> None:
+    try:
+        report, folders = folder_report(path)
+        describe(jvm, report, folders, ROWS)
+        text = prose.render(report)
+    except InspectorError as error:
+        # The job has deleted it meanwhile.
+        text = str(error)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.with_name(f"{place.name}.txt").write_text(f"{text}\n", encoding="utf-8")

@@ -63,11 +63,15 @@ def _command(scratch: Path, *program: str) -> list[str]:
 
 
 def _start(command: list[str], output: int | TextIO, **environment: str) -> subprocess.Popen[str]:
-    """Start the JVM; it ends when this process, whose end closes its standard input, does."""
+    """Start the JVM; it ends when this process, whose end closes its standard input, does.
+
+    Ctrl-C does not reach it: it would go in the middle of an answer.
+    """
     try:
         return subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=output, stderr=output, text=True, env=os.environ | environment
-        )
+            command, stdin=subprocess.PIPE, stdout=output, stderr=output, text=True, env=os.environ | environment,
+            start_new_session=True,
+        )  # fmt: skip
     except FileNotFoundError:
         raise InspectorError("java is not on PATH; Flink's files are read by Flink's own classes") from None
 

@@ -52,15 +52,14 @@
   // What is kept
 
   by("tools").prepend(make("a", { class: "button", href: "/saved", download: "", text: "save as a file" }));
-  live.open = (name) => {
+  live.open = ({ job, name }) => {
     const list = (store.of("retained").slice(-1)[0] || { checkpoints: [] }).checkpoints;
-    const found = list.filter((each) => each.name === name).pop();
-    if (!found) {
+    if (!list.some((each) => each.job_id === job && each.name === name)) {
       panels.show(name, "This checkpoint is not retained any more.");
       return;
     }
     panels.show(name, "The inspector opens it ...");
-    fetch(`/checkpoint/${found.job_id}/${found.name}`)
+    fetch(`/checkpoint/${job}/${name}`)
       .then((answer) => answer.text())
       .then((text) => panels.show(name, text), () => panels.show(name, "The page's server does not answer."));
   };

@@ -12,10 +12,11 @@ Faultline.start = () => {
   let chart = null;
   let slow = 0;
 
-  const words = (name) => {
-    const text = data.inspector[name];
-    panels.show(name.replace("_", ", ").replace("flink", "Flink").replace("spark", "Spark"), text);
-  };
+  const inspected = data.inspector || {};
+  const spark = Object.keys(inspected).filter((name) => name.startsWith("spark_"));
+  const said = ({ job, name }) => panels.show(name, inspected[`${job}/${name}`] || "The inspector has not opened this checkpoint.");
+  // A recorded run has the inspector's words on each checkpoint, a file that was saved from a live page none.
+  const open = live ? (item) => live.open(item) : Object.keys(inspected).length > spark.length ? said : null;
 
   function show(at) {
     say(by("clock"), store.version ? clock(at) : "");
@@ -33,7 +34,7 @@ Faultline.start = () => {
     panels.again(store, at);
     panels.verdict(store, at);
     panels.facts(store, at);
-    panels.done(store, at, live && live.open);
+    panels.done(store, at, open);
     panels.committed(store, at);
     panels.happened(store, at, (moment) => player.seek(moment, true));
   }
@@ -50,8 +51,9 @@ Faultline.start = () => {
   );
   say(by("title"), data.title);
   if (data.why) by("title").title = data.why;
-  for (const [name, text] of Object.entries(data.inspector || {})) {
-    if (text) by("inspected").append(make("button", { type: "button", class: "link", text: `the inspector: ${name.replace("_", ", ")}`, onclick: () => words(name) }), " ");
+  for (const name of spark) {
+    const title = name.replace("spark_", "Spark's checkpoint, ");
+    by("inspected").append(make("button", { type: "button", class: "link", text: title, onclick: () => panels.show(title, inspected[name]) }), " ");
   }
   by("close").addEventListener("click", () => by("words").close());
   const themes = make("button", { type: "button", text: "light or dark", onclick: () => {

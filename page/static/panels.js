@@ -135,8 +135,10 @@ Faultline.panels = (() => {
     all.forEach((item, row) => {
       const line = body.children[row] || body.appendChild(make("tr", {}, make("th", { scope: "row" }), make("td", { class: "number" }), make("td", { class: "number" }), make("td", { class: "number" })));
       const name = line.children[0];
-      if (name.textContent !== item.name) {
-        name.replaceChildren(open && item.engine === "flink" ? make("button", { type: "button", class: "plain", text: item.name, onclick: () => open(item.name) }) : item.name);
+      const key = `${item.job}/${item.name}`;
+      if (name.dataset.key !== key) {
+        name.dataset.key = key;
+        name.replaceChildren(open && item.engine === "flink" ? make("button", { type: "button", class: "plain", text: item.name, onclick: () => open(item) }) : item.name);
       }
       line.className = item.engine;
       say(line.children[1], took(item.milliseconds));

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from stack.arguments import count
+from stack.arguments import count, flags_in
 from stack.backend import PAUSED, RUNNING
 from stack.errors import StackError
 from stack.stack import Stack
@@ -78,9 +78,14 @@ def watch(stack: Stack, words: Sequence[str]) -> int:
 
 
 def watch_checkpoints(stack: Stack, words: Sequence[str]) -> int:
-    """Print the Flink job's retained checkpoints whenever they change, until the folder has the file `stop`."""
+    """Print the Flink job's retained checkpoints whenever they change, until the folder has the file `stop`.
+
+    With `--words`, the folder also gets the inspector's words on each: `inspected/<job id>/chk-N.txt`.
+    """
     folder = Path(words[0])
     command = ["python", "-m", "inspector.flink", "follow", "--until", str(folder / "stop")]
+    if flags_in("watch_checkpoints", words[1:], "--words"):
+        command += ["--words", str(folder / "inspected")]
     return stack.backend.tool(command, environment="flink", writable=[folder]).returncode
 
 

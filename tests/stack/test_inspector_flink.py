@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -383,6 +384,51 @@ def test_following_says_each_checkpoint_once_as_it_completes(home: Path, tmp_pat
     assert (step["name"], step["state"]) == (newest.name, "complete")
     assert step["sources"][0]["partitions"]
     assert process.returncode == 0
+
+
+def test_following_the_retained_checkpoints_reads_each_and_keeps_words_on_it(home: Path, tmp_path: Path) -> None:
+    stop, words = tmp_path / "stop", tmp_path / "words"
+    stop.touch()
+    command = ["follow", "--until", str(stop), "--words", str(words)]
+    assert flink(*command, home=home).stdout == ""
+    stop.unlink()
+    environ = os.environ | {"STACK_HOME": str(home)}
+    command = [str(PYTHON), "-m", "inspector.flink", *command]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=environ) as process:
+        assert process.stdout is not None
+        try:
+            [*_, last] = found = json.loads(process.stdout.readline())["checkpoints"]
+            expected = flink("offsets", last["path"], home=home).stdout
+            gone = checkpoints(home)[0]
+            shutil.rmtree(gone)
+            left = [each for each in found if each["path"] != str(gone)]
+            assert json.loads(process.stdout.readline())["checkpoints"] == left != found
+        finally:
+            stop.touch()
+    assert process.returncode == 0
+    assert last["offsets"] == json.loads(expected)
+    kept = {str(file.relative_to(words)): file.read_text(encoding="utf-8") for file in words.glob("**/*.txt")}
+    names = [str(Path(each["job_id"]) / f"{each['name']}.txt") for each in found]
+    assert sorted(names) == sorted(kept)
+    restart = [line for line in inspect(last["path"]).stdout.splitlines() if line.startswith("Restored now")]
+    assert len(restart) == 1
+    assert restart[0] in kept[names[-1]].splitlines()
+
+
+def test_ctrl_c_ends_reading_in_silence(home: Path, tmp_path: Path) -> None:
+    command = [str(PYTHON), "-m", "inspector.flink", "describe", "--follow", str(home / "checkpoints" / "flink")]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline()
+        # In the middle of the next report.
+        shutil.move(checkpoints(home)[-1] / "_metadata", tmp_path / "kept")
+        time.sleep(1.1)
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.stderr.read() == ""
+    assert process.returncode == 130
 
 
 def test_the_difference_between_two_checkpoints(home: Path) -> None:

@@ -218,12 +218,19 @@ def test_everything_that_can_be_pressed_is_reached_by_tab(window: Browser, kill:
 
 def test_words_of_the_inspector_open_and_close(window: Browser, tmp_path: Path) -> None:
     shutil.copytree(KILL, tmp_path, dirs_exist_ok=True)
-    (tmp_path / "flink_before.txt").write_text("Flink checkpoint 5 in <folder>\n", encoding="utf-8")
+    job = json.loads((KILL / "timeline.json").read_text(encoding="utf-8"))["flink"][0]["job_id"]
+    (tmp_path / "inspected" / job).mkdir(parents=True)
+    (tmp_path / "spark_before.txt").write_text("Spark checkpoint in <folder>\n", encoding="utf-8")
     opened(window, write(tmp_path).as_uri(), 5)
-    window.run("document.querySelector('#inspected button').click()")
-    assert shown(window, "text").strip() == "Flink checkpoint 5 in <folder>"
-    window.run("document.getElementById('close').click()")
-    assert not window.run("return document.getElementById('words').open")
+    assert window.run("return document.querySelectorAll('#done button').length") == 0
+    name = window.run("return document.querySelector('#done tr.flink th').textContent")
+    (tmp_path / "inspected" / job / f"{name}.txt").write_text("Flink checkpoint in <folder>\n", encoding="utf-8")
+    opened(window, write(tmp_path).as_uri(), 5)
+    for button, words in (("#inspected", "Spark checkpoint in <folder>"), ("#done", "Flink checkpoint in <folder>")):
+        window.run(f"document.querySelector('{button} button').click()")
+        assert shown(window, "text").strip() == words
+        window.run("document.getElementById('close').click()")
+        assert not window.run("return document.getElementById('words').open")
 
 
 def test_it_asks_nothing_of_any_network(window: Browser, kill: str) -> None:
