@@ -90,6 +90,7 @@ def test_every_command_of_a_block_is_typed_somewhere() -> None:
     assert {command for command in plain if not command.startswith(tuple(ELSEWHERE))} == set()
 
 
+@pytest.mark.full
 def test_the_steps_of_the_tutorials(stack: RunningStack) -> None:
     typed = commands_in_tables("docs/coming_from_the_tutorials.md", "Flink")
     assert typed[0] == "scripts/flink_submit.sh"

@@ -98,7 +98,7 @@ def started_from(stack: RunningStack) -> dict[int, int]:
     return {int(partition): int(offset) for partition, offset in SPLIT.findall(SPLITS.findall(log)[-1])}
 
 
-@pytest.mark.parametrize("mode", ["exactly-once", "at-least-once"])
+@pytest.mark.parametrize("mode", ["exactly-once", pytest.param("at-least-once", marks=pytest.mark.full)])
 def test_flink_restores_as_foretold(mode: str, tmp_path: Path) -> None:
     with RunningStack(tmp_path / "home", "local", FLINK_MODE=mode) as stack:
         folder = stack.home / "checkpoints" / "flink"
@@ -161,6 +161,7 @@ def test_flink_restores_as_foretold(mode: str, tmp_path: Path) -> None:
         assert json.dumps({str(partition): offset for partition, offset in starts.items()}) in said
 
 
+@pytest.mark.full
 def test_spark_goes_on_as_foretold_and_is_followed(tmp_path: Path) -> None:
     with RunningStack(tmp_path / "home", "local") as stack:
         query = stack.home / "checkpoints" / "spark" / "visits_json"

@@ -64,6 +64,7 @@ def test_stack_fits_into_three_gibibytes(demo: tuple[RunningStack, str, str]) ->
     assert 0 < int(total) < MEMORY_MIB
 
 
+@pytest.mark.full
 def test_kill_of_the_taskmanager_loses_and_repeats_nothing(demo: tuple[RunningStack, str, str]) -> None:
     stack, _, _ = demo
     stack.script("generator_start.sh", "--late-percent", "5", "--unparsable-percent", "5", "--duplicated-percent", "5")

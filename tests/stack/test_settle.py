@@ -12,7 +12,8 @@ from stack.waiting import wait_until
 from tests.stack.flink_accounts import read_all
 from tests.stack.running_stack import RunningStack
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
+# In CI every row of the matrix and the main walkthrough settle their stacks.
+pytestmark = [pytest.mark.stack, pytest.mark.full, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")

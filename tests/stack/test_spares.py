@@ -12,7 +12,8 @@ from flink_job.rest import active_job, call
 from stack.waiting import wait_until
 from tests.stack.running_stack import RunningStack
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
+# In CI the matrix and the walkthroughs kill the only ones.
+pytestmark = [pytest.mark.stack, pytest.mark.full, pytest.mark.timeout(600)]
 
 LIMIT_SECONDS = 120
 

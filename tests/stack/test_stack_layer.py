@@ -154,6 +154,7 @@ def test_an_interrupted_up_leaves_nothing_behind(tmp_path: Path) -> None:
         assert second.script("status.sh", check=False).returncode == 1
 
 
+@pytest.mark.full
 def test_two_stacks_side_by_side_and_neither_stops_the_other(stack: RunningStack, tmp_path: Path) -> None:
     with RunningStack(tmp_path, "local") as second:
         second.script("up.sh")
