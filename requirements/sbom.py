@@ -28,8 +28,8 @@ from urllib.parse import quote
 
 from contract.settings import read_env_file
 from requirements.jars import HERE, LOCK, Jar, read_jars
+from stack.artifacts import ENVIRONMENTS
 
-ENVIRONMENTS = ("tools", "flink", "page")
 SPEC_VERSION = "1.6"
 Component = dict[str, Any]
 _LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)", re.MULTILINE)

@@ -11,7 +11,8 @@ import pytest
 
 from contract.settings import ROOT
 from requirements.jars import LOCK, read_jars
-from requirements.sbom import ENVIRONMENTS, locked_packages, maven_purl, normalized
+from requirements.sbom import locked_packages, maven_purl, normalized
+from stack.artifacts import ENVIRONMENTS
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
 
