@@ -1,6 +1,6 @@
 """The fault matrix: list its rows, run some, run all.
 
-Usage: python -m faults list | run NAME... | all [--seed N] [--mode MODE] [--stacks N]
+Usage: python -m faults list | run NAME... | all [--seed N] [--mode MODE] [--stacks N] [--reset]
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from stack.stack import open_stack
 
 from faults.lanes import run_side_by_side
 from faults.listing import show_rows
-from faults.matrix import run_rows
+from faults.matrix import refusal, run_rows
 from faults.model import EXACTLY_ONCE, MODES, Outcome, Result
 from faults.plan import known, plan
 from faults.rows import CONTROL_ROWS, ROWS
@@ -31,18 +31,22 @@ from faults.rows import CONTROL_ROWS, ROWS
 _MOST_STACKS = 8
 
 
-def run_names(names: Sequence[str], seed: int, mode: str, stacks: int) -> list[Result]:
+def run_names(names: Sequence[str], seed: int, mode: str, stacks: int, *, may_reset: bool) -> list[Result]:
     """Run rows and controls, and write results.json; returns the results in the order of the rows.
 
-    Raises StackError when a row could not run; KeyboardInterrupt after the repair.
+    Raises StackError when a row could not run, or a stack is there and may not be reset for one; KeyboardInterrupt
+    after the repair.
     """
     folder = open_stack({}).home.root / "results" / time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     rows = plan(names, seed, mode)
+    resets = [each.row.name for each in rows if each.resets]
+    if resets and open_stack({}).home.marked() and not may_reset:
+        raise StackError(refusal(resets[0] if len(resets) == 1 else f"each of {', '.join(resets)}"))
     try:
         if stacks == 1:
-            run_rows(rows, folder)
+            run_rows(rows, folder, may_reset=may_reset)
         else:
-            run_side_by_side(names, folder, seed, mode, stacks)
+            run_side_by_side(names, folder, seed, mode, stacks, may_reset=may_reset)
     finally:
         ended = (Result.read(folder / planned.row.name) for planned in rows)
         results = [each for each in ended if each is not None]
@@ -71,6 +75,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, help="chooses the moment of each fault (default: a random one, printed)")
     parser.add_argument("--mode", choices=MODES, default=EXACTLY_ONCE, help="of the job (default: %(default)s)")
     parser.add_argument("--stacks", type=int, default=1, metavar="N", help="stacks side by side (default: %(default)s)")
+    parser.add_argument("--reset", action="store_true", help="remove what a stack that is there has, if a row needs it")
     chosen = parser.parse_args(arguments)
     if not 1 <= chosen.stacks <= _MOST_STACKS:
         parser.error(f"--stacks {chosen.stacks}: from 1 to {_MOST_STACKS}")
@@ -92,7 +97,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         seed = secrets.randbelow(10**6) if chosen.seed is None else chosen.seed
         print(f"seed {seed}", flush=True)
-        results = run_names(chosen.names, seed, chosen.mode, chosen.stacks)
+        results = run_names(chosen.names, seed, chosen.mode, chosen.stacks, may_reset=chosen.reset)
     except (StackError, SettingsError) as error:
         say(f"faults.sh: {error}")
         return 2

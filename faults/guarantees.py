@@ -2,7 +2,7 @@
 
 Usage: python -m faults.guarantees FILE...
 
-Each file is the `results.json` of a run, or the `soak.json` of a soak. Of a row that is in several, the last counts.
+Each file is the `results.json` of a run, or the `soak.json` of a soak. A row that has failed in one of them has failed.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _HEAD = """# What is promised under which fault
 Written by `python -m faults.guarantees` from `results.json` of `scripts/faults.sh all`, backend local, 2 cores. Each
 row was broken on a real stack and judged by its records; `scripts/faults.sh list` shows the lines that break and
 repair.
-Seconds are from the fault, which is repaired after the seconds in the column *broken*; *gap* is the longest time
-without newly committed windows, which come every 10 s of event time when nothing is broken. An empty cell: it did not
-happen, such as a restart of the job after a fault of the synchronizer.
+Times count from the fault. *Broken*: seconds until the repair began. *Gap*: the longest time without newly committed
+windows, which come every 10 s of event time when nothing is broken. An empty cell: it did not happen, such as a restart
+of the job after a fault of the synchronizer.
 
-| fault | mode | promised | since | broken | noticed | runs again | new windows | caught up | gap |
+| fault | mode | promised | because | broken | noticed | runs again | new windows | caught up | gap |
 |---|---|---|---|--:|--:|--:|--:|--:|--:|
 """
 _CONTROLS = """
@@ -45,7 +45,7 @@ _SOAKS = """
 ## Soaks
 
 Random faults in random order, which may overlap (`scripts/soak.sh --minutes N --seed N` runs the same schedule again),
-and one verdict at the end. *Missed*: another fault had already ended what this one is about.
+and one verdict at the end. *Missed*: the fault had nothing to break, since another one was there.
 
 | seed | minutes | faults | missed | found | longest gap without new windows |
 |--:|--:|--:|--:|---|--:|
@@ -54,27 +54,41 @@ and one verdict at the end. *Missed*: another fault had already ended what this 
 
 def page(results: Sequence[dict[str, Any]], soaks: Sequence[dict[str, Any]]) -> str:
     """Return the page. Raises ValueError when a row or a control is missing or has not passed."""
-    found = {each["row"]: each for each in results}
+    # A row that failed and passed later is not a promise that holds.
+    found = {each["row"]: each for each in sorted(results, key=_has_failed)}
     wanted = [*ROWS, *(row.name for rows in CONTROL_ROWS.values() for row in rows)]
     if missing := [name for name in wanted if name not in found]:
         raise ValueError(f"not in the results: {', '.join(missing)}")
     if failed := [name for name in wanted if found[name]["outcome"] != Outcome.PASSED.value]:
         raise ValueError(f"not passed: {', '.join(failed)}")
     lines = [_line(row, found[name]["times"]) for name, row in ROWS.items()]
+    again = [f"`{name}` {found[name]['attempts']}" for name in ROWS if found[name]["attempts"] > 1]
     duplicates = sum(row.repeats is not Repeats.NONE or row.repeats_batch for row in ROWS.values())
     losses = sum(row.loses is not Loses.NONE for row in ROWS.values())
     lines.append(
         f"\n{len(ROWS)} rows. {duplicates} of them write twice and {losses} lose windows; they pass only with the "
         "number that the checkpoint predicts."
     )
+    seeds = ", ".join(sorted({str(each["seed"]) for each in found.values()}))
+    attempts = f" Attempts until the fault met the moment that the row is about: {', '.join(again)}." if again else ""
+    lines.append(f"Seed {seeds}.{attempts}")
     controls = [control(name, rows) for name, rows in CONTROL_ROWS.items()]
     parts = [_HEAD, *lines, _CONTROLS, *controls, *([_SOAKS, *map(_soak, soaks)] if soaks else [])]
     return "".join(part if part.endswith("|\n") else f"{part}\n" for part in parts)
 
 
+def _has_failed(result: Mapping[str, Any]) -> bool:
+    return bool(result["outcome"] == Outcome.FAILED.value)
+
+
 def _soak(found: Mapping[str, Any]) -> str:
     missed, wrong = found["faults"] - found["applied"], "; ".join(found["wrong"]) or "nothing wrong"
-    return f"| {found['seed']} | {found['minutes']:g} | {found['faults']} | {missed} | {wrong} | {found['gap']} s |"
+    figures = f"| {found['seed']} | {found['minutes']:g} | {found['faults']} | {missed} |"
+    return f"{figures} {wrong} | {_seconds(found['gap'])} |"
+
+
+def _seconds(value: float | None) -> str:
+    return "none" if value is None else f"{value:.1f} s"
 
 
 def promised(row: Row) -> str:

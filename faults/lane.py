@@ -1,6 +1,6 @@
 """One of several stacks that share the rows of a run. `faults/lanes.py` starts it.
 
-Usage: python -m faults.lane FOLDER SEED MODE NAME...
+Usage: python -m faults.lane FOLDER SEED MODE keep|reset NAME...
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ def claimed(rows: Sequence[Planned], folder: Path) -> Iterator[Planned]:
 
 def main(arguments: Sequence[str]) -> int:
     """Run rows until none is left; returns the exit code."""
-    folder, seed, mode, *names = arguments
+    folder, seed, mode, data, *names = arguments
     try:
-        run_rows(claimed(plan(names, int(seed), mode), Path(folder)), Path(folder))
+        rows = claimed(plan(names, int(seed), mode), Path(folder))
+        run_rows(rows, Path(folder), may_reset=data == "reset")
     except (StackError, SettingsError) as error:
         say(f"faults.sh: {error}")
         return 2

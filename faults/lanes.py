@@ -25,7 +25,7 @@ from faults.lane import CLAIMS
 from faults.repair import keep_settings, script
 
 
-def run_side_by_side(names: Sequence[str], folder: Path, seed: int, mode: str, stacks: int) -> None:
+def run_side_by_side(names: Sequence[str], folder: Path, seed: int, mode: str, stacks: int, *, may_reset: bool) -> None:
     """Run the rows on so many stacks: the one that is there or comes up here, and new ones below `folder`.
 
     Each line of their messages begins with the number of the stack. A new stack is removed at the end, unless its last
@@ -33,7 +33,16 @@ def run_side_by_side(names: Sequence[str], folder: Path, seed: int, mode: str, s
     """
     (folder / CLAIMS).mkdir(parents=True)
     keep_settings()
-    command = [sys.executable, "-m", "faults.lane", str(folder), str(seed), mode, *names]
+    command = [
+        sys.executable,
+        "-m",
+        "faults.lane",
+        str(folder),
+        str(seed),
+        mode,
+        "reset" if may_reset else "keep",
+        *names,
+    ]
     environments = [dict(os.environ), *(_new_stack(folder, number) for number in range(2, stacks + 1))]
     lanes = [
         subprocess.Popen(

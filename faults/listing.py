@@ -9,7 +9,7 @@ def show_rows() -> None:
     """Print the rows of the matrix."""
     for row in ROWS.values():
         print(f"{row.name}\n    breaks:   {'; '.join(step.command for step in row.breaks)}")
-        print(f"    promised: {row.promise}\n    since     {row.why}")
+        print(f"    promised: {row.promise}\n    because   {row.why}")
         for need in row.needs:
             print(f"    needs     {need.value}: root, Linux, backend local")
         if row.settings:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -12,55 +11,67 @@ from stack.errors import StackError
 from stack.messages import say
 from stack.stack import open_stack
 
-from faults.model import Outcome, Result, Row
+from faults.model import EXACTLY_ONCE, Outcome, Result, Row
 from faults.phases import run_row
 from faults.plan import USUAL, Planned
-from faults.repair import generator_runs, heal, keep_settings, run, script
+from faults.repair import end_by_interrupt, generator_runs, heal, ignore_interrupts, keep_settings, run, script
 
 
-def run_rows(rows: Iterable[Planned], folder: Path) -> None:
+def run_rows(rows: Iterable[Planned], folder: Path, *, may_reset: bool) -> None:
     """Run the rows; each writes its results to its own folder in `folder`.
 
     The stack is made clean after a row that leaves a wrong one, around a row with settings of its own, and between a
-    row that has failed and the next one.
-    Raises StackError when the output is wrong already, or a script fails; KeyboardInterrupt after the repair.
+    row that has failed and the next one. On a stack that was there before, only if it `may_reset`.
+    Raises StackError when that is not allowed, the output is wrong already, or a script fails; KeyboardInterrupt after
+    the repair.
     """
+    was_there = open_stack({}).home.marked()
     was_up = open_stack({}).is_up()
     generated = was_up and generator_runs()
     keep_settings()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    first = True
-    spoilt = failed = False
-    own = USUAL
+    end_by_interrupt()
+    began = spoilt = failed = False
+    own: object = USUAL
     usual = dict(os.environ)
     try:
         for planned in rows:
             row = planned.row
-            new = spoilt or failed or planned.own != own
+            new = spoilt or failed or planned.own != own or (not began and row.mode != EXACTLY_ONCE)
             if new and open_stack({}).home.marked():
+                if was_there and not may_reset:
+                    raise StackError(refusal("the row after one that has failed"))
                 if not (spoilt or failed or own != USUAL):
                     _say_what_goes(row)
                 script("reset.sh")
             failed, own = False, planned.own
-            _set(usual, row.settings)
+            _set(usual, (*row.settings, ("FLINK_MODE", row.mode)))
             script("up.sh")
-            if first:
+            if not began:
                 _require_right()
-                first = False
             if row.spoils:
                 _say_what_goes(row)
-            spoilt = row.spoils
-            result = run_row(row, folder / row.name, planned.moment, installs=new)
+            began, spoilt, failed = True, row.spoils, True
+            result = run_row(planned, folder / row.name, installs=new)
             failed = result.outcome is Outcome.FAILED
             _show(result)
     except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        say("repairing what is broken ...")
-        heal()
+        ignore_interrupts()
+        if began:
+            say("repairing what is broken ...")
+            heal()
+            # It is not the row that is wrong.
+            failed = False
         raise
     finally:
         _leave(spoilt=spoilt or own != USUAL, failed=failed, was_up=was_up, generated=generated, usual=usual)
+
+
+def refusal(which: str) -> str:
+    """Why rows do not run on a stack that was there before: they would remove what it has."""
+    return (
+        f"{which} needs a new stack, and the one in {open_stack({}).home.root} has topics, checkpoints and outputs; "
+        "remove them with scripts/down.sh --wipe, or let this command do it with --reset"
+    )
 
 
 def _say_what_goes(row: Row) -> None:
@@ -76,7 +87,8 @@ def _set(usual: Mapping[str, str], own: Sequence[tuple[str, str]]) -> None:
 def _leave(*, spoilt: bool, failed: bool, was_up: bool, generated: bool, usual: Mapping[str, str]) -> None:
     """Leave the stack as it was found, or as it is after a row that failed: to look into it."""
     if failed:
-        say("the stack stays as it is, to look into it; scripts/reset.sh starts clean")
+        clean = f"{PREFIX}HOME={open_stack({}).home.root} scripts/reset.sh"
+        say(f"the stack stays as it is, to look into it; {clean} starts clean")
         return
     if spoilt:
         script("reset.sh")
@@ -85,8 +97,8 @@ def _leave(*, spoilt: bool, failed: bool, was_up: bool, generated: bool, usual: 
             script("up.sh")
     elif not was_up:
         script("down.sh")
-    if was_up and generated and not generator_runs():
-        script("generator_start.sh")
+    if was_up and generated != generator_runs():
+        script("generator_start.sh" if generated else "generator_stop.sh")
 
 
 def _require_right() -> None:

@@ -55,7 +55,8 @@ class Step:
 
     The line may name checkpoints: {newest} and {oldest} are paths of the Flink job's complete ones, {spark} is the path
     of the synchronizer's, {flink} the folder of all of Flink's. Further places: {output} of the synchronizer, {broker},
-    the folder of the broker's data, and {results} of the row. {bootstrap} is the broker's address as its own container
+    the folder of the broker's data, and {results} of the row. {working} is the TaskManager that runs the job's tasks,
+    {leading} the JobManager that leads. {bootstrap} is the broker's address as its own container
     sees it; {kafka_port} and {rpc_port} are those of the broker and of the JobManager.
     """
 
@@ -96,13 +97,17 @@ class Row:
     """Settings of its own, so it has a stack of its own: name without prefix, and value."""
     needs: tuple[Need, ...] = ()
     mode: str = EXACTLY_ONCE
-    """At-least-once: windows may be written twice or counted too high, so only lost ones are judged."""
+    """At-least-once: windows may be written twice, and nothing else may be wrong."""
     repeats: Repeats = Repeats.NONE
     loses: Loses = Loses.NONE
     repeats_batch: bool = False
     """The planned batch is written twice by the synchronizer: a naive sink."""
-    restores: bool = False
-    """The job is restored from a checkpoint: it must read on at the checkpoint's offsets."""
+    restores: str = ""
+    """The place of the checkpoint that a person restores the job from: newest or oldest."""
+    restarts: bool | None = None
+    """Whether the job must start again by itself, or must not; None: either is right."""
+    blocks_readers: bool = False
+    """While it is broken, readers of committed windows must wait in some partition."""
     in_transaction: bool = False
     """Windows must be written and not committed when it happens."""
     between_phases: bool = False
@@ -115,6 +120,8 @@ class Row:
     """How many times as many tasks the restored job must have."""
     cancels: bool = False
     """The job is cancelled: nothing of it may run while it is broken."""
+    shows: tuple[Step, ...] = ()
+    """Lines that succeed after the verdict only if the load was what the row says."""
     undo: tuple[Step, ...] = ()
     """What brings the stack back to its settings after the verdict."""
     stains: bool = False
@@ -132,6 +139,11 @@ class Row:
     def fault(self) -> str:
         """The name of the row, without that of its control."""
         return self.name.partition("-under-")[2] if self.control else self.name
+
+    @property
+    def fills(self) -> bool:
+        """Whether it sends many times the usual visits, which every later verdict on its stack reads too."""
+        return any("--rate " in text for text in (self.load, *(step.command for step in self.breaks)))
 
     @property
     def takes_down(self) -> bool:
@@ -171,6 +183,9 @@ class Result:
     promise: str = ""
     why: str = ""
     """Of the row."""
+    seed: int = 0
+    attempts: int = 0
+    """How many times it was broken, until the moment was the right one."""
 
     def as_json(self) -> dict[str, object]:
         """For results.json."""
@@ -180,6 +195,8 @@ class Result:
             "why": self.why,
             "outcome": self.outcome.value,
             "reason": self.reason,
+            "seed": self.seed,
+            "attempts": self.attempts,
             "checks": [{"what": c.what, "seen": c.seen, "expected": c.expected, "ok": c.ok} for c in self.checks],
             "times": dict(self.times),
         }
@@ -199,5 +216,5 @@ class Result:
         checks = [Check(each["what"], each["seen"], each["expected"]) for each in found["checks"]]
         return cls(
             found["row"], Outcome(found["outcome"]), checks, found["times"], found["reason"], str(folder),
-            found["promise"], found["why"],
+            found["promise"], found["why"], found["seed"], found["attempts"],
         )  # fmt: skip

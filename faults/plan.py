@@ -16,11 +16,17 @@ class Planned:
 
     row: Row
     moment: float
+    seed: int
 
     @property
     def own(self) -> tuple[object, ...]:
         """What its stack has of its own: settings and a control; `USUAL` when it needs none."""
         return (self.row.settings, self.row.control)
+
+    @property
+    def resets(self) -> bool:
+        """Whether it needs a stack without topics, checkpoints and outputs, or leaves one that must be made clean."""
+        return self.row.spoils or self.own != USUAL or self.row.mode != EXACTLY_ONCE
 
 
 USUAL: tuple[object, ...] = ((), "")
@@ -34,16 +40,21 @@ def known(name: str) -> bool:
 def plan(names: Iterable[str], seed: int, mode: str) -> list[Planned]:
     """Return the rows of these names, each once; a control stands for its three.
 
-    Without names: all, and those after which the stack must be new come last: two of them in a row need it once.
+    Without names: all. Those that fill the topic come late, and those after which the stack must be new come last: two
+    of them in a row need it once.
     """
     rows = [row for name in dict.fromkeys(names) for row in (CONTROL_ROWS.get(name) or (ROWS[name],))]
     if not rows:
         rows = [*ROWS.values(), *(row for group in CONTROL_ROWS.values() for row in group)]
-        rows.sort(key=lambda row: row.spoils or bool(row.settings or row.control))
-    if mode != EXACTLY_ONCE:
-        rows = [replace(row, mode=mode, settings=(*row.settings, ("FLINK_MODE", mode))) for row in rows]
-    chance = random.Random(seed)
-    return [Planned(row, chance.random()) for row in rows]
+        rows.sort(key=_late)
+    # By its name: a row that has failed in `all` meets the same moment when it runs alone.
+    return [Planned(replace(row, mode=mode), random.Random(f"{seed} {row.name}").random(), seed) for row in rows]
+
+
+def _late(row: Row) -> int:
+    if row.spoils or row.settings or row.control:
+        return 2
+    return 1 if row.fills else 0
 
 
 def groups(rows: Sequence[Planned]) -> list[list[Planned]]:

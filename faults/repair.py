@@ -16,10 +16,11 @@ from stack.messages import say
 from stack.stack import open_stack
 
 _SCRIPT_SECONDS = 1800
+_CLEAN_UP_SECONDS = 15
 
 
 def run(command: list[str], environ: Mapping[str, str], seconds: float) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end. After Ctrl-C all of its processes get one too, and its own clean-up ends first.
+    """Run a command to its end. After Ctrl-C all of its processes get one too, and have time for their clean-up.
 
     Raises StackError when it does not end within `seconds`.
     """
@@ -33,7 +34,12 @@ def run(command: list[str], environ: Mapping[str, str], seconds: float) -> subpr
         out, words = process.communicate(timeout=seconds)
     except KeyboardInterrupt:
         os.killpg(process.pid, signal.SIGINT)
-        process.communicate()
+        try:
+            process.communicate(timeout=_CLEAN_UP_SECONDS)
+        except subprocess.TimeoutExpired:
+            # A shell takes no notice of Ctrl-C when the command that it had just waited for has ended by itself.
+            os.killpg(process.pid, signal.SIGTERM)
+            process.communicate()
         raise
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
@@ -54,6 +60,18 @@ def keep_settings() -> None:
     """Keep what was chosen for the stack, also after a reset, when nothing else says it."""
     for name, value in open_stack({}).settings.chosen.items():
         os.environ.setdefault(PREFIX + name, value)
+
+
+def ignore_interrupts() -> None:
+    """Ignore Ctrl-C, SIGTERM and a terminal that closes, from now on: a repair goes to its end."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def end_by_interrupt() -> None:
+    """Let SIGTERM and a terminal that closes end this process as Ctrl-C does: after the repair."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
 
 
 def generator_runs() -> bool:

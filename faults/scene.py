@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from contract.settings import ROOT
+from flink_job.home import LEADER, STANDBY
+from flink_job.rest import FlinkError, call
 from stack.errors import StackError
 from stack.stack import Stack, open_stack
 
@@ -24,6 +26,7 @@ _WATCHER_SECONDS = 120
 _POLL_SECONDS = 0.1
 _ANSWER_SECONDS = 60
 _CHECKPOINTS_SECONDS = 180
+_ELECTED = "DefaultDispatcherRunner was granted leadership"
 
 
 class CommandFailed(Exception):
@@ -37,6 +40,11 @@ class Scene:
         self.folder, self.timeline, self.mode = folder, timeline, mode
         self._watcher: subprocess.Popen[bytes] | None = None
         self._follower: subprocess.Popen[bytes] | None = None
+        self._named: dict[str, str] = {}
+        self.attempts = 0
+        """How many times the row has begun to break something."""
+        self.prepared = False
+        """Whether the lines before the fault have begun."""
 
     @property
     def stack(self) -> Stack:
@@ -127,8 +135,42 @@ class Scene:
         "bootstrap": lambda scene: scene.stack.backend.broker_inside,
         "kafka_port": lambda scene: scene.stack.settings.values["KAFKA_PORT"],
         "rpc_port": lambda scene: scene.stack.settings.values["FLINK_RPC_PORT"],
+        "working": lambda scene: scene._once("working", scene.working),
+        "leading": lambda scene: scene._once("leading", scene._leading),
     }
     """What stands for {name} in a line; see `faults.model.Step`."""
+
+    def forget(self) -> None:
+        """Ask again who works and who leads: the next attempt may meet another one."""
+        self._named.clear()
+
+    def _once(self, place: str, ask: Callable[[], str]) -> str:
+        """Ask once in an attempt: the one that was broken is the one to repair."""
+        if place not in self._named:
+            self._named[place] = ask()
+        return self._named[place]
+
+    def working(self) -> str:
+        """The TaskManager that runs the job's first task, by the name under which it has registered."""
+        base, job = self.stack.settings.typed.flink_rest, self.job()["job_id"]
+        try:
+            vertex = call(base, f"/jobs/{job}")["vertices"][0]["id"]
+            managers = call(base, f"/jobs/{job}/vertices/{vertex}/taskmanagers")["taskmanagers"]
+        except FlinkError as error:
+            raise CommandFailed(str(error)) from None
+        return str(managers[0]["taskmanager-id"]).rpartition("_")[0]
+
+    def _leading(self) -> str:
+        """The JobManager that was elected last, by the logs, whose lines begin with their time."""
+        elected = [
+            (line[:23], name)
+            for name in (LEADER, STANDBY)
+            for line in self.ask(f"scripts/logs.sh {name} 100000").splitlines()
+            if _ELECTED in line
+        ]
+        if not elected:
+            raise CommandFailed("no JobManager says in its log that it leads")
+        return max(elected)[1]
 
     def generate(self, flags: str) -> None:
         """Start the generator with these flags: one that runs may have others. Raises CommandFailed."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from faults.catalogue import catalogue
@@ -68,27 +69,28 @@ def events(strikes: Iterable[Strike]) -> list[Event]:
 
 
 def shortened(strikes: Sequence[Strike]) -> list[Strike]:
-    """Cut the time in which nothing is broken, so that a part of a schedule runs in less time."""
+    """Cut the time in which nothing is broken to the shortest pause, so that a part of a schedule takes less time."""
     kept: list[Strike] = []
     cut, end = 0.0, 0.0
     for strike in sorted(strikes, key=lambda strike: strike.begins):
-        cut = max(cut, strike.begins - end - _PAUSE_SECONDS[1]) if strike.begins - cut > end else cut
+        cut = max(cut, strike.begins - end - _PAUSE_SECONDS[0]) if strike.begins - cut > end else cut
         moved = Strike(strike.fault, round(strike.begins - cut, 1), round(strike.ends - cut, 1))
         end = max(end, moved.ends)
         kept.append(moved)
     return kept
 
 
-def as_script(strikes: Sequence[Strike], mode: str, title: str) -> str:
-    """Write a schedule as a shell script of plain verbs."""
+def as_script(strikes: Sequence[Strike], settings: Mapping[str, str], title: Sequence[str]) -> str:
+    """Write a schedule as a shell script of plain verbs. `settings`: variables of the stack, with their values."""
     lines = [
         "#!/usr/bin/env bash",
-        f"# {title}",
-        "# Run it in the project's folder, on a stack of your own: it ends in the verdict.",
+        *(f"# {line}" for line in title),
+        "# Run it in the project's folder while no stack is up. It makes one in a new folder, and ends in the verdict.",
         "set -uo pipefail",
-        f"export STACK_FLINK_MODE={mode}",
-        "scripts/reset.sh && scripts/up.sh",
-        "scripts/flink_status.sh --wait-checkpoints 3",
+        *(f"export {name}={shlex.quote(value)}" for name, value in settings.items()),
+        'STACK_HOME="$(mktemp -d)" && export STACK_HOME',
+        "scripts/up.sh || exit 2",
+        "scripts/flink_status.sh --wait-checkpoints 3 --wait-seconds 180",
     ]
     now = 0.0
     for event in events(strikes):
@@ -96,13 +98,14 @@ def as_script(strikes: Sequence[Strike], mode: str, title: str) -> str:
             lines.append(f"sleep {event.at - now:.1f}")
             now = event.at
         lines += [step.command for step in event.steps]
-    return "\n".join(
-        [
-            *lines,
-            "scripts/up.sh",
-            "scripts/generator_stop.sh",
-            "scripts/settle.sh --wait 180",
-            "scripts/verdict.sh all",
-            "",
-        ]
-    )
+    lines += [
+        "scripts/up.sh",
+        "scripts/generator_stop.sh",
+        "scripts/settle.sh --wait 180",
+        "scripts/verdict.sh all",
+        "code=$?",
+        'echo "to remove this stack: STACK_HOME=${STACK_HOME} scripts/down.sh --wipe" >&2',
+        "exit ${code}",
+        "",
+    ]
+    return "\n".join(lines)

@@ -6,24 +6,25 @@ Usage: python -m faults.soak --minutes N [--seed N] [--mode MODE]
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import secrets
-import signal
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from contract.settings import ROOT, SettingsError
+from contract.settings import PREFIX, ROOT, SettingsError
 from stack.errors import StackError
 from stack.messages import say
+from stack.services import LOCAL_PORTS
 from stack.stack import open_stack
 
 from faults.model import EXACTLY_ONCE, MODES
 from faults.phases import keep_logs
-from faults.repair import heal, keep_settings, script
+from faults.repair import end_by_interrupt, heal, ignore_interrupts, keep_settings, script
 from faults.scene import CommandFailed, Scene
 from faults.schedule import Strike, as_script, events, make, shortened
 from faults.shrink import shrink
@@ -31,7 +32,10 @@ from faults.timeline import Timeline, write_timeline
 from faults.times import GAP, measure
 
 SUMMARY = "soak.json"
-_TRIES = 3
+_TRIES = (1, 3)
+_COUNTS = ("lost", "duplicated", "unexpected")
+_OWN = {f"{PREFIX}{name}" for name in ("HOME", "ARTIFACTS", "PORT_OFFSET", *LOCAL_PORTS)}
+"""Variables that say where this stack is, not how it behaves."""
 _LEAST_MINUTES, _MOST_MINUTES = 1.0, 600.0
 _SHRINK_SECONDS = 1800.0
 
@@ -43,7 +47,7 @@ class Soak:
         self._folder, self._mode = folder, mode
         self._runs = 0
         self.applied = 0
-        """How many faults of the last schedule applied."""
+        """How many faults of the last schedule met what they are about."""
         self.gap: float | None = None
         """The longest gap without committed windows in the last schedule, in seconds."""
 
@@ -62,36 +66,46 @@ class Soak:
         try:
             scene.wait_for_checkpoints(2)
             try:
-                self.applied = self._break(scene, strikes)
+                wrong = self._break(scene, strikes)
             except (CommandFailed, StackError) as error:
-                return [f"not repaired: {str(error).splitlines()[-1]}"]
-            return self._judge(scene)
+                return [f"not repaired: {_last(error)}"]
+            return [*wrong, *self._judge(scene)]
         finally:
             scene.stop_watching()
             keep_logs(scene)
             self.gap = measure(write_timeline(folder)).get(GAP)
             say(f"   longest gap without committed windows: {self.gap} s; {folder}")
 
-    def _break(self, scene: Scene, strikes: Sequence[Strike]) -> int:
-        """Run the schedule; returns how many faults applied."""
+    def _break(self, scene: Scene, strikes: Sequence[Strike]) -> list[str]:
+        """Run the schedule; returns which repairs failed.
+
+        A fault that fails has met another one, which has already ended what this one is about; its repair then has
+        nothing to do.
+        """
         scene.timeline.phase("break")
-        begin, missed = time.monotonic(), set()
+        begin = time.monotonic()
+        missed: set[Strike] = set()
+        wrong: list[str] = []
         for event in events(strikes):
             time.sleep(max(0.0, begin + event.at - time.monotonic()))
             for step in event.steps:
                 try:
                     scene.do(step)
                 except CommandFailed as error:
-                    # Another fault has already ended what this one is about.
-                    missed.add(event.strike)
                     scene.timeline.add("note", str(error))
-                    say(f"   did not apply: {str(error).splitlines()[-1]}")
+                    if not event.heals:
+                        missed.add(event.strike)
+                        say(f"   did not apply: {_last(error)}")
+                    elif event.strike not in missed:
+                        wrong.append(f"the repair of {event.strike.fault} failed: {_last(error)}")
+                        say(f"   {wrong[-1]}")
             # The time that typing takes is not part of the schedule.
             begin += max(0.0, time.monotonic() - begin - event.at)
         scene.timeline.phase("heal")
         heal()
         scene.wait_for_checkpoints(2)
-        return len(strikes) - len(missed)
+        self.applied = len(strikes) - len(missed)
+        return wrong
 
     def _allowed(self, verdict: dict[str, Any]) -> bool:
         """At-least-once allows duplicates, and nothing else."""
@@ -106,12 +120,13 @@ class Soak:
         try:
             scene.settle()
         except CommandFailed as error:
-            return [f"not settled: {str(error).splitlines()[-1]}"]
+            return [f"not settled: {_last(error)}"]
         answer = scene.verdict()
+        source = answer["source"] or {"pipeline": "source", "outcome": "not judged", **dict.fromkeys(_COUNTS, 0)}
         wrong = [
             f"{each['pipeline']} is {each['outcome']}: lost {each['lost']}, repeated {each['duplicated']}, "
             f"unexpected {each['unexpected']}"
-            for each in [*answer["verdicts"], *([answer["source"]] if answer["source"] else [])]
+            for each in [*answer["verdicts"], source]
             if each["outcome"] != "holds" and not self._allowed(each)
         ]
         if not scene.watches():
@@ -122,22 +137,37 @@ class Soak:
         return wrong
 
 
-def cut_down(soak: Soak, strikes: Sequence[Strike]) -> list[Strike]:
-    """Find the fewest faults that still fail, within half an hour."""
-    end = time.monotonic() + _SHRINK_SECONDS
+def _last(error: Exception) -> str:
+    return str(error).splitlines()[-1]
 
-    def fails(part: Sequence[Strike]) -> bool:
+
+def cut_down(soak: Soak, strikes: Sequence[Strike]) -> tuple[list[Strike], bool]:
+    """Find the fewest faults that still fail, within half an hour; whether any part has failed at all.
+
+    First each candidate has one try, and then those of the last step three: what fails only sometimes may have passed.
+    """
+    end = time.monotonic() + _SHRINK_SECONDS
+    seen = False
+
+    def fails(part: Sequence[Strike], tries: int) -> bool:
+        nonlocal seen
         candidate = shortened(part)
-        say(f"== {len(candidate)} of {len(strikes)} faults: {', '.join(s.fault for s in candidate)}")
-        for _ in range(_TRIES):
+        say(f"== {len(candidate)} of {len(strikes)} faults: {', '.join(s.fault for s in candidate) or 'none'}")
+        for _ in range(tries):
             try:
                 if time.monotonic() < end and soak.run(candidate):
+                    seen = True
                     return True
             except (CommandFailed, StackError) as error:
-                say(f"   could not run: {str(error).splitlines()[-1]}")
+                say(f"   could not run: {_last(error)}")
         return False
 
-    return shortened(shrink(strikes, fails, lambda: time.monotonic() < end))
+    if fails([], 1):
+        return [], True
+    smallest = list(strikes)
+    for tries in _TRIES:
+        smallest = shrink(smallest, functools.partial(fails, tries=tries), lambda: time.monotonic() < end)
+    return shortened(smallest), seen
 
 
 def soak(minutes: float, seed: int, mode: str) -> int:
@@ -146,7 +176,8 @@ def soak(minutes: float, seed: int, mode: str) -> int:
     print(f"seed {seed}", flush=True)
     strikes = make(seed, minutes * 60)
     say(f"{len(strikes)} faults in {minutes:g} minutes")
-    say(f"again: scripts/soak.sh --minutes {minutes:g} --seed {seed} --mode {mode}")
+    again = f"scripts/soak.sh --minutes {minutes:g} --seed {seed} --mode {mode}"
+    say(f"again: {again}")
     for strike in strikes:
         say(f"   {strike.begins:6.1f} s to {strike.ends:6.1f} s  {strike.fault}")
     running = Soak(folder, mode)
@@ -159,17 +190,29 @@ def soak(minutes: float, seed: int, mode: str) -> int:
     if not wrong and not running.applied:
         raise StackError("no fault of this schedule applied; choose more minutes or another seed")
     if not wrong:
-        print(f"HOLDS after {running.applied} faults")
+        missed = len(strikes) - running.applied
+        print(f"HOLDS after {running.applied} faults{f', {missed} more did not apply' if missed else ''}")
         return 0
     for line in wrong:
         print(f"VIOLATED {line}", flush=True)
-    smallest = cut_down(running, strikes)
-    file = folder / "fewest_faults.sh"
-    title = f"{len(smallest)} of the {len(strikes)} faults of seed {seed} are enough."
-    file.write_text(as_script(smallest, mode, title), encoding="utf-8")
-    file.chmod(0o755)
-    print(f"{len(smallest)} of {len(strikes)} faults are enough: {', '.join(s.fault for s in smallest)}; {file}")
+    print(_shrunk(running, strikes, folder / "fewest_faults.sh", [f"From {again}:", *(f"VIOLATED {w}" for w in wrong)]))
     return 1
+
+
+def _shrunk(running: Soak, strikes: Sequence[Strike], file: Path, title: Sequence[str]) -> str:
+    """Cut the schedule down, write it as a script, and return the sentence about it."""
+    smallest, seen = cut_down(running, strikes)
+    if seen and not smallest:
+        return "it fails without any fault: the stack is wrong before the first one"
+    enough = (
+        f"{len(smallest)} of {len(strikes)} faults are enough: {', '.join(strike.fault for strike in smallest)}"
+        if seen
+        else f"no part failed again; all {len(strikes)} faults are kept"
+    )
+    settings = {name: value for name, value in os.environ.items() if name.startswith(PREFIX) and name not in _OWN}
+    file.write_text(as_script(smallest, settings, [*title, enough]), encoding="utf-8")
+    file.chmod(0o755)
+    return f"{enough}; {file}"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -182,27 +225,26 @@ def main(arguments: Sequence[str]) -> int:
     if not _LEAST_MINUTES <= chosen.minutes <= _MOST_MINUTES:
         parser.error(f"--minutes takes a number from {_LEAST_MINUTES:g} to {_MOST_MINUTES:g}")
     stack = open_stack({})
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    end_by_interrupt()
     keep_settings()
     if stack.home.marked():
         say(
             f"soak.sh: the stack in {stack.home.root} has topics and checkpoints, and a soak begins without; "
-            "scripts/reset.sh removes them"
+            "scripts/down.sh --wipe removes them"
         )
         return 2
     try:
-        code = soak(chosen.minutes, secrets.randbelow(10**6) if chosen.seed is None else chosen.seed, chosen.mode)
+        return soak(chosen.minutes, secrets.randbelow(10**6) if chosen.seed is None else chosen.seed, chosen.mode)
     except (StackError, SettingsError, CommandFailed) as error:
         say(f"soak.sh: {error}")
-        code = 2
+        return 2
     except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        ignore_interrupts()
         say("soak.sh: interrupted; removing its stack")
-        code = 130
-    if open_stack({}).home.marked():
-        script("down.sh", "--wipe")
-    return code
+        return 130
+    finally:
+        if open_stack({}).home.marked():
+            script("down.sh", "--wipe")
 
 
 if __name__ == "__main__":

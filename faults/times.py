@@ -26,8 +26,6 @@ def measure(timeline: dict[str, Any]) -> dict[str, float]:
     noticed = _noticed(timeline["flink"], broken)
     windows = [(each["at"], number) for number, each in enumerate(timeline["seen"], 1)]
     batches = [(each["at"], each["batch"]) for each in timeline["spark"] if "batch" in each]
-    settled = phase_begin(timeline, "settle")
-    first = min((each["at"] for each in timeline["kafka"]), default=broken)
     found = {
         NOTICED: noticed,
         RUNNING: _running(timeline["flink"], broken),
@@ -35,7 +33,7 @@ def measure(timeline: dict[str, Any]) -> dict[str, float]:
         FLINK_OUTPUT: _grown(windows, broken, max(there, broken + (noticed or 0.0))),
         SPARK_OUTPUT: _grown(batches, broken, there),
         CAUGHT_UP: _caught_up(timeline["kafka"], broken),
-        GAP: _longest_gap([first, *(at for at, _ in windows if settled is None or at <= settled)]),
+        GAP: _longest_gap([at for at, _ in windows], broken, there, phase_begin(timeline, "settle")),
     }
     return {name: round(seconds, 1) for name, seconds in found.items() if seconds is not None}
 
@@ -88,6 +86,16 @@ def _caught_up(samples: Samples, broken: float) -> float | None:
     return next((at - broken for at, lag in lags if at > worst[0] and lag <= before), None)
 
 
-def _longest_gap(moments: list[float]) -> float | None:
-    """The longest time between two moments; from the first sample on, since nothing is known of what came before."""
-    return max((later - at for at, later in zip(moments, moments[1:])), default=None)
+def _longest_gap(windows: list[float], broken: float, there: float, settled: float | None) -> float | None:
+    """The longest time between two committed windows, from the last before the fault to the first one after it.
+
+    Gaps up to the end of the repair, which is when settling begins, count too. None without a window before the fault,
+    or after it.
+    """
+    before = [at for at in windows if at <= broken]
+    after = next((at for at in windows if at > there), None)
+    if not before or after is None:
+        return None
+    end = max(after, there if settled is None else settled)
+    moments = [before[-1], *(at for at in windows if broken < at <= end)]
+    return max(later - at for at, later in zip(moments, moments[1:]))

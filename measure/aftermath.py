@@ -2,24 +2,30 @@
 
 Usage: python -m measure.aftermath FOLDER
 
-FOLDER has `seen.jsonl` of measure/watch.py. Prints one line of JSON: `open`, the records at the end of each topic of
-the job that are written and not committed; `seen`, how many committed windows the reader saw, of which `different` ones
-are in the topic now, `missing` from it, and `unseen` though they lie between the first and the last that were seen.
+FOLDER has `seen.jsonl` and `begin.json` of measure/watch.py, which still reads: it gets some seconds to read up to the
+end. Prints one line of JSON: `open`, the records at the end of each topic of the job that are written and not
+committed; `seen`, how many committed windows the reader saw since it began, of which `different` ones are in the topic
+now and `missing` from it; and `unseen`, those that it has not seen.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from contract.digest import record_digest
 from contract.settings import Settings, SettingsError
 from measure.open_transactions import positions
+from measure.watch import begin_of
 from verdict.cluster import Cluster
 from verdict.model import Unknown
 from verdict.records import Span
+
+_READER_SECONDS = 20.0
+_POLL_SECONDS = 0.5
 
 
 def still_open(settings: Settings) -> dict[str, int]:
@@ -31,11 +37,13 @@ def still_open(settings: Settings) -> dict[str, int]:
 
 def compare(settings: Settings, folder: Path) -> dict[str, int]:
     """Read the same range again and return the numbers. Raises Unknown when the broker does not answer."""
-    seen: dict[tuple[int, int], str] = {}
-    for line in (folder / "seen.jsonl").read_text(encoding="utf-8").splitlines():
-        record = json.loads(line)
-        seen[record["partition"], record["offset"]] = record["digest"]
-    there = _read(settings, seen)
+    there = _read(settings, begin_of(folder) or {})
+    deadline = time.monotonic() + _READER_SECONDS
+    while True:
+        seen = _seen(folder)
+        if there.keys() <= seen.keys() or time.monotonic() > deadline:
+            break
+        time.sleep(_POLL_SECONDS)
     return {
         "seen": len(seen),
         "different": sum(key in there and there[key] != value for key, value in seen.items()),
@@ -44,15 +52,21 @@ def compare(settings: Settings, folder: Path) -> dict[str, int]:
     }
 
 
-def _read(settings: Settings, seen: dict[tuple[int, int], str]) -> dict[tuple[int, int], str]:
-    """Digests of the records between the first and the last that were seen, in each partition."""
-    offsets: dict[int, list[int]] = {}
-    for partition, offset in seen:
-        offsets.setdefault(partition, []).append(offset)
-    spans = {partition: Span(min(found), max(found) + 1) for partition, found in offsets.items()}
+def _seen(folder: Path) -> dict[tuple[int, int], str]:
+    """Digests of the records that the reader saw, by partition and offset; without a last line that is cut short."""
+    whole = (folder / "seen.jsonl").read_bytes().rpartition(b"\n")[0]
+    records = [json.loads(line) for line in whole.splitlines()]
+    return {(each["partition"], each["offset"]): each["digest"] for each in records}
+
+
+def _read(settings: Settings, begins: Mapping[int, int]) -> dict[tuple[int, int], str]:
+    """Digests of the committed records from these offsets on; of a partition that was added later, of all."""
+    cluster, topic = Cluster(settings.bootstrap), settings.text("VISIT_WINDOWS_TOPIC")
+    ends = cluster.spans(topic, committed=True)
+    spans = {each: Span(max(span.begin, begins.get(each, 0)), span.end) for each, span in ends.items()}
     return {
         (record.partition, record.offset): record_digest(record.key, record.value).hex()
-        for batch in Cluster(settings.bootstrap).read(settings.text("VISIT_WINDOWS_TOPIC"), spans)
+        for batch in cluster.read(topic, spans)
         for record in batch.records()
     }
 

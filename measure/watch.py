@@ -12,6 +12,7 @@ first one ended. Each line has `at`, in seconds since the epoch; what does not a
     spark.jsonl  batch (the newest committed), offsets (its end, by partition); planned: the batch that is planned and
                  not committed, if there is one; again: the batch that a new run of the query takes up again, if it does
     seen.jsonl   partition, offset and digest of each committed window, as it came
+    begin.json   the offset of each partition of the windows' topic from which the reader reads
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from verdict.model import Unknown
 
 _INTERVAL_SECONDS = 0.5
 _STOP = "stop"
+_BEGIN = "begin.json"
 
 Sample = Callable[[], dict[str, Any]]
 
@@ -137,8 +139,11 @@ def take(sample: Sample, file: Path, stopped: Callable[[], bool]) -> None:
 def read_windows(settings: Settings, file: Path, stopped: Callable[[], bool]) -> None:
     """Write a line for each committed window that comes: those after the last in `file`, or after the present end."""
     topic = settings.text("VISIT_WINDOWS_TOPIC")
-    spans = Cluster(settings.bootstrap).spans(topic, committed=True)
-    begins = {partition: span.end for partition, span in spans.items()} | read_up_to(file)
+    begins = begin_of(file.parent)
+    if begins is None:
+        begins = {each: span.end for each, span in Cluster(settings.bootstrap).spans(topic, committed=True).items()}
+        (file.parent / _BEGIN).write_text(json.dumps(begins), encoding="utf-8")
+    begins = begins | read_up_to(file)
     consumer = Consumer(
         {
             "bootstrap.servers": settings.bootstrap, "group.id": "watch", "enable.auto.commit": False,
@@ -155,6 +160,14 @@ def read_windows(settings: Settings, file: Path, stopped: Callable[[], bool]) ->
                 out.flush()
     finally:
         consumer.close()
+
+
+def begin_of(folder: Path) -> dict[int, int] | None:
+    """The offset of each partition from which the first watcher of the folder has read; None before there is one."""
+    file = folder / _BEGIN
+    if not file.exists():
+        return None
+    return {int(partition): offset for partition, offset in json.loads(file.read_text(encoding="utf-8")).items()}
 
 
 def read_up_to(file: Path) -> dict[int, int]:

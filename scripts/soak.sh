@@ -2,8 +2,9 @@
 # Summary: Random faults in random order on a clean stack, and one verdict; a schedule that fails is cut down.
 # Usage: scripts/soak.sh [--minutes N] [--seed N] [--mode exactly-once|at-least-once] [--backend compose|local]
 #
-# The seed is printed first; the same seed makes the same schedule. Begins only where no stack is, and leaves none; results
-# stay in results/soak-<seed>-<time>/.
+# The seed is printed first; the same seed makes the same schedule. It does not start where a stack has data, and removes
+# its own stack at the end. Results stay in results/soak-<seed>-<time>/; of a schedule that fails, fewest_faults.sh there
+# has the fewest faults that still fail, as plain commands.
 # Exit codes: 0 both verdicts hold, 1 one is violated, 2 it could not run.
 set -euo pipefail
 exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/soak.sh soak "$@"

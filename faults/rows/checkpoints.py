@@ -34,13 +34,13 @@ ROWS = (
     ),
     Row(
         "newest-metadata-gone", (*_CANCEL.breaks, Step("mv {newest}/_metadata {newest}/_metadata.gone")),
-        _LATEST, restores=True, cancels=True, repeats=Repeats.AFTER_CHECKPOINT, prepares=_WINDOWS_COMMITTED,
+        _LATEST, restores="newest", cancels=True, repeats=Repeats.AFTER_CHECKPOINT, prepares=_WINDOWS_COMMITTED,
         promise="nothing is lost; `latest` is the checkpoint before, and repeats what came after it",
         why="a folder without `_metadata` is not a checkpoint",
     ),
     Row(
         "newest-checkpoint-gone", (*_CANCEL.breaks, Step("rm -r {newest}")),
-        _LATEST, restores=True, cancels=True, repeats=Repeats.AFTER_CHECKPOINT, prepares=_WINDOWS_COMMITTED,
+        _LATEST, restores="newest", cancels=True, repeats=Repeats.AFTER_CHECKPOINT, prepares=_WINDOWS_COMMITTED,
         promise="nothing is lost; `latest` is the checkpoint before, and repeats what came after it",
         why="each checkpoint is complete in its own folder",
     ),
@@ -52,9 +52,9 @@ ROWS = (
             Step("mv {newest}/whole {newest}/_metadata"),
             *_LATEST,
         ),
-        restores=True, cancels=True,
+        restores="newest", cancels=True,
         promise="the damaged checkpoint is refused; whole again, it repeats nothing",
-        why="Flink reads all of `_metadata` before it starts the job",
+        why="the restore reads all of `_metadata` before it submits the job",
     ),
     Row(
         "state-file-gone",
@@ -71,8 +71,8 @@ ROWS = (
             Step("cp {results}/state/* {newest}/"),
             *_LATEST,
         ),
-        prepares=(Step("scripts/generator_stop.sh"),), restores=True,
+        prepares=(Step("scripts/generator_stop.sh"),), restores="newest", cancels=True,
         promise="a checkpoint without its state file is refused; with it, nothing is lost or repeated",
-        why="`_metadata` names the files; large state is not in it",
+        why="`_metadata` names the files, since large state is not in it; the restore looks for each before it submits",
     ),
 )  # fmt: skip

@@ -29,7 +29,7 @@ class Control:
     installs: tuple[Step, ...] = ()
     """What puts the broken job in the place of the right one."""
     prepares: tuple[Step, ...] = ()
-    """Before each row: what only a broken job does not bear."""
+    """Typed before each row: a right job survives it, the broken one does not."""
     instead: dict[str, str] = field(default_factory=dict)
     """Lines of the repair that are replaced."""
     load: str = ""
@@ -49,7 +49,9 @@ class Control:
             heals=tuple(replace(step, command=self.instead.get(step.command, step.command)) for step in row.heals),
             load=self.load or row.load,
             settings=self.settings,
-            restores=False,
+            restores="",
+            restarts=None,
+            shows=(),
             repeats=Repeats.NONE,
             loses=Loses.NONE,
             repeats_batch=False,

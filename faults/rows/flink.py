@@ -47,12 +47,12 @@ _COMMIT_CUT_OFF = (
 
 ROWS = (
     Row(
-        "cancel-restore", _CANCEL.breaks, _CANCEL.heals, restores=True, cancels=True,
+        "cancel-restore", _CANCEL.breaks, _CANCEL.heals, restores="newest", cancels=True,
         promise=NOTHING,
         why="the newest checkpoint has the offsets, the open windows and the clock; its transaction is committed",
     ),
     Row(
-        "cancel-restore-older", _CANCEL.breaks, (Step("scripts/flink_restore.sh {oldest}"),), restores=True,
+        "cancel-restore-older", _CANCEL.breaks, (Step("scripts/flink_restore.sh {oldest}"),), restores="oldest",
         cancels=True, repeats=Repeats.AFTER_CHECKPOINT,
         promise="nothing is lost; what later checkpoints had committed is repeated",
         why="committed records stay committed, and the older checkpoint does not know them",
@@ -95,12 +95,18 @@ ROWS = (
         promise="nothing is lost or repeated, with 100,000 visits meanwhile", why=ABORTED,
     ),
     Row(
-        "taskmanager-freeze", *broken("taskmanager-freeze"), seconds=15,
+        "taskmanager-freeze", *broken("taskmanager-freeze"), seconds=15, restarts=True,
         promise=NOTHING,
-        why="the job has restarted elsewhere or waits; the frozen one's producers are fenced off when it resumes",
+        why="the only TaskManager is declared dead; the job waits for it, and restarts from its checkpoint",
     ),
     Row(
-        "taskmanager-freeze-short", *broken("taskmanager-freeze"), seconds=1,
+        "working-taskmanager-freeze", (Step("scripts/pause.sh {working}"),), (Step("scripts/resume.sh {working}"),),
+        settings=(("FLINK_TASKMANAGERS", "2"),), seconds=25, restarts=True,
+        promise=NOTHING,
+        why="the job restarts on the other TaskManager; when the frozen one resumes, its producers are fenced off",
+    ),
+    Row(
+        "taskmanager-freeze-short", *broken("taskmanager-freeze"), seconds=1, restarts=False,
         promise=NOTHING, why="a pause shorter than the heartbeat's timeout is no failure",
     ),
     Row(
@@ -109,13 +115,13 @@ ROWS = (
         why="a clean stop makes no savepoint: the job restarts from its checkpoint",
     ),
     Row(
-        "jobmanager-kill", _JOBMANAGER.breaks, _JOBMANAGER.heals, restores=True,
+        "jobmanager-kill", _JOBMANAGER.breaks, _JOBMANAGER.heals, restores="newest",
         promise="nothing is lost or repeated once the job is restored",
         why="externalized checkpoints outlive the JobManager",
     ),
     Row(
-        "leading-jobmanager-kill", (Step("scripts/kill.sh jobmanager"),), (Step("scripts/start.sh jobmanager"),),
-        settings=(("FLINK_JOBMANAGERS", "2"),), seconds=20,
+        "leading-jobmanager-kill", (Step("scripts/kill.sh {leading}"),), (Step("scripts/start.sh {leading}"),),
+        settings=(("FLINK_JOBMANAGERS", "2"),), seconds=20, restarts=True,
         promise="nothing is lost or repeated, and nobody restores the job",
         why="ZooKeeper elects the standby, which finds the job and its newest checkpoint there",
     ),
@@ -126,7 +132,7 @@ ROWS = (
     ),
     Row(
         "jobmanager-stop",
-        (Step("scripts/stop.sh jobmanager"),), _JOBMANAGER.heals, restores=True,
+        (Step("scripts/stop.sh jobmanager"),), _JOBMANAGER.heals, restores="newest",
         promise="nothing is lost or repeated once the job is restored",
         why="a JobManager that stops keeps the externalized checkpoints",
     ),
@@ -142,7 +148,7 @@ ROWS = (
         why="without transactions what was written stays",
     ),
     Row(
-        "parallelism-2", _CANCEL.breaks, (Step(_PARALLEL),), restores=True, cancels=True, parallelism=2,
+        "parallelism-2", _CANCEL.breaks, (Step(_PARALLEL),), restores="newest", cancels=True, parallelism=2,
         undo=(*_CANCEL.breaks, Step("scripts/flink_restore.sh latest")),
         promise=NOTHING,
         why="state belongs to key groups and partitions, not to tasks",
@@ -153,13 +159,13 @@ ROWS = (
             Step(changed_job(_OTHER_UID, FROM_LATEST), refused="Cannot map checkpoint/savepoint state"),
             *_CANCEL.heals,
         ),
-        restores=True, cancels=True,
+        restores="newest", cancels=True,
         promise="the job whose operator has another uid is refused; the unchanged one repeats nothing",
-        why="Flink drops no state that a job does not name",
+        why="Flink refuses a checkpoint with state of an operator that the job does not have",
     ),
     Row(
         "changed-uid-allowed", _CANCEL.breaks, (Step(changed_job(f"{_OTHER_UID};{_ALLOWED}", FROM_LATEST)),),
-        restores=True, cancels=True, loses=Loses.OPEN,
+        restores="newest", cancels=True, loses=Loses.OPEN,
         promise="with --allowNonRestoredState the open windows of the checkpoint are lost",
         why="their state is under the old uid, and the offsets are behind their visits",
     ),

@@ -31,6 +31,21 @@ ROWS = (
         promise=NOTHING, why="a checkpoint whose transactions could not be prepared is not complete",
     ),
     Row(
+        "broker-bounce-in-transaction", *broken("broker-bounce"), prepares=(WINDOWS_WRITTEN,), in_transaction=True,
+        promise=NOTHING,
+        why="the broker's log has the transaction's state, and the producer goes on or the job restarts",
+    ),
+    Row(
+        "broker-freeze-in-transaction", *broken("broker-freeze"), prepares=(WINDOWS_WRITTEN,), in_transaction=True,
+        seconds=10,
+        promise=NOTHING, why=RETRIES,
+    ),
+    Row(
+        "broker-freeze-during-checkpoint", (Step("scripts/pause.sh kafka"), CHECKPOINT_BEGUN),
+        broken("broker-freeze")[1], seconds=10,
+        promise=NOTHING, why="a checkpoint waits for its transactions to be prepared; one that takes too long fails",
+    ),
+    Row(
         "broker-kill-large", _BROKER.breaks, _BROKER.heals, load=LARGE, seconds=10,
         promise="nothing is lost or repeated, under load", why=RETRIES,
     ),
@@ -42,7 +57,7 @@ ROWS = (
             Step("scripts/start.sh kafka"),
         ),
         prepares=(
-            Step("scripts/stop.sh kafka"), Step("faults/small_disk.sh mount {broker} 256"),
+            Step("scripts/stop.sh kafka"), Step("faults/small_disk.sh mount {broker} 64"),
             Step("scripts/start.sh kafka"), Step("scripts/flink_status.sh --wait-checkpoints 1 --wait-seconds 120"),
         ),
         undo=(
@@ -53,7 +68,9 @@ ROWS = (
         promise=NOTHING, why="a broker that cannot write acknowledges nothing, and stops",
     ),
     Row(
-        "foreign-transaction-left-open", (left_open("visit_windows", 15_000),), (), seconds=20,
+        "foreign-transaction-left-open",
+        (left_open("visit_windows", 15_000), Step("scripts/open_transactions.sh visit_windows --wait 5")), (),
+        seconds=20, blocks_readers=True,
         promise="nothing is lost or repeated; readers of committed windows wait",
         why="the broker aborts it after its own timeout, and the last stable offset moves on",
     ),

@@ -13,12 +13,12 @@ ROWS = (
             *(Step(f"scripts/start.sh {name}") for name in ("kafka", "jobmanager", "taskmanager")),
             Step("scripts/flink_restore.sh latest"), Step("scripts/spark_start.sh"), Step("scripts/generator_start.sh"),
         ),
-        restores=True,
+        restores="newest",
         promise="nothing acknowledged is lost, nothing is repeated",
         why="everything that was promised is in files: the topics, the checkpoints, the outputs",
     ),
     Row(
-        "down-and-up", (Step("scripts/down.sh"),), (Step("scripts/up.sh"),), restores=True, seconds=1,
+        "down-and-up", (Step("scripts/down.sh"),), (Step("scripts/up.sh"),), restores="newest", seconds=1,
         promise=NOTHING, why="up restores the job from its newest retained checkpoint",
     ),
 )  # fmt: skip

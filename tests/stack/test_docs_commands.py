@@ -34,6 +34,7 @@ ELSEWHERE = {
     "pipx ": "needs a list of vulnerabilities",
     "trivy ": "needs a list of vulnerabilities",
     "scripts/faults.sh": "test_faults.py",
+    "scripts/soak.sh": "test_soak.py",
     "scripts/page.sh": "tests/unit/test_page_replay.py",
     "scripts/up.sh": "test_stack_layer.py and test_spares.py, with these settings",
     "scripts/down.sh": "every test of a stack ends with it",

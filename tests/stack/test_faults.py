@@ -28,7 +28,7 @@ SHORT = ("taskmanager-kill", "broker-kill", "synchronizer-kill")
     "name", [pytest.param(name, marks=[] if name in SHORT else [pytest.mark.full]) for name in ROWS]
 )
 def test_a_row_passes(stack: RunningStack, name: str) -> None:
-    done = stack.script("faults.sh", "run", name, check=False)
+    done = stack.script("faults.sh", "run", name, "--reset", check=False)
     print(done.stderr)
     assert done.returncode == 0
     assert "1 of 1 rows passed" in done.stdout
@@ -47,7 +47,7 @@ def test_a_row_passes(stack: RunningStack, name: str) -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("name", CONTROL_ROWS)
 def test_a_broken_job_is_caught(stack: RunningStack, name: str) -> None:
-    done = stack.script("faults.sh", "run", name, check=False)
+    done = stack.script("faults.sh", "run", name, "--reset", check=False)
     print(done.stderr)
     assert done.returncode == 0
     assert "3 of 3 rows passed" in done.stdout

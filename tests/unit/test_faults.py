@@ -15,13 +15,14 @@ import pytest
 from contract.settings import ROOT
 from faults.catalogue import catalogue
 from faults.lane import CLAIMS, claimed
-from faults.model import EXACTLY_ONCE, Check, Fault, Outcome, Result, Row, Step
+from faults.model import AT_LEAST_ONCE, EXACTLY_ONCE, Check, Fault, Outcome, Result, Row, Step
 from faults.plan import USUAL, groups, plan
 from faults.rows import CONTROL_ROWS, ROWS
 from faults.rows.lines import until
 from faults.scene import Scene
 from faults.schedule import Strike, as_script, events, make, shortened
 from faults.shrink import shrink
+from faults.soak import cut_down
 from faults.times import CAUGHT_UP, FLINK_OUTPUT, GAP, NOTICED, RUNNING, SPARK_OUTPUT, measure
 from stack.waiting import wait_until
 
@@ -78,7 +79,9 @@ def test_all_rows_are_planned_once_and_by_the_seed() -> None:
     rows = plan([], 7, EXACTLY_ONCE)
     assert sorted(each.row.name for each in rows) == sorted(row.name for row in [*ROWS.values(), *CAUGHT])
     assert rows == plan([], 7, EXACTLY_ONCE) != plan([], 8, EXACTLY_ONCE)
-    assert [each.row.name for each in plan(["broker-kill", "broker-kill"], 7, EXACTLY_ONCE)] == ["broker-kill"]
+    alone = plan(["broker-kill", "broker-kill"], 7, EXACTLY_ONCE)
+    # A row that fails among all others meets the same moment alone.
+    assert alone == [each for each in rows if each.row.name == "broker-kill"]
 
 
 def test_rows_that_share_a_stack_of_their_own_stay_together() -> None:
@@ -94,6 +97,20 @@ def test_rows_after_which_the_stack_must_be_new_come_last() -> None:
     rows = [each.row for each in plan([], 7, EXACTLY_ONCE)]
     plain = [row.name for row in rows if not (row.settings or row.control or row.spoils)]
     assert [row.name for row in rows[: len(plain)]] == plain
+
+
+def test_rows_that_fill_the_topic_come_after_those_that_do_not() -> None:
+    rows = [each.row for each in plan([], 7, EXACTLY_ONCE)]
+    shared = [row.fills for row in rows if not (row.settings or row.control or row.spoils)]
+    assert shared == sorted(shared)
+    assert any(shared)
+
+
+def test_at_least_once_shares_stacks_as_exactly_once_does() -> None:
+    def sizes(mode: str) -> list[int]:
+        return [len(group) for group in groups(plan([], 7, mode))]
+
+    assert sizes(AT_LEAST_ONCE) == sizes(EXACTLY_ONCE)
 
 
 def test_stacks_share_the_rows_without_running_one_twice(tmp_path: Path) -> None:
@@ -138,7 +155,7 @@ def test_a_command_in_a_row_gets_one_interrupt_and_ends_first(tmp_path: Path) ->
     process = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stderr=subprocess.DEVNULL)
     wait_until((tmp_path / "began").exists, "the command", seconds=20)
     process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=20) != 0
+    assert process.wait(timeout=40) != 0
     assert (tmp_path / "cleaned").exists()
 
 
@@ -202,17 +219,47 @@ def test_a_part_of_a_schedule_takes_less_time_and_keeps_its_overlaps() -> None:
     assert short[-1].ends < 80
 
 
-def test_a_script_has_every_line_in_order_and_ends_in_the_verdict() -> None:
+def test_a_script_has_every_line_in_order_and_ends_in_the_verdict(tmp_path: Path) -> None:
     strikes = [Strike("taskmanager-kill", 3, 8), Strike("broker-freeze", 4, 6)]
-    script = as_script(strikes, "at-least-once", "two faults")
+    script = as_script(strikes, {"STACK_SPARK_TRIGGER": "1 second"}, ["two faults"])
     lines = [line for line in script.splitlines() if line.startswith(("scripts/", "sleep"))]
     assert lines[2:9] == [
         "sleep 3.0", "scripts/kill.sh taskmanager", "sleep 1.0", "scripts/pause.sh kafka", "sleep 2.0",
         "scripts/resume.sh kafka", "sleep 2.0",
     ]  # fmt: skip
     assert lines[-1] == "scripts/verdict.sh all"
-    assert "STACK_FLINK_MODE=at-least-once" in script
-    subprocess.run(["bash", "-n"], input=script, text=True, check=True)
+    # Run where the scripts only say who calls them: settings, a home of its own, and the exit code of the verdict.
+    for name in re.findall(r"scripts/\w+\.sh", script):
+        stub = tmp_path / name
+        stub.parent.mkdir(exist_ok=True)
+        code = 1 if name == "scripts/verdict.sh" else 0
+        stub.write_text(f'#!/bin/sh\necho {name} "$STACK_HOME" "$STACK_SPARK_TRIGGER"\nexit {code}\n', encoding="utf-8")
+        stub.chmod(0o755)
+    quick = re.sub(r"^sleep .*$", "", script, flags=re.MULTILINE)
+    done = subprocess.run(["bash", "-c", quick], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    called = [line.split(maxsplit=2) for line in done.stdout.splitlines()]
+    assert {(home, trigger) for _, home, trigger in called} == {(called[0][1], "1 second")}
+    assert Path(called[0][1]).is_dir()
+    assert f"STACK_HOME={called[0][1]} scripts/down.sh --wipe" in done.stderr
+    Path(called[0][1]).rmdir()
+
+
+def test_a_schedule_that_fails_without_any_fault_accuses_none() -> None:
+    class Broken:
+        def run(self, strikes: Sequence[Strike]) -> list[str]:
+            return ["spark is violated"]
+
+    assert cut_down(Broken(), strikes_named("abc")) == ([], True)  # type: ignore[arg-type]
+
+
+def test_a_schedule_that_does_not_fail_again_is_kept_whole() -> None:
+    class Whole:
+        def run(self, strikes: Sequence[Strike]) -> list[str]:
+            return []
+
+    smallest, seen = cut_down(Whole(), strikes_named("abc"))  # type: ignore[arg-type]
+    assert ([strike.fault for strike in smallest], seen) == (["a", "b", "c"], False)
 
 
 def timeline(state: Callable[[float], str]) -> dict[str, list[dict[str, object]]]:
@@ -239,6 +286,26 @@ def test_times_are_those_of_the_samples() -> None:
     assert found[SPARK_OUTPUT] == 5.0
     assert found[GAP] == 14.0
     assert 10 <= found[CAUGHT_UP] <= 12
+
+
+@pytest.mark.parametrize(
+    ("moments", "gap"),
+    [
+        ((0, 9, 12, 15), 3.0),
+        # The first window after the fault comes while the stack settles.
+        ((0, 9, 34), 25.0),
+        # Before the fault nothing is to blame.
+        ((0, 10, 12, 29), 17.0),
+        ((12, 15), None),
+        ((0, 9), None),
+    ],
+)
+def test_the_gap_is_from_the_last_window_before_the_fault_to_the_first_after_it(
+    moments: tuple[int, ...], gap: float | None
+) -> None:
+    samples = timeline(lambda at: "RUNNING")
+    samples["seen"] = [{"at": float(at)} for at in moments]
+    assert measure(samples).get(GAP) == gap
 
 
 def test_a_fault_that_flink_does_not_notice_has_no_such_time() -> None:
