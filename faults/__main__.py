@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from contract.settings import ROOT, SettingsError
+from flink_job.guarantees import EXACTLY_ONCE, MODES
 from stack.errors import StackError
 from stack.messages import say
 from stack.stack import open_stack
@@ -24,7 +25,7 @@ from stack.stack import open_stack
 from faults.lanes import run_side_by_side
 from faults.listing import show_rows
 from faults.matrix import refusal, run_rows
-from faults.model import EXACTLY_ONCE, MODES, Outcome, Result
+from faults.model import Outcome, Result
 from faults.plan import known, plan
 from faults.rows import CONTROL_ROWS, ROWS
 

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from contract.settings import ROOT
+from flink_job.guarantees import AT_LEAST_ONCE
 
-from faults.model import AT_LEAST_ONCE, Loses, Outcome, Repeats, Row
+from faults.model import Loses, Outcome, Repeats, Row
 from faults.rows import CONTROL_ROWS, ROWS
 from faults.times import CAUGHT_UP, FLINK_OUTPUT, GAP, NOTICED, RUNNING
 

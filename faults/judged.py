@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from faults.model import EXACTLY_ONCE, Check, Loses, Repeats, Row
+from flink_job.guarantees import EXACTLY_ONCE
+
+from faults.model import Check, Loses, Repeats, Row
 from faults.scene import Scene
 from faults.sink_log import SINK_LOG, lines_of
 from faults.timeline import CHECKPOINTS, EVENTS, read_lines

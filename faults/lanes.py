@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -44,21 +44,23 @@ def run_side_by_side(names: Sequence[str], folder: Path, seed: int, mode: str, s
         *names,
     ]
     environments = [dict(os.environ), *(_new_stack(folder, number) for number in range(2, stacks + 1))]
-    lanes = [
-        subprocess.Popen(
-            command, cwd=ROOT, env=environ, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, stdout=subprocess.PIPE,
-            text=True, start_new_session=True,
-        )
-        for environ in environments
-    ]  # fmt: skip
-    printers = [
-        threading.Thread(target=_print, args=(pipe, number))
-        for number, lane in enumerate(lanes, 1)
-        for pipe in (lane.stdout, lane.stderr)
-    ]
-    for printer in printers:
-        printer.start()
-    with _interrupting(lanes):
+    lanes: list[subprocess.Popen[str]] = []
+    printers: list[threading.Thread] = []
+    with _interrupting(lanes) as interrupted:
+        for number, environ in enumerate(environments, 1):
+            if interrupted():
+                break
+            lane = subprocess.Popen(
+                command, cwd=ROOT, env=environ, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                stdout=subprocess.PIPE, text=True, start_new_session=True,
+            )  # fmt: skip
+            lanes.append(lane)
+            for pipe in (lane.stdout, lane.stderr):
+                printers.append(threading.Thread(target=_print, args=(pipe, number)))
+                printers[-1].start()
+        if interrupted() and lanes:
+            # It may have been on its way when the others were interrupted.
+            lanes[-1].send_signal(signal.SIGTERM)
         codes = [lane.wait() for lane in lanes]
     for printer in printers:
         printer.join()
@@ -66,15 +68,18 @@ def run_side_by_side(names: Sequence[str], folder: Path, seed: int, mode: str, s
     for number in range(2, stacks + 1):
         if _home(folder, number).exists():
             _remove(_home(folder, number))
-    if 130 in codes:
+    if 130 in codes or len(codes) < stacks:
         raise KeyboardInterrupt
     if wrong := [str(number) for number, code in enumerate(codes, 1) if code]:
         raise StackError(f"stack {', '.join(wrong)} could not run its rows; its last lines say why")
 
 
 @contextmanager
-def _interrupting(lanes: Sequence[subprocess.Popen[str]]) -> Iterator[None]:
-    """Pass Ctrl-C on, once: a second one must not end a repair. A terminal does not reach their sessions."""
+def _interrupting(lanes: Sequence[subprocess.Popen[str]]) -> Iterator[Callable[[], bool]]:
+    """Pass Ctrl-C on to the lanes that run, once: a second one must not end a repair. Yields whether there was one.
+
+    A terminal does not reach their sessions.
+    """
     passed = False
 
     def interrupt(*_: object) -> None:
@@ -86,7 +91,7 @@ def _interrupting(lanes: Sequence[subprocess.Popen[str]]) -> Iterator[None]:
 
     before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield
+        yield lambda: passed
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

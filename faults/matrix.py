@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from contract.settings import PREFIX, ROOT
+from flink_job.guarantees import EXACTLY_ONCE
 from stack.errors import StackError
 from stack.messages import say
 from stack.stack import open_stack
 
-from faults.model import EXACTLY_ONCE, Outcome, Result, Row
+from faults.model import Outcome, Result, Row
 from faults.phases import run_row
 from faults.plan import USUAL, Planned
 from faults.repair import end_by_interrupt, generator_runs, heal, ignore_interrupts, keep_settings, run, script

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-EXACTLY_ONCE, AT_LEAST_ONCE = MODES = ("exactly-once", "at-least-once")
-"""Of the Flink job."""
+from flink_job.guarantees import EXACTLY_ONCE
+
 _RESULT = "result.json"
 
 

@@ -10,11 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+from flink_job.guarantees import EXACTLY_ONCE
 from stack.errors import StackError
 from stack.messages import say
 
 from faults.judged import Predicted, Witness, none_holds, of_control, of_verdict, wrong
-from faults.model import EXACTLY_ONCE, Outcome, Repeats, Result, Row, Step
+from faults.model import Outcome, Repeats, Result, Row, Step
 from faults.needs import missing
 from faults.plan import Planned
 from faults.repair import ignore_interrupts

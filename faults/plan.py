@@ -6,7 +6,9 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from faults.model import EXACTLY_ONCE, Row
+from flink_job.guarantees import EXACTLY_ONCE
+
+from faults.model import Row
 from faults.rows import CONTROL_ROWS, ROWS
 
 

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from contract.settings import PREFIX, ROOT, SettingsError
+from flink_job.guarantees import EXACTLY_ONCE, MODES
 from stack.errors import StackError
 from stack.messages import say
 from stack.services import LOCAL_PORTS
 from stack.stack import open_stack
 
-from faults.model import EXACTLY_ONCE, MODES
 from faults.phases import keep_logs
 from faults.repair import end_by_interrupt, heal, ignore_interrupts, keep_settings, script
 from faults.scene import CommandFailed, Scene

@@ -19,10 +19,11 @@ from typing import Any
 
 from contract.settings import ROOT
 from faults.catalogue import catalogue
-from faults.model import EXACTLY_ONCE, Step
+from faults.model import Step
 from faults.rows import ROWS
 from faults.scene import Scene
 from faults.timeline import Timeline
+from flink_job.guarantees import EXACTLY_ONCE
 
 from page.items import Item
 

@@ -19,10 +19,11 @@ def wait_until(
     *,
     seconds: float,
     explain: Callable[[], str] | None = None,
+    every: float = _LOOK_SECONDS,
 ) -> None:
     """Return as soon as the condition holds; print what it waits for when that takes longer than 3 s.
 
-    Raises StackError after `seconds`; `explain` then returns the reason.
+    It looks `every` so many seconds. Raises StackError after `seconds`; `explain` then returns the reason.
     """
     begin = time.monotonic()
     next_word = begin + _FIRST_WORD_SECONDS
@@ -34,4 +35,4 @@ def wait_until(
         if now >= next_word:
             say(f"   waiting for {what}: {now - begin:.0f} s")
             next_word = now + _NEXT_WORD_SECONDS
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(every)

@@ -10,6 +10,11 @@ _LATEST = (Step("scripts/flink_restore.sh latest"),)
 _WINDOWS_COMMITTED = (Step("scripts/window_latency.sh --ends 1"),)
 """Right after a commit that had windows."""
 _RETRIED = "a checkpoint that cannot be written fails, the job goes on, and the next one covers the same visits"
+_FILES = "`_metadata` names the files, since large state is not in it; the restore looks at each before it submits"
+_LARGE_STATE = (
+    Step("scripts/generator_start.sh --rate 3000 --active-visits 2000"),
+    Step(until(120, 'find {flink} -path "*/chk-*/*" -type f ! -name _metadata -size +16k | grep --quiet .')),
+)
 
 ROWS = (
     Row(
@@ -59,11 +64,7 @@ ROWS = (
     Row(
         "state-file-gone",
         (
-            Step("scripts/generator_start.sh --rate 3000 --active-visits 2000"),
-            Step(
-                until(120, 'find {flink} -path "*/chk-*/*" -type f ! -name _metadata -size +16k | grep --quiet .')
-            ),
-            *_CANCEL.breaks,
+            *_LARGE_STATE, *_CANCEL.breaks,
             Step("mkdir {results}/state && find {newest} -type f ! -name _metadata -exec mv {} {results}/state \\;"),
         ),
         (
@@ -73,6 +74,22 @@ ROWS = (
         ),
         prepares=(Step("scripts/generator_stop.sh"),), restores="newest", cancels=True,
         promise="a checkpoint without its state file is refused; with it, nothing is lost or repeated",
-        why="`_metadata` names the files, since large state is not in it; the restore looks for each before it submits",
+        why=_FILES,
+    ),
+    Row(
+        "state-file-cut-short",
+        (
+            *_LARGE_STATE, *_CANCEL.breaks,
+            Step("mkdir {results}/state && find {newest} -type f ! -name _metadata -exec cp {} {results}/state \\;"),
+            Step("find {newest} -type f ! -name _metadata -exec truncate -s -100 {} \\;"),
+        ),
+        (
+            Step("scripts/flink_restore.sh {newest}", refused="a restore would fail"),
+            Step("cp {results}/state/* {newest}/"),
+            *_LATEST,
+        ),
+        prepares=(Step("scripts/generator_stop.sh"),), restores="newest", cancels=True,
+        promise="a checkpoint with a state file that is cut short is refused; whole again, it repeats nothing",
+        why=_FILES,
     ),
 )  # fmt: skip

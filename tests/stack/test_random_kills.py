@@ -7,12 +7,12 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
 
+from stack.waiting import wait_until
 from tests.stack.running_stack import RunningStack
 
 # In CI, a row of the fault matrix and a soak kill it.
@@ -33,14 +33,6 @@ def uncommitted(output: Path) -> dict[str, int]:
     return {file.name: file.stat().st_size for file in output.glob("part-*") if file.name not in named}
 
 
-def wait_until(done: Callable[[], bool], what: str) -> None:
-    """Wait for a condition, checked often: the moment matters."""
-    deadline = time.monotonic() + LIMIT_SECONDS
-    while not done():
-        assert time.monotonic() < deadline, f"not within {LIMIT_SECONDS} s: {what}"
-        time.sleep(0.01)
-
-
 def wait_for_a_write(output: Path) -> None:
     """Wait until a file that the log does not name yet appears or grows."""
     before = uncommitted(output)
@@ -48,7 +40,7 @@ def wait_for_a_write(output: Path) -> None:
     def grows() -> bool:
         return any(size > before.get(name, 0) for name, size in uncommitted(output).items())
 
-    wait_until(grows, f"a write to {output}")
+    wait_until(grows, f"a write to {output}", seconds=LIMIT_SECONDS, every=0.01)
 
 
 def kill_synchronizer(home: Path) -> None:
@@ -76,7 +68,7 @@ def test_a_synchronizer_killed_while_it_writes_is_never_accused(tmp_path: Path) 
         stack.script("stop.sh", "jobmanager")
         # Before the first commit the answer is unknown.
         first = tmp_path / "checkpoints" / "spark" / "visits_json" / "commits" / "0"
-        wait_until(first.exists, str(first))
+        wait_until(first.exists, str(first), seconds=LIMIT_SECONDS)
         done = 0
         leftovers: set[str] = set()
         # On a slow machine a kill may come after the write: then kill some more times.

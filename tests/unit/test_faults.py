@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import signal
 import subprocess
@@ -15,7 +16,7 @@ import pytest
 from contract.settings import ROOT
 from faults.catalogue import catalogue
 from faults.lane import CLAIMS, claimed
-from faults.model import AT_LEAST_ONCE, EXACTLY_ONCE, Check, Fault, Outcome, Result, Row, Step
+from faults.model import Check, Fault, Outcome, Result, Row, Step
 from faults.plan import USUAL, groups, plan
 from faults.rows import CONTROL_ROWS, ROWS
 from faults.rows.lines import until
@@ -24,6 +25,8 @@ from faults.schedule import Strike, as_script, events, make, shortened
 from faults.shrink import shrink
 from faults.soak import cut_down
 from faults.times import CAUGHT_UP, FLINK_OUTPUT, GAP, NOTICED, RUNNING, SPARK_OUTPUT, measure
+from flink_job.guarantees import AT_LEAST_ONCE, EXACTLY_ONCE
+from stack.home import Home
 from stack.waiting import wait_until
 
 SCRIPT = re.compile(r"(?:scripts|faults)/[\w/]+\.sh")
@@ -136,6 +139,22 @@ def test_bad_input_is_named(arguments: list[str], message: str) -> None:
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [["run", "cancel-restore-older"], ["all"], ["run", "broker-kill", "--mode", AT_LEAST_ONCE]]
+)
+def test_a_stack_that_is_there_is_not_reset_without_being_asked(tmp_path: Path, arguments: list[str]) -> None:
+    Home(tmp_path).claim("local")
+    environ = os.environ | {"STACK_HOME": str(tmp_path), "STACK_BACKEND": "local"}
+    done = subprocess.run(
+        [sys.executable, "-m", "faults", *arguments, "--seed", "1"],
+        cwd=ROOT, env=environ, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "seed 1\n")
+    assert f"the one in {tmp_path} has topics, checkpoints and outputs" in done.stderr
+    assert "--reset" in done.stderr
+    assert Home(tmp_path).marked()
 
 
 def test_a_result_is_read_as_it_was_written(tmp_path: Path) -> None:

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from faults.judged import Predicted, none_holds, of_verdict
-from faults.model import AT_LEAST_ONCE, Loses, Repeats, Row
+from faults.model import Loses, Repeats, Row
 from faults.rows import ROWS
 from faults.sink_log import SINK_LOG, lines_of
+from flink_job.guarantees import AT_LEAST_ONCE
 
 KILL = ROWS["taskmanager-kill"]
 OLDER = ROWS["cancel-restore-older"]
