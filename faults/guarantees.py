@@ -16,7 +16,7 @@ from typing import Any
 from contract.settings import ROOT
 from flink_job.guarantees import AT_LEAST_ONCE
 
-from faults.model import Loses, Outcome, Repeats, Row
+from faults.model import Outcome, Row
 from faults.rows import CONTROL_ROWS, ROWS
 from faults.times import CAUGHT_UP, FLINK_OUTPUT, GAP, NOTICED, RUNNING
 
@@ -64,8 +64,8 @@ def page(results: Sequence[dict[str, Any]], soaks: Sequence[dict[str, Any]]) -> 
         raise ValueError(f"not passed: {', '.join(failed)}")
     lines = [_line(row, found[name]["times"]) for name, row in ROWS.items()]
     again = [f"`{name}` {found[name]['attempts']}" for name in ROWS if found[name]["attempts"] > 1]
-    duplicates = sum(row.repeats is not Repeats.NONE or row.repeats_batch for row in ROWS.values())
-    losses = sum(row.loses is not Loses.NONE for row in ROWS.values())
+    duplicates = sum(any(judge.repeats for judge in row.judged) for row in ROWS.values())
+    losses = sum(any(judge.loses for judge in row.judged) for row in ROWS.values())
     lines.append(
         f"\n{len(ROWS)} rows. {duplicates} of them write twice and {losses} lose windows; they pass only with the "
         "number that the checkpoint predicts."

@@ -10,23 +10,9 @@ from pathlib import Path
 
 from flink_job.guarantees import EXACTLY_ONCE
 
+from faults.judge import Check, Judge
+
 _RESULT = "result.json"
-
-
-class Repeats(enum.Enum):
-    """How many windows a row may write twice. Each is a number that is known before the verdict."""
-
-    NONE = "none"
-    AFTER_CHECKPOINT = "the committed windows that end after the watermark in the restored checkpoint"
-    ALL = "all committed windows"
-
-
-class Loses(enum.Enum):
-    """How many windows a row may lose. Each is a number that is known before the verdict."""
-
-    NONE = "none"
-    PREPARED = "the windows of the transaction that the restored checkpoint had prepared"
-    OPEN = "the open windows in the restored checkpoint"
 
 
 class Need(enum.Enum):
@@ -98,30 +84,8 @@ class Row:
     needs: tuple[Need, ...] = ()
     mode: str = EXACTLY_ONCE
     """At-least-once: windows may be written twice, and nothing else may be wrong."""
-    repeats: Repeats = Repeats.NONE
-    loses: Loses = Loses.NONE
-    repeats_batch: bool = False
-    """The planned batch is written twice by the synchronizer: a naive sink."""
-    restores: str = ""
-    """The place of the checkpoint that a person restores the job from: newest or oldest."""
-    restarts: bool | None = None
-    """Whether the job must start again by itself, or must not; None: either is right."""
-    blocks_readers: bool = False
-    """While it is broken, readers of committed windows must wait in some partition."""
-    in_transaction: bool = False
-    """Windows must be written and not committed when it happens."""
-    between_phases: bool = False
-    """A checkpoint must be complete and its transaction not committed when it happens."""
-    plans: bool = False
-    """A batch must be planned and not committed when it happens."""
-    sets_aside: tuple[str, ...] = ()
-    """What the load or the fault adds, and some of which must have come: late, rejected."""
-    parallelism: int = 1
-    """How many times as many tasks the restored job must have."""
-    cancels: bool = False
-    """The job is cancelled: nothing of it may run while it is broken."""
-    shows: tuple[Step, ...] = ()
-    """Lines that succeed after the verdict only if the load was what the row says."""
+    judged: tuple[Judge, ...] = ()
+    """What it is judged by, besides what all rows are: see faults/judges/."""
     undo: tuple[Step, ...] = ()
     """What brings the stack back to its settings after the verdict."""
     stains: bool = False
@@ -153,21 +117,7 @@ class Row:
     @property
     def spoils(self) -> bool:
         """Whether it leaves a stack that is wrong, so that topics, checkpoints and outputs must be removed."""
-        return self.repeats is not Repeats.NONE or self.loses is not Loses.NONE or self.repeats_batch or self.stains
-
-
-@dataclass(frozen=True)
-class Check:
-    """One thing that was judged: `seen` must be `expected`."""
-
-    what: str
-    seen: str
-    expected: str
-
-    @property
-    def ok(self) -> bool:
-        """Whether it is as expected."""
-        return self.seen == self.expected
+        return self.stains or any(judge.repeats or judge.loses for judge in self.judged)
 
 
 @dataclass

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from faults.model import Need, Repeats, Row, Step
+from faults.judges.offsets import Cancelled, Restored
+from faults.judges.windows import RepeatsSinceCheckpoint
+from faults.model import Need, Row, Step
 from faults.rows.lines import CHECKPOINTS_BACK, CHECKPOINTS_ON_A_SMALL_DISK, FAULT, NOTHING, until
 
 _CANCEL = FAULT["job-cancel"]
@@ -39,13 +41,15 @@ ROWS = (
     ),
     Row(
         "newest-metadata-gone", (*_CANCEL.breaks, Step("mv {newest}/_metadata {newest}/_metadata.gone")),
-        _LATEST, restores="newest", cancels=True, repeats=Repeats.AFTER_CHECKPOINT, prepares=_WINDOWS_COMMITTED,
+        _LATEST, prepares=_WINDOWS_COMMITTED,
+        judged=(Restored(), Cancelled(), RepeatsSinceCheckpoint()),
         promise="nothing is lost; `latest` is the checkpoint before, and repeats what came after it",
         why="a folder without `_metadata` is not a checkpoint",
     ),
     Row(
         "newest-checkpoint-gone", (*_CANCEL.breaks, Step("rm -r {newest}")),
-        _LATEST, restores="newest", cancels=True, repeats=Repeats.AFTER_CHECKPOINT, prepares=_WINDOWS_COMMITTED,
+        _LATEST, prepares=_WINDOWS_COMMITTED,
+        judged=(Restored(), Cancelled(), RepeatsSinceCheckpoint()),
         promise="nothing is lost; `latest` is the checkpoint before, and repeats what came after it",
         why="each checkpoint is complete in its own folder",
     ),
@@ -57,7 +61,7 @@ ROWS = (
             Step("mv {newest}/whole {newest}/_metadata"),
             *_LATEST,
         ),
-        restores="newest", cancels=True,
+        judged=(Restored(), Cancelled()),
         promise="the damaged checkpoint is refused; whole again, it repeats nothing",
         why="the restore reads all of `_metadata` before it submits the job",
     ),
@@ -72,7 +76,8 @@ ROWS = (
             Step("cp {results}/state/* {newest}/"),
             *_LATEST,
         ),
-        prepares=(Step("scripts/generator_stop.sh"),), restores="newest", cancels=True,
+        prepares=(Step("scripts/generator_stop.sh"),),
+        judged=(Restored(), Cancelled()),
         promise="a checkpoint without its state file is refused; with it, nothing is lost or repeated",
         why=_FILES,
     ),
@@ -88,7 +93,8 @@ ROWS = (
             Step("cp {results}/state/* {newest}/"),
             *_LATEST,
         ),
-        prepares=(Step("scripts/generator_stop.sh"),), restores="newest", cancels=True,
+        prepares=(Step("scripts/generator_stop.sh"),),
+        judged=(Restored(), Cancelled()),
         promise="a checkpoint with a state file that is cut short is refused; whole again, it repeats nothing",
         why=_FILES,
     ),

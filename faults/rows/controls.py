@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from faults.model import Loses, Repeats, Row, Step
+from faults.model import Row, Step
 from faults.rows.lines import FAULT, FROM_LATEST, changed_job, left_open
 
 _DROP = 's/AND NOT is_late\\"/AND NOT is_late AND MOD(source_offset, 1000) <> 7\\"/'
@@ -49,12 +49,7 @@ class Control:
             heals=tuple(replace(step, command=self.instead.get(step.command, step.command)) for step in row.heals),
             load=self.load or row.load,
             settings=self.settings,
-            restores="",
-            restarts=None,
-            shows=(),
-            repeats=Repeats.NONE,
-            loses=Loses.NONE,
-            repeats_batch=False,
+            judged=tuple(judge for judge in row.judged if judge.is_moment),
         )
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from faults.model import Loses, Repeats, Row, Step
+from faults.judges.moments import BetweenPhases, InTransaction
+from faults.judges.offsets import Cancelled, Rescaled, Restarted, Restored
+from faults.judges.windows import LosesOpen, LosesPrepared, RepeatsAll, RepeatsSinceCheckpoint
+from faults.model import Row, Step
 from faults.rows.lines import (
     ABORTED,
     CHECKPOINT_BEGUN,
@@ -47,19 +50,20 @@ _COMMIT_CUT_OFF = (
 
 ROWS = (
     Row(
-        "cancel-restore", _CANCEL.breaks, _CANCEL.heals, restores="newest", cancels=True,
+        "cancel-restore", _CANCEL.breaks, _CANCEL.heals,
+        judged=(Restored(), Cancelled()),
         promise=NOTHING,
         why="the newest checkpoint has the offsets, the open windows and the clock; its transaction is committed",
     ),
     Row(
-        "cancel-restore-older", _CANCEL.breaks, (Step("scripts/flink_restore.sh {oldest}"),), restores="oldest",
-        cancels=True, repeats=Repeats.AFTER_CHECKPOINT,
+        "cancel-restore-older", _CANCEL.breaks, (Step("scripts/flink_restore.sh {oldest}"),),
+        judged=(Restored("oldest"), Cancelled(), RepeatsSinceCheckpoint()),
         promise="nothing is lost; what later checkpoints had committed is repeated",
         why="committed records stay committed, and the older checkpoint does not know them",
     ),
     Row(
-        "submit-without-checkpoint", _CANCEL.breaks, (Step("scripts/flink_submit.sh"),), cancels=True,
-        repeats=Repeats.ALL,
+        "submit-without-checkpoint", _CANCEL.breaks, (Step("scripts/flink_submit.sh"),),
+        judged=(Cancelled(), RepeatsAll()),
         promise="nothing is lost; every window is repeated",
         why="without a checkpoint the job reads the topic from its earliest offset",
     ),
@@ -69,7 +73,7 @@ ROWS = (
     ),
     Row(
         "taskmanager-kill-in-transaction", _TASKMANAGER.breaks, _TASKMANAGER.heals, prepares=(WINDOWS_WRITTEN,),
-        in_transaction=True,
+        judged=(InTransaction(),),
         promise=NOTHING, why=ABORTED,
     ),
     Row(
@@ -80,13 +84,15 @@ ROWS = (
     Row(
         "taskmanager-kill-between-phases", _COMMIT_CUT_OFF,
         (Step("scripts/start.sh kafka"), *_TASKMANAGER.heals),
-        prepares=_PREPARED, in_transaction=True, between_phases=True, seconds=1,
+        prepares=_PREPARED, seconds=1,
+        judged=(InTransaction(), BetweenPhases()),
         promise=NOTHING, why="the checkpoint has the prepared transaction, and the restarted job commits it",
     ),
     Row(
         "outage-longer-than-the-transaction-timeout", (*_COMMIT_CUT_OFF, Step("scripts/start.sh kafka")),
-        _TASKMANAGER.heals, prepares=_PREPARED, in_transaction=True, between_phases=True, seconds=32,
-        settings=(("FLINK_TRANSACTION_TIMEOUT_MS", "15000"),), loses=Loses.PREPARED,
+        _TASKMANAGER.heals, prepares=_PREPARED, seconds=32,
+        settings=(("FLINK_TRANSACTION_TIMEOUT_MS", "15000"),),
+        judged=(InTransaction(), BetweenPhases(), LosesPrepared()),
         promise="the windows of the prepared transaction are lost",
         why="the broker aborts it after 15 s, set for this row; this is why the timeout in .env is a week",
     ),
@@ -95,18 +101,21 @@ ROWS = (
         promise="nothing is lost or repeated, with 100,000 visits meanwhile", why=ABORTED,
     ),
     Row(
-        "taskmanager-freeze", *broken("taskmanager-freeze"), seconds=15, restarts=True,
+        "taskmanager-freeze", *broken("taskmanager-freeze"), seconds=15,
+        judged=(Restarted(),),
         promise=NOTHING,
         why="the only TaskManager is declared dead; the job waits for it, and restarts from its checkpoint",
     ),
     Row(
         "working-taskmanager-freeze", (Step("scripts/pause.sh {working}"),), (Step("scripts/resume.sh {working}"),),
-        settings=(("FLINK_TASKMANAGERS", "2"),), seconds=25, restarts=True,
+        settings=(("FLINK_TASKMANAGERS", "2"),), seconds=25,
+        judged=(Restarted(),),
         promise=NOTHING,
         why="the job restarts on the other TaskManager; when the frozen one resumes, its producers are fenced off",
     ),
     Row(
-        "taskmanager-freeze-short", *broken("taskmanager-freeze"), seconds=1, restarts=False,
+        "taskmanager-freeze-short", *broken("taskmanager-freeze"), seconds=1,
+        judged=(Restarted(False),),
         promise=NOTHING, why="a pause shorter than the heartbeat's timeout is no failure",
     ),
     Row(
@@ -115,13 +124,15 @@ ROWS = (
         why="a clean stop makes no savepoint: the job restarts from its checkpoint",
     ),
     Row(
-        "jobmanager-kill", _JOBMANAGER.breaks, _JOBMANAGER.heals, restores="newest",
+        "jobmanager-kill", _JOBMANAGER.breaks, _JOBMANAGER.heals,
+        judged=(Restored(),),
         promise="nothing is lost or repeated once the job is restored",
         why="externalized checkpoints outlive the JobManager",
     ),
     Row(
         "leading-jobmanager-kill", (Step("scripts/kill.sh {leading}"),), (Step("scripts/start.sh {leading}"),),
-        settings=(("FLINK_JOBMANAGERS", "2"),), seconds=20, restarts=True,
+        settings=(("FLINK_JOBMANAGERS", "2"),), seconds=20,
+        judged=(Restarted(),),
         promise="nothing is lost or repeated, and nobody restores the job",
         why="ZooKeeper elects the standby, which finds the job and its newest checkpoint there",
     ),
@@ -132,24 +143,27 @@ ROWS = (
     ),
     Row(
         "jobmanager-stop",
-        (Step("scripts/stop.sh jobmanager"),), _JOBMANAGER.heals, restores="newest",
+        (Step("scripts/stop.sh jobmanager"),), _JOBMANAGER.heals,
+        judged=(Restored(),),
         promise="nothing is lost or repeated once the job is restored",
         why="a JobManager that stops keeps the externalized checkpoints",
     ),
     Row(
-        "at-least-once-kill", _TASKMANAGER.breaks, _TASKMANAGER.heals, repeats=Repeats.AFTER_CHECKPOINT,
+        "at-least-once-kill", _TASKMANAGER.breaks, _TASKMANAGER.heals,
         prepares=(
             *_CANCEL.breaks, Step("scripts/flink_restore.sh latest --mode at-least-once"),
             Step("scripts/flink_status.sh --wait-checkpoints 3 --wait-seconds 120"),
             # A window that is read now was most likely written after the newest checkpoint.
             Step("scripts/window_latency.sh --ends 1 --uncommitted"),
         ),
+        judged=(RepeatsSinceCheckpoint(),),
         promise="nothing is lost; windows written since the checkpoint are repeated",
         why="without transactions what was written stays",
     ),
     Row(
-        "parallelism-2", _CANCEL.breaks, (Step(_PARALLEL),), restores="newest", cancels=True, parallelism=2,
+        "parallelism-2", _CANCEL.breaks, (Step(_PARALLEL),),
         undo=(*_CANCEL.breaks, Step("scripts/flink_restore.sh latest")),
+        judged=(Restored(), Cancelled(), Rescaled(2)),
         promise=NOTHING,
         why="state belongs to key groups and partitions, not to tasks",
     ),
@@ -159,13 +173,13 @@ ROWS = (
             Step(changed_job(_OTHER_UID, FROM_LATEST), refused="Cannot map checkpoint/savepoint state"),
             *_CANCEL.heals,
         ),
-        restores="newest", cancels=True,
+        judged=(Restored(), Cancelled()),
         promise="the job whose operator has another uid is refused; the unchanged one repeats nothing",
         why="Flink refuses a checkpoint with state of an operator that the job does not have",
     ),
     Row(
         "changed-uid-allowed", _CANCEL.breaks, (Step(changed_job(f"{_OTHER_UID};{_ALLOWED}", FROM_LATEST)),),
-        restores="newest", cancels=True, loses=Loses.OPEN,
+        judged=(Restored(), Cancelled(), LosesOpen()),
         promise="with --allowNonRestoredState the open windows of the checkpoint are lost",
         why="their state is under the old uid, and the offsets are behind their visits",
     ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from faults.judges.moments import InTransaction
+from faults.judges.readers import BlocksReaders
 from faults.model import Need, Row, Step
 from faults.rows.lines import CHECKPOINT_BEGUN, FAULT, LARGE, NOTHING, RETRIES, WINDOWS_WRITTEN, broken, left_open
 
@@ -21,7 +23,8 @@ ROWS = (
         promise=NOTHING, why=RETRIES,
     ),
     Row(
-        "broker-kill-in-transaction", _BROKER.breaks, _BROKER.heals, prepares=(WINDOWS_WRITTEN,), in_transaction=True,
+        "broker-kill-in-transaction", _BROKER.breaks, _BROKER.heals, prepares=(WINDOWS_WRITTEN,),
+        judged=(InTransaction(),),
         promise=NOTHING,
         why="the broker's log has the transaction's state, and the producer goes on or the job restarts",
     ),
@@ -31,13 +34,15 @@ ROWS = (
         promise=NOTHING, why="a checkpoint whose transactions could not be prepared is not complete",
     ),
     Row(
-        "broker-bounce-in-transaction", *broken("broker-bounce"), prepares=(WINDOWS_WRITTEN,), in_transaction=True,
+        "broker-bounce-in-transaction", *broken("broker-bounce"), prepares=(WINDOWS_WRITTEN,),
+        judged=(InTransaction(),),
         promise=NOTHING,
         why="the broker's log has the transaction's state, and the producer goes on or the job restarts",
     ),
     Row(
-        "broker-freeze-in-transaction", *broken("broker-freeze"), prepares=(WINDOWS_WRITTEN,), in_transaction=True,
+        "broker-freeze-in-transaction", *broken("broker-freeze"), prepares=(WINDOWS_WRITTEN,),
         seconds=10,
+        judged=(InTransaction(),),
         promise=NOTHING, why=RETRIES,
     ),
     Row(
@@ -70,7 +75,8 @@ ROWS = (
     Row(
         "foreign-transaction-left-open",
         (left_open("visit_windows", 15_000), Step("scripts/open_transactions.sh visit_windows --wait 5")), (),
-        seconds=20, blocks_readers=True,
+        seconds=20,
+        judged=(BlocksReaders(),),
         promise="nothing is lost or repeated; readers of committed windows wait",
         why="the broker aborts it after its own timeout, and the last stable offset moves on",
     ),

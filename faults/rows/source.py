@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from faults.judges.readers import Shows
+from faults.judges.windows import SetsAside
 from faults.model import Row, Step
 from faults.rows.lines import FAULT, NOTHING, broken
 
@@ -25,15 +27,17 @@ ROWS = (
         why="the ledger has each visit before it is sent, and again when it is acknowledged",
     ),
     Row(
-        "hostile-visits", _TASKMANAGER.breaks, _TASKMANAGER.heals, sets_aside=("late", "rejected"),
+        "hostile-visits", _TASKMANAGER.breaks, _TASKMANAGER.heals,
         load="--late-percent 3 --duplicated-percent 3 --unparsable-percent 3",
-        shows=(Step("""grep --quiet '"duplicated": [1-9]' {results}/verdict.json"""),),
+        judged=(
+            SetsAside(("late", "rejected")), Shows("""grep --quiet '"duplicated": [1-9]' {results}/verdict.json"""),
+        ),
         promise="late and unparsable visits are routed once each, and none is lost",
         why="what is late follows from the topic alone: the clocks are in the checkpoint",
     ),
     Row(
         "visits-of-one-megabyte", _TASKMANAGER.breaks, _TASKMANAGER.heals, load="--large-percent 20",
-        shows=(Step('find {output} -name "part-*" -newer {results}/begin.json -size +900k | grep --quiet .'),),
+        judged=(Shows('find {output} -name "part-*" -newer {results}/begin.json -size +900k | grep --quiet .'),),
         promise=NOTHING, why="a fetch returns at least one record, whatever its size",
     ),
     Row(
@@ -50,7 +54,8 @@ ROWS = (
         promise=NOTHING, why="the slowest partition holds the watermark; the visit's window waits for the others",
     ),
     Row(
-        "clock-jump", (_from_2040(8), *_TASKMANAGER.breaks), _TASKMANAGER.heals, sets_aside=("late",), stains=True,
+        "clock-jump", (_from_2040(8), *_TASKMANAGER.breaks), _TASKMANAGER.heals, stains=True,
+        judged=(SetsAside(("late",)),),
         promise="nothing is lost; what comes after visits from the future in all partitions is late",
         why="event time only moves forward; a restored job knows the same clock",
     ),

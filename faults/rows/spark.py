@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from faults.judges.batches import RepeatsBatch
+from faults.judges.moments import BatchPlanned
 from faults.model import Need, Row, Step
 from faults.rows.lines import BATCH_HELD, FAULT, LARGE, NOTHING, SAME_RANGE, broken, until
 
@@ -25,21 +27,25 @@ ROWS = (
         promise="nothing is lost or repeated, with 100,000 visits meanwhile", why=SAME_RANGE,
     ),
     Row(
-        "synchronizer-kill-before-commit", _SPARK.breaks, _SPARK.heals, plans=True, prepares=BATCH_HELD,
+        "synchronizer-kill-before-commit", _SPARK.breaks, _SPARK.heals, prepares=BATCH_HELD,
+        judged=(BatchPlanned(),),
         promise=NOTHING, why=SAME_RANGE,
     ),
     Row(
-        "synchronizer-kill-in-write", (_WRITING, *_SPARK.breaks), _SPARK.heals, plans=True, load=LARGE,
+        "synchronizer-kill-in-write", (_WRITING, *_SPARK.breaks), _SPARK.heals, load=LARGE,
+        judged=(BatchPlanned(),),
         promise=NOTHING, why="files that the sink's log does not list do not count, and the batch is written again",
     ),
     Row(
-        "sink-foreach-overwrite", _SPARK.breaks, _SPARK.heals, plans=True, prepares=BATCH_HELD,
+        "sink-foreach-overwrite", _SPARK.breaks, _SPARK.heals, prepares=BATCH_HELD,
         settings=(("SPARK_SINK", "foreach-overwrite"),),
+        judged=(BatchPlanned(),),
         promise=NOTHING, why="killed between write and commit: the batch runs again, and replaces its own folder",
     ),
     Row(
-        "sink-foreach-append", _SPARK.breaks, _SPARK.heals, plans=True, prepares=BATCH_HELD, repeats_batch=True,
+        "sink-foreach-append", _SPARK.breaks, _SPARK.heals, prepares=BATCH_HELD,
         settings=(("SPARK_SINK", "foreach-append"),),
+        judged=(BatchPlanned(), RepeatsBatch()),
         promise="nothing is lost; the batch that was planned is written twice",
         why="killed between write and commit: a naive sink appends the batch again",
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from faults.judges.offsets import Cancelled, Restored
 from faults.model import Need, Row, Step
 from faults.rows.lines import CHECKPOINTS_BACK, CHECKPOINTS_ON_A_SMALL_DISK, FAULT, NOTHING, SAME_RANGE, SERVICES
 
@@ -32,7 +33,8 @@ ROWS = (
             Step("faults/small_disk.sh free {flink}"), Step("scripts/flink_restore.sh latest"),
         ),
         prepares=CHECKPOINTS_ON_A_SMALL_DISK, undo=CHECKPOINTS_BACK,
-        needs=(Need.MOUNT,), restores="newest", cancels=True, seconds=1,
+        needs=(Need.MOUNT,), seconds=1,
+        judged=(Restored(), Cancelled()),
         promise="the restore is refused until there is room; nothing is lost or repeated",
         why="a job leaves its settings beside its checkpoints: without room for them it is not submitted",
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from faults.judges.offsets import Restored
 from faults.model import Row, Step
 from faults.rows.lines import NOTHING, SERVICES
 
@@ -13,12 +14,13 @@ ROWS = (
             *(Step(f"scripts/start.sh {name}") for name in ("kafka", "jobmanager", "taskmanager")),
             Step("scripts/flink_restore.sh latest"), Step("scripts/spark_start.sh"), Step("scripts/generator_start.sh"),
         ),
-        restores="newest",
+        judged=(Restored(),),
         promise="nothing acknowledged is lost, nothing is repeated",
         why="everything that was promised is in files: the topics, the checkpoints, the outputs",
     ),
     Row(
-        "down-and-up", (Step("scripts/down.sh"),), (Step("scripts/up.sh"),), restores="newest", seconds=1,
+        "down-and-up", (Step("scripts/down.sh"),), (Step("scripts/up.sh"),), seconds=1,
+        judged=(Restored(),),
         promise=NOTHING, why="up restores the job from its newest retained checkpoint",
     ),
 )  # fmt: skip

@@ -15,8 +15,10 @@ import pytest
 
 from contract.settings import ROOT
 from faults.catalogue import catalogue
+from faults.judge import Check
+from faults.judges.readers import Shows
 from faults.lane import CLAIMS, claimed
-from faults.model import Check, Fault, Outcome, Result, Row, Step
+from faults.model import Fault, Outcome, Result, Row, Step
 from faults.plan import USUAL, groups, plan
 from faults.rows import CONTROL_ROWS, ROWS
 from faults.rows.lines import until
@@ -35,7 +37,8 @@ CAUGHT = [row for rows in CONTROL_ROWS.values() for row in rows]
 
 def steps_of(row: Row | Fault) -> list[Step]:
     more = (*row.installs, *row.prepares, *row.undo) if isinstance(row, Row) else ()
-    return [*row.breaks, *row.heals, *more]
+    shown = [Step(judge.line) for judge in (row.judged if isinstance(row, Row) else ()) if isinstance(judge, Shows)]
+    return [*row.breaks, *row.heals, *more, *shown]
 
 
 @pytest.mark.parametrize("row", [*ROWS.values(), *CAUGHT, *catalogue().values()], ids=lambda row: row.name)

@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
-from faults.judged import Predicted, none_holds, of_verdict
-from faults.model import Loses, Repeats, Row
+from faults.judge import Predicted
+from faults.judges.batches import RepeatsBatch
+from faults.judges.windows import LosesPrepared, RepeatsSinceCheckpoint
+from faults.model import Row
 from faults.rows import ROWS
 from faults.sink_log import SINK_LOG, lines_of
+from faults.verdicts import none_holds, of_verdict
 from flink_job.guarantees import AT_LEAST_ONCE
 
 KILL = ROWS["taskmanager-kill"]
@@ -66,9 +69,9 @@ def test_a_batch_that_is_written_twice_is_all_that_is_wrong() -> None:
 
 
 def test_rows_that_predict_say_what() -> None:
-    assert OLDER.repeats is Repeats.AFTER_CHECKPOINT
-    assert OUTAGE.loses is Loses.PREPARED
-    assert APPEND.repeats_batch
+    assert RepeatsSinceCheckpoint() in OLDER.judged
+    assert LosesPrepared() in OUTAGE.judged
+    assert RepeatsBatch() in APPEND.judged
 
 
 def test_no_verdict_is_not_a_verdict_that_does_not_hold() -> None:

@@ -1,0 +1,63 @@
+"""Moments: what must be so when the fault comes. Otherwise it is repaired, and broken once more."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from faults.judge import Judge, Look
+from faults.judges.batches import without_commit
+from faults.timeline import EVENTS, read_lines
+from faults.times import phase_begin
+
+
+@dataclass(frozen=True)
+class InTransaction(Judge):
+    """Windows are written and not committed; it remembers how many."""
+
+    is_moment = True
+
+    def struck(self, look: Look) -> None:
+        """Count them."""
+        hits_the_broker = any(" kafka" in step.command for step in look.row.breaks)
+        look.keep(self, _last_uncommitted(look) if hits_the_broker else _uncommitted(look))
+
+    def hit(self, look: Look) -> bool:
+        """Whether there were some."""
+        return bool(look.kept(self))
+
+
+def _uncommitted(look: Look) -> int:
+    topic = look.scene.stack.settings.values["VISIT_WINDOWS_TOPIC"]
+    return int(json.loads(look.scene.ask(f"scripts/open_transactions.sh {topic}", codes=(0, 1)))["open"])
+
+
+def _last_uncommitted(look: Look) -> int:
+    """By the last sample before the fault: a broker that comes back has aborted or committed some of them."""
+    at = phase_begin({"events": read_lines(look.scene.folder / EVENTS)}, "break") or 0.0
+    samples = [each for each in read_lines(look.scene.folder / "kafka.jsonl") if "stable" in each]
+    last = max((each for each in samples if each["at"] <= at), key=lambda each: each["at"], default=None)
+    return 0 if last is None else sum(last["windows"].values()) - sum(last["stable"].values())
+
+
+@dataclass(frozen=True)
+class BetweenPhases(Judge):
+    """A checkpoint is complete, and its transaction not committed: the row's lines touch {results}/moment before."""
+
+    is_moment = True
+
+    def hit(self, look: Look) -> bool:
+        """Whether a checkpoint was completed after the moment from which the broker could not answer."""
+        moment = (look.scene.folder / "moment").stat().st_mtime
+        return any((path / "_metadata").stat().st_mtime > moment for path in look.scene.complete_checkpoints())
+
+
+@dataclass(frozen=True)
+class BatchPlanned(Judge):
+    """A batch of the synchronizer is planned and not committed."""
+
+    is_moment = True
+
+    def hit(self, look: Look) -> bool:
+        """Whether there is one."""
+        return bool(without_commit(look.scene.spark))

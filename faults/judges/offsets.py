@@ -1,0 +1,118 @@
+"""The job: where it reads on, which checkpoint it was restored from, whether it has started again."""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.parse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from faults.judge import Check, Judge, Look
+from faults.timeline import CHECKPOINTS, read_lines
+
+_STARTING = re.compile(r"Partition: (?P<topic>\S+)-(?P<partition>\d+), StartingOffset: (?P<offset>-?\d+)")
+
+
+@dataclass(frozen=True)
+class Offsets(Judge):
+    """A job that has started again begins to read, by its log, where the offsets of its checkpoint are."""
+
+    def before(self, look: Look) -> None:
+        """Remember the job."""
+        look.keep(self, look.scene.job())
+
+    def healed(self, look: Look) -> list[Check]:
+        """Compare the offsets, if it was restored since."""
+        job = look.scene.job()
+        if not has_started_again(look, job) or not job["restored_from"]:
+            return []
+        promised = _offsets_in(look, path_of(job["restored_from"]))
+        return [Check("the job began to read at", _words(_began_at(look, promised)), _words(promised))]
+
+
+def has_started_again(look: Look, job: dict[str, Any]) -> bool:
+    """Whether the job is another one than before the fault, or another attempt of it."""
+    return any(job[name] != look.kept(Offsets())[name] for name in ("job_id", "restored_from", "restarts"))
+
+
+def path_of(address: str) -> str:
+    """The path of a checkpoint, which Flink names by an address such as file:/x."""
+    return urllib.parse.urlparse(address).path
+
+
+def _began_at(look: Look, promised: dict[str, int]) -> dict[str, int]:
+    topic = look.scene.stack.settings.values["VISITS_TOPIC"]
+    log = look.scene.ask(f"scripts/logs.sh {look.scene.working()} 100000")
+    read = [each for each in _STARTING.finditer(log) if each["topic"] == topic and each["partition"] in promised]
+    return {each["partition"]: int(each["offset"]) for each in read[-len(promised) :]}
+
+
+def _offsets_in(look: Look, checkpoint: str) -> dict[str, int]:
+    """The offsets that a checkpoint has, by partition; the inspector has followed most of them."""
+    for sample in reversed(read_lines(look.scene.folder / CHECKPOINTS)):
+        for each in sample["checkpoints"]:
+            if each["path"] == checkpoint and each.get("offsets"):
+                return {str(partition): int(offset) for partition, offset in each["offsets"].items()}
+    line = f"scripts/exec.sh jobmanager python -m inspector.flink offsets {checkpoint}"
+    return {partition: int(offset) for partition, offset in json.loads(look.scene.ask(line)).items()}
+
+
+def _words(offsets: dict[str, int]) -> str:
+    return ", ".join(f"partition {partition} offset {offset}" for partition, offset in sorted(offsets.items()))
+
+
+@dataclass(frozen=True)
+class Restored(Judge):
+    """A person restores the job from this checkpoint: newest or oldest."""
+
+    which: str = "newest"
+
+    def broken(self, look: Look) -> list[Check]:
+        """Remember its path."""
+        look.keep(self, Path(look.scene.filled(f"{{{self.which}}}")))
+        return []
+
+    def healed(self, look: Look) -> list[Check]:
+        """Compare it with that of the job."""
+        path = look.scene.job()["restored_from"]
+        found = str(look.scene.stack.backend.path_outside(path_of(path))) if path else "no checkpoint"
+        return [Check("it was restored from", found, str(look.kept(self)))]
+
+
+@dataclass(frozen=True)
+class Restarted(Judge):
+    """The job starts again by itself, or does not."""
+
+    expected: bool = True
+
+    def healed(self, look: Look) -> list[Check]:
+        """Compare the job with that before the fault."""
+        again = has_started_again(look, look.scene.job())
+        return [Check("the job has started again", str(again), str(self.expected))]
+
+
+@dataclass(frozen=True)
+class Cancelled(Judge):
+    """The job is cancelled, and nothing of it runs while it is broken."""
+
+    def broken(self, look: Look) -> list[Check]:
+        """Look at the job and its tasks."""
+        job = look.scene.job()
+        return [
+            Check("state of the job after the cancel", job["state"], "CANCELED"),
+            Check("its tasks that still run", str(job["running_tasks"]), "0"),
+        ]
+
+
+@dataclass(frozen=True)
+class Rescaled(Judge):
+    """The restored job has so many times as many tasks."""
+
+    times: int
+
+    def healed(self, look: Look) -> list[Check]:
+        """Count its tasks."""
+        expected = look.kept(Offsets())["tasks"] * self.times
+        return [Check("tasks of the restored job", str(look.scene.job()["tasks"]), str(expected))]
