@@ -50,11 +50,13 @@ def broken(name: str) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
 
 
 def left_open(topic: str, milliseconds: int) -> Step:
-    """A line that writes to a topic in a transaction and is killed; the broker aborts it after so many milliseconds."""
+    """A line that leaves a transaction open: written and not ended; the broker aborts it after so many milliseconds."""
     return Step(
-        f"scripts/exec.sh kafka timeout --signal KILL 8 kafka-producer-perf-test.sh --topic {topic} --num-records 1000 "
-        "--record-size 10 --throughput 2 --transactional-id foreign --transaction-duration-ms 600000 --producer-props "
-        f"bootstrap.servers={{bootstrap}} transaction.timeout.ms={milliseconds} || true"
+        'scripts/exec.sh generator python -c "import os; from kafka import KafkaProducer; '
+        "from contract.settings import Settings; producer = KafkaProducer(bootstrap_servers=Settings().bootstrap, "
+        f"transactional_id='foreign', transaction_timeout_ms={milliseconds}); producer.init_transactions(); "
+        f"producer.begin_transaction(); [producer.send('{topic}', b'of nobody').get(30) for _ in range(16)]; "
+        'os._exit(0)"'
     )
 
 
