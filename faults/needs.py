@@ -17,9 +17,14 @@ _TRIAL = {
 
 
 def missing(need: Need, stack: Stack) -> str | None:
-    """Return why the machine lacks it, or None."""
+    """Return why the machine lacks it for this stack, or None."""
     if stack.backend.name != "local":
         return f"{need.value} of this machine do not reach into containers: --backend local"
+    return why_not(need)
+
+
+def why_not(need: Need) -> str | None:
+    """Return why this user may not do it on this machine, or None."""
     if not sys.platform.startswith("linux") or os.geteuid() != 0:
         return f"{need.value} need root on Linux"
     done = subprocess.run(["bash", "-c", _TRIAL[need]], capture_output=True, text=True, check=False)
