@@ -26,18 +26,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, Message, TopicPartition
 
 from contract.digest import record_digest
 from contract.settings import Settings, SettingsError
 from flink_job.position import position
-from flink_job.rest import FlinkError, checkpoints
+from flink_job.rest import checkpoints
 from flink_job.status import newest_job, status_of
 from measure.batches import newest_batches
 from verdict.cluster import Cluster
 from verdict.model import Unknown
 
-_INTERVAL_SECONDS = 0.5
+INTERVAL_SECONDS = 0.5
+_WINDOWS = 5000
 _STOP = "stop"
 
 Sample = Callable[[], dict[str, Any]]
@@ -118,8 +119,8 @@ def sample_once(sample: Sample) -> dict[str, Any]:
     begin = time.time()
     try:
         found = sample()
-    except (Unknown, FlinkError, KafkaException, OSError, KeyError) as error:
-        return {"at": begin, "unknown": str(error)}
+    except Exception as error:  # whatever it is, the next sample may be one
+        return {"at": begin, "unknown": str(error) or type(error).__name__}
     # The time of the answer: a frozen service may take long to give it.
     return {"at": time.time(), **found}
 
@@ -131,25 +132,37 @@ def take(sample: Sample, file: Path, stopped: Callable[[], bool]) -> None:
             begin = time.time()
             out.write(json.dumps(sample_once(sample)) + "\n")
             out.flush()
-            time.sleep(max(0.0, begin + _INTERVAL_SECONDS - time.time()))
+            time.sleep(max(0.0, begin + INTERVAL_SECONDS - time.time()))
+
+
+def windows_sample(settings: Settings) -> Sample:
+    """Sample how many committed windows have come since the last sample, from the present end of the topic on."""
+    consumer = _window_reader(settings, {}, **{"queued.max.messages.kbytes": 1024})
+    return lambda: {"count": sum(message.error() is None for message in consumer.consume(_WINDOWS, timeout=0.1))}
+
+
+def _window_reader(settings: Settings, read: dict[int, int], **more: object) -> Consumer:
+    """A reader of committed windows, after those that were read, or after the present end."""
+    topic = settings.text("VISIT_WINDOWS_TOPIC")
+    spans = Cluster(settings.bootstrap).spans(topic, committed=True)
+    begins = {partition: span.end for partition, span in spans.items()} | read
+    consumer = Consumer(
+        {
+            "bootstrap.servers": settings.bootstrap, "group.id": "watch", "enable.auto.commit": False,
+            "isolation.level": "read_committed", "log_level": 0, **more,
+        }
+    )  # fmt: skip
+    consumer.assign([TopicPartition(topic, partition, begin) for partition, begin in begins.items()])
+    return consumer
 
 
 def read_windows(settings: Settings, file: Path, stopped: Callable[[], bool]) -> None:
     """Write a line for each committed window that comes: those after the last in `file`, or after the present end."""
-    topic = settings.text("VISIT_WINDOWS_TOPIC")
-    spans = Cluster(settings.bootstrap).spans(topic, committed=True)
-    begins = {partition: span.end for partition, span in spans.items()} | read_up_to(file)
-    consumer = Consumer(
-        {
-            "bootstrap.servers": settings.bootstrap, "group.id": "watch", "enable.auto.commit": False,
-            "isolation.level": "read_committed", "log_level": 0,
-        }
-    )  # fmt: skip
-    consumer.assign([TopicPartition(topic, partition, begin) for partition, begin in begins.items()])
+    consumer = _window_reader(settings, read_up_to(file))
     try:
         with file.open("a", encoding="utf-8") as out:
             while not stopped():
-                for message in consumer.consume(500, _INTERVAL_SECONDS):
+                for message in consumer.consume(500, INTERVAL_SECONDS):
                     if message.error() is None:
                         out.write(json.dumps(_seen(message)) + "\n")
                 out.flush()

@@ -52,7 +52,7 @@ Faultline.panels = (() => {
       const { state: job, running, tasks, restored } = flink.item;
       if (job !== "RUNNING") parts.push(`The Flink job is ${job}.`);
       else if (running < tasks) parts.push(`The Flink job starts: ${running} of ${tasks} tasks run.`);
-      else if (again && again.engine === "flink" && again.name === restored && begin && begin.text === "heal") parts.push(`The Flink job runs again, from ${restored}.`);
+      else if (again && again.engine === "flink" && `${again.job}/${again.name}` === restored && begin && begin.text === "heal") parts.push(`The Flink job runs again, from ${again.name}.`);
       else if (parts.length === 0) parts.push("Both pipelines read the log; every few seconds a checkpoint says how far.");
     }
     return parts.join(" ");
@@ -101,7 +101,7 @@ Faultline.panels = (() => {
     else {
       const item = flink.item;
       lines.push(["Flink job", item.state], ["tasks", `${item.running} of ${item.tasks}`], ["restarts", number(item.restarts)]);
-      lines.push(["restored from", item.restored || "nothing"]);
+      lines.push(["restored from", item.restored ? item.restored.split("/")[1] : "nothing"]);
     }
     if (!spark.item) lines.push(["Spark batch", "none yet"]);
     else {

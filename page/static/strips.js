@@ -180,8 +180,8 @@ Faultline.strips = (() => {
       if (where < 0) return;
       // Where the name of the newest stands.
       const covered = left && where > last - NAME_WIDTH && where < last - 1;
-      if (covered && !(flink && each.name === flink.restored)) return;
-      const kind = each === newest ? "chk newest" : flink && each.name === flink.restored ? "chk restored" : "chk";
+      if (covered && !(flink && `${each.job_id}/${each.name}` === flink.restored)) return;
+      const kind = each === newest ? "chk newest" : flink && `${each.job_id}/${each.name}` === flink.restored ? "chk restored" : "chk";
       const y = bar - 5;
       mark(row, `chk${place}`, "path", { class: kind, d: `M${where} ${y - 9}l4.5 4.5l-4.5 4.5l-4.5 -4.5z` }, `${each.name} holds offset ${number(each.offsets[partition])}`);
     });
