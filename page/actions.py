@@ -169,7 +169,7 @@ class Runner:
                 verdict = json.loads(out)
             except ValueError:
                 verdict = {"pipeline": "all", "outcome": "unknown", "reason": _end_of(words) or "it printed nothing"}
-            self._tell([{"kind": "verdict", "at": time.time(), "verdict": verdict}])
+            self._tell([{"kind": "verdict", "at": time.time(), "as_is": line == _AS_IS, "verdict": verdict}])
             return ""
         if code:
             failed = f"exit code {code}: {_end_of(words or out)}"

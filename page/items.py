@@ -12,7 +12,7 @@ An item is a JSON object with `kind` and `at`, in seconds since the epoch:
     services   states: service to state; processes: whether they are states of processes, or only what answers
     event      what, text: phase, command, done (an action of the page has ended), broken, note, recovered
     unknown    source, text: what does not answer, and why
-    verdict    as scripts/verdict.sh --json
+    verdict    verdict: as scripts/verdict.sh --json; as_is: whether of a running stack
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Usage: python -m page.server [--buttons]
 
-Without a flag it only shows. With --buttons it runs on the host, beside the scripts, and offers the actions of
+Without a flag it is read-only. With --buttons it runs on the host, beside the scripts, and offers the actions of
 page/actions.py to whoever has the token of the address that it prints.
 """
 
@@ -36,7 +36,7 @@ from page.connections import REQUEST_SECONDS, Impatient
 from page.document import LIVE_SCRIPTS, SCRIPTS, STATIC, STYLES, live, saved
 from page.guard import LARGEST_BODY, Guard
 from page.reached import reached_sample
-from page.watching import Full, Make, Watching
+from page.watching import MOST_PAGES, Full, Make, Watching
 
 _KINDS = {".js": "text/javascript", ".css": "text/css"}
 _JOB, _NAME = re.compile(r"[0-9a-f]{32}"), re.compile(r"chk-[0-9]{1,12}")
@@ -50,7 +50,7 @@ Inspect = Callable[[str], Sequence[str]]
 
 
 class Page:
-    """The answers of the server. `runner`: what runs actions, None when it only shows."""
+    """The answers of the server. `runner`: what runs actions, None when it is read-only."""
 
     def __init__(self, watching: Watching, inspect: Inspect, runner: Any = None) -> None:
         self._watching, self._inspect, self._runner = watching, inspect, runner
@@ -95,7 +95,7 @@ class Page:
                     except TimeoutError:
                         yield self._watching.tick()
         except Full:
-            yield "retry: 10000\nevent: full\ndata: {}\n\n"
+            yield f"retry: 10000\nevent: full\ndata: {json.dumps({'most': MOST_PAGES})}\n\n"
 
     async def _saved(self, _: Request) -> Response:
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
