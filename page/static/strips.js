@@ -5,7 +5,7 @@
 Faultline.strips = (() => {
   const { make, draw, by, say, number, many, still } = Faultline.dom;
   const SMOOTH_SECONDS = 2.5;
-  const LANE = { flink: 8, bar: 34, barHeight: 22, height: 88 };
+  const LANE = { flink: 8, bar: 38, barHeight: 22, height: 92 };
   const NAME_WIDTH = 62;
   const SMALL = { bar: 4, barHeight: 14, height: 22 };
 
@@ -137,9 +137,12 @@ Faultline.strips = (() => {
       const half = barHeight / 2;
       const top = again.length > 1 && item.engine === "spark" ? bar + half : bar;
       mark(row, name, "rect", { class: `again ${item.engine}`, x: left, y: top, width, height: again.length > 1 ? half : barHeight }, words);
-      if (width > 48 && again.length === 1) {
-        mark(row, `${name}-ground`, "rect", { class: "again-ground", x: left + width / 2 - 21, y: bar + 3, width: 42, height: barHeight - 6, rx: 3 });
-        mark(row, `${name}-count`, "text", { class: "again-count", x: left + width / 2, y: bar + 16, "text-anchor": "middle" }, number(count));
+      // What is a lower bound is nowhere a bare number.
+      const label = `${item.at_least ? "at least " : ""}${number(count)}`;
+      const room = 16 + label.length * 8;
+      if (width > room + 6 && again.length === 1) {
+        mark(row, `${name}-ground`, "rect", { class: "again-ground", x: left + (width - room) / 2, y: bar + 3, width: room, height: barHeight - 6, rx: 3 });
+        mark(row, `${name}-count`, "text", { class: "again-count", x: left + width / 2, y: bar + 16, "text-anchor": "middle" }, label);
       }
     }
     mark(row, "end", "rect", { class: "log-end", x: x(end) - 2, y: bar - 4, width: 2.5, height: barHeight + 8 });
@@ -180,7 +183,7 @@ Faultline.strips = (() => {
       const where = x(newest.offsets[partition]);
       const left = where > 70;
       if (reads) mark(row, "since", "rect", { class: "since", x: where, y: bar - 2, width: Math.max(0, x(position) - where), height: 2 });
-      mark(row, "chk-name", "text", { class: "flink-text", x: left ? where - 10 : where + 10, y: bar - 6, "text-anchor": left ? "end" : "start" }, newest.name);
+      mark(row, "chk-name", "text", { class: "flink-text", x: left ? where - 12 : where + 12, y: bar - 6, "text-anchor": left ? "end" : "start" }, newest.name);
     } else if (log.group && partition in log.group) {
       const where = x(log.group[partition]);
       mark(row, "group", "path", { class: "chk newest", d: `M${where} ${bar - 14}l4.5 4.5l-4.5 4.5l-4.5 -4.5z` }, `Flink has committed offset ${number(log.group[partition])}`);
