@@ -23,7 +23,7 @@ Faultline.verdict = (() => {
     const more = records.length ? [make("details", {}, make("summary", { text: `the records (${records.length} of them)` }), make("ul", {}, ...records))] : [];
     return [
       make("p", { class: `outcome ${all.outcome}`, text: OUTCOMES[all.outcome] || all.outcome }),
-      make("p", { class: "age number" }), make("ul", { class: "reasons" }, ...lines), ...more,
+      make("div", {}, make("p", { class: "age number" }), make("ul", { class: "reasons" }, ...lines), ...more),
     ];
   }
   function age(store, at, item, place) {
