@@ -50,10 +50,10 @@ Inspect = Callable[[str], Sequence[str]]
 
 
 class Page:
-    """The answers of the server. `runner`: what runs actions, None when it is read-only."""
+    """The answers of the server. `runner`: what runs actions, None when it is read-only. `ends`: it ends now."""
 
-    def __init__(self, watching: Watching, inspect: Inspect, runner: Any = None) -> None:
-        self._watching, self._inspect, self._runner = watching, inspect, runner
+    def __init__(self, watching: Watching, inspect: Inspect, runner: Any, ends: Callable[[], bool]) -> None:
+        self._watching, self._inspect, self._runner, self._ends = watching, inspect, runner, ends
         # Read once: no path of a request ever reaches the disk.
         self._files = {name: (STATIC / name).read_bytes() for name in (*STYLES, *SCRIPTS, *LIVE_SCRIPTS)}
         self._words: dict[str, str] = {}
@@ -89,7 +89,7 @@ class Page:
             with self._watching.page() as queue:
                 yield "retry: 1000\n\n"
                 # A page that is too far behind gets no more messages: its browser asks again.
-                while self._watching.has(queue):
+                while self._watching.has(queue) and not self._ends():
                     try:
                         yield await asyncio.wait_for(queue.get(), _TICK_SECONDS)
                     except TimeoutError:
@@ -160,9 +160,9 @@ def _output(command: Sequence[str]) -> tuple[str, bool]:
 
 def application(
     watching: Watching, inspect: Inspect, hosts: Sequence[str], *, token: str, runner: Any,
-    given_up: Callable[[], bool],
+    ends: Callable[[], bool], given_up: Callable[[], bool],
 ) -> Any:  # fmt: skip
-    """The server's application. `given_up`: whether its end is not to wait for an action."""
+    """The server's application. `ends`: whether it ends now, `given_up`: without waiting for an action."""
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -172,7 +172,7 @@ def application(
         if runner:
             await run_in_threadpool(runner.end, given_up)
 
-    return Guard(Starlette(routes=Page(watching, inspect, runner).routes(), lifespan=lifespan), hosts, token)
+    return Guard(Starlette(routes=Page(watching, inspect, runner, ends).routes(), lifespan=lifespan), hosts, token)
 
 
 def hosts_of(settings: Settings, port: int) -> list[str]:
@@ -261,7 +261,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         uvicorn.Config(
             application(
                 watching, inspect, hosts_of(settings, port), token=token, runner=runner,
-                given_up=lambda: server.force_exit,
+                ends=lambda: server.should_exit, given_up=lambda: server.force_exit,
             ),
             http=Impatient, log_level="error", access_log=False, server_header=False, date_header=False, ws="none",
             timeout_keep_alive=5, limit_concurrency=_CONNECTIONS, timeout_graceful_shutdown=_END_SECONDS,

@@ -337,6 +337,15 @@ def test_a_flood_of_requests_leaves_it_answering(shown: Server) -> None:
         assert next(events)[0] in ("more", "tick")
 
 
+def test_it_ends_in_peace_while_a_page_is_open(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    servers = started(tmp_path)
+    server = next(servers)
+    with server.events() as events:
+        next(events)
+        assert list(servers) == []
+    assert capfd.readouterr().err == ""
+
+
 def test_a_taken_port_is_one_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
