@@ -38,7 +38,7 @@ Follow = Callable[[Path], "Sequence[str] | None"]
 
 
 class Full(Exception):
-    """As many pages are open as one server serves."""
+    """The most pages are open that one server allows."""
 
 
 class Sampler:
