@@ -27,10 +27,13 @@ Faultline.verdict = (() => {
     ];
   }
   function age(store, at, item, place) {
-    const [then, now] = [store.at("log", item.at), store.at("log", at)];
+    // Of a verdict that is older than what is kept, it is a lower bound.
+    const known = store.at("log", item.at);
+    const [then, now] = [known || store.of("log")[0], store.at("log", at)];
     const since = then && now ? Math.max(0, sum(now.visits) - sum(then.visits)) : 0;
+    const visits = `${known ? "" : "at least "}${many(since, "visit")}`;
     const judged = `judged ${clock(item.at)}${item.as_is ? ", while the stack ran" : ""}`;
-    say(place.querySelector(".age"), since ? `${judged}; ${many(since, "visit")} ${since === 1 ? "has" : "have"} come since` : judged);
+    say(place.querySelector(".age"), since ? `${judged}; ${visits} ${since === 1 ? "has" : "have"} come since` : judged);
     place.classList.toggle("old", since > 0);
   }
   // Only what violates is counted: of what is unknown the reason is to be seen.
