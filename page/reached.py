@@ -10,7 +10,6 @@ import contextlib
 import http.client
 import json
 import time
-import urllib.error
 import urllib.request
 from typing import Any
 
@@ -29,7 +28,7 @@ _NO_ANSWER = (OSError, ValueError, http.client.HTTPException)
 def reached_sample(settings: Settings) -> Sample:
     """Sample which services answer."""
     log = _Log(settings)
-    spark = f"http://{settings.service_host('spark')}:{settings.text('SPARK_UI_PORT')}/"
+    spark = (settings.service_host("spark"), settings.number("SPARK_UI_PORT"))
 
     def sample() -> dict[str, Any]:
         kafka, generator = log.words()
@@ -42,7 +41,7 @@ def reached_sample(settings: Settings) -> Sample:
         }
         found = next(filter(None, (_answer(f"{base}/taskmanagers") for base in jobmanagers)), None)
         states |= taskmanager_words(found, settings.number("FLINK_TASKMANAGERS"), time.time())
-        states |= {"generator": generator, "spark": ANSWERS if _answers(spark) else SILENT}
+        states |= {"generator": generator, "spark": ANSWERS if answers_http(*spark) else SILENT}
         return {"states": states, "processes": False}
 
     return sample
@@ -104,12 +103,12 @@ def _answer(address: str) -> Any:
     return None
 
 
-def _answers(address: str) -> bool:
-    """Whether an HTTP server answers, with any status."""
-    try:
-        urllib.request.urlopen(address, timeout=_ANSWER_SECONDS).close()
-    except urllib.error.HTTPError:
-        return True
-    except _NO_ANSWER:
-        return False
+def answers_http(host: str, port: int) -> bool:
+    """Whether an HTTP server answers, with any status; where it leads to may take long."""
+    with contextlib.closing(http.client.HTTPConnection(host, port, timeout=_ANSWER_SECONDS)) as connection:
+        try:
+            connection.request("GET", "/")
+            connection.getresponse()
+        except _NO_ANSWER:
+            return False
     return True

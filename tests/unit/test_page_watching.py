@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from page import actions, following, watching
 from page.actions import Action, Runner
 from page.items import Item, Items
 from page.kept import Kept
-from page.reached import taskmanager_words
+from page.reached import answers_http, taskmanager_words
 from page.watching import WAITING, Sampler, Watching
 from stack.waiting import wait_until
 
@@ -190,6 +191,25 @@ def test_a_heartbeat_says_how_long_a_taskmanager_is_silent() -> None:
     assert taskmanager_words(seen(), 1, 100.0) == {"taskmanager": "not registered"}
     assert taskmanager_words(None, 1, 100.0) == {"taskmanager": "not known"}
     assert taskmanager_words(seen(99.9), 2, 100.0) == {"taskmanager": "answers", "taskmanager-2": "not registered"}
+
+
+def test_any_status_is_an_answer_and_where_it_leads_is_not_asked() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(1000)
+                connection.sendall(b"HTTP/1.1 302 Found\r\nLocation: /slow\r\nContent-Length: 0\r\n\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        assert answers_http("127.0.0.1", port)
+        thread.join()
+        # It accepts, as a frozen one does, and says nothing.
+        assert not answers_http("127.0.0.1", port)
+    assert not answers_http("127.0.0.1", port)
 
 
 def test_a_program_that_does_not_end_is_ended_with_what_it_has_started(tmp_path: Path) -> None:
