@@ -182,36 +182,37 @@ def test_a_lesson_goes_step_by_step_and_has_its_buttons(page: Shown) -> None:
     page.window.run("document.getElementById('lessons').open = false")
 
 
-def read_since_the_checkpoint(page: Shown) -> int:
-    """How many visits the job has read since its newest checkpoint that the inspector has read; -1: not known."""
-    jobs, retained = page.items("flink"), page.items("retained")
-    held = [each for each in (retained[-1]["checkpoints"] if retained else []) if each["job_id"] == jobs[-1]["job"]]
-    if not held or not jobs[-1]["position"]:
-        return -1
-    return int(sum(jobs[-1]["position"].values()) - sum(held[-1]["offsets"].values()))
+def completed(page: Shown) -> int:
+    return sum(item["engine"] == "flink" for item in page.items("done"))
 
 
-def kill_and_repair(stack: RunningStack, page: Shown) -> None:
-    """Kill the TaskManager by a button, and repair it: what is read again is what the inspector says."""
+def killed_and_repaired(stack: RunningStack, page: Shown) -> dict[str, Any]:
+    """Kill the TaskManager by a button just after a checkpoint, and repair it; returns what is read again."""
     page.wait("state", "running")
-    stack.wait_for_checkpoints(1)
-    wait_until(
-        lambda: read_since_the_checkpoint(page) >= 15, "visits after a checkpoint", seconds=WAIT_SECONDS,
-        explain=page.explain,
-    )  # fmt: skip
+    before, known = len(page.items("again")), completed(page)
+    wait_until(lambda: completed(page) > known, "a checkpoint", seconds=WAIT_SECONDS, explain=page.explain)
     page.press("taskmanager-kill")
     page.wait("state", "fault")
     page.wait("services", "taskmanager exited")
     page.run("taskmanager-kill-repair", "repair: taskmanager kill")
-    page.wait("again", "Flink has read at least")
-    page.wait("state", "running")
+    wait_until(
+        lambda: len(page.items("again")) > before, "what is read again", seconds=WAIT_SECONDS, explain=page.explain
+    )
     again = page.items("again")[-1]
+    many = f"{again['visits']:,} visit{'' if again['visits'] == 1 else 's'}"
+    page.wait("again", f"Flink has read at least {many} again, from {again['name']}, ")
+    page.wait("state", "running")
+    return again
+
+
+def kill_and_repair(stack: RunningStack, page: Shown) -> None:
+    """Kill and repair by buttons: what is read again is what the inspector says."""
+    # On a busy machine the next checkpoint may be complete before the kill, and nothing is read again.
+    again = next(each for each in (killed_and_repaired(stack, page) for _ in range(4)) if each["visits"])
     held = [each for item in page.items("retained") for each in item["checkpoints"] if each["name"] == again["name"]]
     command = ["exec.sh", "jobmanager", "python", "-m", "inspector.flink", "offsets", held[-1]["path"]]
     assert again["begin"] == json.loads(stack.script(*command).stdout)
     assert again["visits"] == sum(again["end"].values()) - sum(again["begin"].values()) > 0
-    words = f"Flink has read at least {again['visits']:,} visits again, from {again['name']}, "
-    assert page.text("again").startswith(words)
     assert page.window.run("return document.querySelectorAll('#strips rect.again.flink:not([display])').length") == 2
 
 
