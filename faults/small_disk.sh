@@ -26,7 +26,7 @@ put_back() {
 case "${action}" in
   mount)
     test ! -e "${behind}"
-    used="$(du --summarize --block-size=1M "${folder}" | cut -f1)"
+    used="$(du -sm "${folder}" | cut -f1)"
     mv "${folder}" "${behind}"
     trap put_back EXIT
     mkdir -p "${folder}"

@@ -11,6 +11,8 @@ from typing import Any
 Offsets = dict[str, int]
 _Restore = tuple[str, int]
 """Path and time (ms) of a restore."""
+_FRESH_SECONDS = 3.0
+"""How old the last position may be when the job stops."""
 
 
 class Restores:
@@ -19,9 +21,11 @@ class Restores:
     def __init__(self) -> None:
         self._held: dict[str, Offsets] = {}
         self._furthest: Offsets = {}
+        self._job: str | None = None
+        self._read_at: float | None = None
+        self._stopped_at: float | None = None
         self._restore: _Restore | None = None
         self._waiting: list[tuple[_Restore, Offsets]] = []
-        self._seen = False
 
     def checkpoints(self, sample: dict[str, Any]) -> list[dict[str, Any]]:
         """Take a sample of the retained checkpoints; returns what is now known to be read again."""
@@ -32,17 +36,28 @@ class Restores:
         """Take a sample of the job; returns what is now known to be read again."""
         if "state" not in sample:
             return []
+        job, now, position = sample["job_id"], sample["at"], sample.get("position", {})
         path, at = sample.get("restored_from"), sample.get("restored_at")
         restore = (urllib.parse.urlparse(path).path, int(at)) if path and at else None
         if restore and restore != self._restore:
-            # What was restored before the first sample cannot be known.
-            if self._seen:
+            # How far the job had read is not known when nobody looked just before it stopped.
+            if self._is_fresh(min(now, restore[1] / 1000)):
                 self._waiting.append((restore, self._furthest))
             self._restore, self._furthest = restore, {}
-        self._seen = True
-        for partition, offset in sample.get("position", {}).items():
+        elif position and job != self._job:
+            # A job that restored nothing reads from elsewhere: what another one has read is not read again.
+            self._furthest = {}
+        if position:
+            self._job, self._read_at, self._stopped_at = job, now, None
+        elif self._stopped_at is None:
+            self._stopped_at = now
+        for partition, offset in position.items():
             self._furthest[str(partition)] = max(offset, self._furthest.get(str(partition), 0))
         return self._known()
+
+    def _is_fresh(self, restored_at: float) -> bool:
+        stopped_at = restored_at if self._stopped_at is None else self._stopped_at
+        return self._read_at is not None and stopped_at - self._read_at <= _FRESH_SECONDS
 
     def _known(self) -> list[dict[str, Any]]:
         known = [(restore, read) for restore, read in self._waiting if restore[0] in self._held]
@@ -51,14 +66,15 @@ class Restores:
 
 
 def _stretch(restore: _Restore, begin: Offsets, read: Offsets) -> dict[str, Any]:
-    """`name` of the checkpoint, `restored_at` (ms), `begin` and `end` by partition, and `visits` between them.
+    """`job` and `name` of the checkpoint, `restored_at` (ms), `begin` and `end` by partition, `visits` between them.
 
     `end` is the last position that was sampled, so the job may have read a little further: `at_least`.
     """
     end = {partition: max(offset, read.get(partition, offset)) for partition, offset in begin.items()}
     visits = sum(end[partition] - offset for partition, offset in begin.items())
     path, at = restore
+    *_, job, name = path.split("/")
     return {
-        "engine": "flink", "name": path.rpartition("/")[2], "restored_at": at, "begin": begin, "end": end,
-        "visits": visits, "at_least": True,
+        "engine": "flink", "job": job, "name": name, "restored_at": at, "begin": begin, "end": end, "visits": visits,
+        "at_least": True,
     }  # fmt: skip

@@ -27,18 +27,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, Message, TopicPartition
 
 from contract.digest import record_digest
 from contract.settings import Settings, SettingsError
 from flink_job.position import position
-from flink_job.rest import FlinkError, checkpoints
+from flink_job.rest import checkpoints
 from flink_job.status import newest_job, status_of
 from measure.batches import newest_batches
 from verdict.cluster import Cluster
 from verdict.model import Unknown
 
-_INTERVAL_SECONDS = 0.5
+INTERVAL_SECONDS = 0.5
+_WINDOWS = 5000
 _STOP = "stop"
 _BEGIN = "begin.json"
 
@@ -120,8 +121,8 @@ def sample_once(sample: Sample) -> dict[str, Any]:
     begin = time.time()
     try:
         found = sample()
-    except (Unknown, FlinkError, KafkaException, OSError, KeyError) as error:
-        return {"at": begin, "unknown": str(error)}
+    except Exception as error:  # whatever it is, the next sample may be one
+        return {"at": begin, "unknown": str(error) or type(error).__name__}
     # The time of the answer: a frozen service may take long to give it.
     return {"at": time.time(), **found}
 
@@ -133,28 +134,45 @@ def take(sample: Sample, file: Path, stopped: Callable[[], bool]) -> None:
             begin = time.time()
             out.write(json.dumps(sample_once(sample)) + "\n")
             out.flush()
-            time.sleep(max(0.0, begin + _INTERVAL_SECONDS - time.time()))
+            time.sleep(max(0.0, begin + INTERVAL_SECONDS - time.time()))
+
+
+def windows_sample(settings: Settings) -> Sample:
+    """Sample how many committed windows have come since the last sample, from the present end of the topic on."""
+    consumer = _window_reader(settings, _window_ends(settings), **{"queued.max.messages.kbytes": 1024})
+    return lambda: {"count": sum(message.error() is None for message in consumer.consume(_WINDOWS, timeout=0.1))}
+
+
+def _window_ends(settings: Settings) -> dict[int, int]:
+    """The present end of the committed windows, by partition."""
+    spans = Cluster(settings.bootstrap).spans(settings.text("VISIT_WINDOWS_TOPIC"), committed=True)
+    return {partition: span.end for partition, span in spans.items()}
+
+
+def _window_reader(settings: Settings, begins: dict[int, int], **more: object) -> Consumer:
+    """A reader of committed windows from these offsets on."""
+    topic = settings.text("VISIT_WINDOWS_TOPIC")
+    consumer = Consumer(
+        {
+            "bootstrap.servers": settings.bootstrap, "group.id": "watch", "enable.auto.commit": False,
+            "isolation.level": "read_committed", "log_level": 0, **more,
+        }
+    )  # fmt: skip
+    consumer.assign([TopicPartition(topic, partition, begin) for partition, begin in begins.items()])
+    return consumer
 
 
 def read_windows(settings: Settings, file: Path, stopped: Callable[[], bool]) -> None:
     """Write a line for each committed window that comes: those after the last in `file`, or after the present end."""
-    topic = settings.text("VISIT_WINDOWS_TOPIC")
     begins = begin_of(file.parent)
     if begins is None:
-        begins = {each: span.end for each, span in Cluster(settings.bootstrap).spans(topic, committed=True).items()}
+        begins = _window_ends(settings)
         (file.parent / _BEGIN).write_text(json.dumps(begins), encoding="utf-8")
-    begins = begins | read_up_to(file)
-    consumer = Consumer(
-        {
-            "bootstrap.servers": settings.bootstrap, "group.id": "watch", "enable.auto.commit": False,
-            "isolation.level": "read_committed", "log_level": 0,
-        }
-    )  # fmt: skip
-    consumer.assign([TopicPartition(topic, partition, begin) for partition, begin in begins.items()])
+    consumer = _window_reader(settings, begins | read_up_to(file))
     try:
         with file.open("a", encoding="utf-8") as out:
             while not stopped():
-                for message in consumer.consume(500, _INTERVAL_SECONDS):
+                for message in consumer.consume(500, INTERVAL_SECONDS):
                     if message.error() is None:
                         out.write(json.dumps(_seen(message)) + "\n")
                 out.flush()

@@ -6,24 +6,28 @@ becomes a part of a command.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
+import signal
 import subprocess
+import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from contract.settings import ROOT
+from contract.settings import ROOT, as_environment
 from faults.catalogue import catalogue
 from faults.model import Step
 from faults.rows import ROWS
 from faults.scene import Scene
 from faults.timeline import Timeline
 from flink_job.guarantees import EXACTLY_ONCE
+from stack.stack import open_stack
 
 from page.items import Item
 
@@ -31,8 +35,11 @@ RESTORE = "restore"
 JUDGE = "judge"
 _ROWS = ("commit-deleted",)
 """Rows of the matrix that are no fault of the catalogue, and a lesson all the same."""
-_SETTLE, _VERDICT = "scripts/settle.sh", "scripts/verdict.sh all --json"
+_STOP, _SETTLE = "scripts/generator_stop.sh", "scripts/settle.sh"
+_VERDICT = "scripts/verdict.sh all --json"
+_AS_IS = f"{_VERDICT} --as-is"
 _LIMIT_SECONDS = 900
+_LOOK_SECONDS = 0.2
 _SAID_LINES = 3
 
 
@@ -76,8 +83,13 @@ def actions() -> dict[str, Action]:
     found += [
         Action(RESTORE, "restore from", "repair", ("scripts/flink_restore.sh {checkpoint}",), chooses=True),
         Action("generator-start", "start the generator", "judge", ("scripts/generator_start.sh",)),
-        Action("judge-now", "judge now", "judge", (_VERDICT,)),
-        Action(JUDGE, "settle, and judge", "judge", ("scripts/generator_stop.sh", _SETTLE, _VERDICT)),
+        Action("judge-now", "judge as it is now", "judge", (_AS_IS,)),
+        Action("judge-open", "stop, and judge with open windows", "judge", (_STOP, _VERDICT)),
+        Action(JUDGE, "settle, and judge", "judge", (_STOP, _SETTLE, _VERDICT)),
+        Action(
+            "reset", "remove topics, checkpoints and outputs; start again", "clean",
+            ("scripts/reset.sh", "scripts/up.sh"),
+        ),
     ]  # fmt: skip
     return {action.name: action for action in found}
 
@@ -88,17 +100,15 @@ class Runner:
     def __init__(self, tell: Callable[[list[Item]], None], retained: Callable[[], dict[str, str]]) -> None:
         self._tell, self._retained = tell, retained
         self._busy = threading.Lock()
+        self._running: tuple[Action, threading.Thread] | None = None
         self._actions = actions()
-        # The stack's places are filled in as in the fault matrix.
-        fill = Scene(ROOT, Timeline(ROOT), EXACTLY_ONCE).filled
-        self._lines = {action.name: [fill(line) for line in action.lines] for action in self._actions.values()}
 
     def as_json(self) -> list[dict[str, Any]]:
         """For the page; lines as they are typed in the project's folder."""
         return [
             {
                 "name": action.name, "label": action.label, "group": action.group, "chooses": action.chooses,
-                "lines": [line.replace(f"{ROOT}/", "") for line in self._lines[action.name]],
+                "lines": [shown(line) for line in self._lines(action, self._fill("{flink}/{checkpoint}"))],
             }
             for action in self._actions.values()
         ]  # fmt: skip
@@ -113,45 +123,85 @@ class Runner:
             raise Refused(409, "this checkpoint is not retained any more; choose another")
         if not self._busy.acquire(blocking=False):
             raise Refused(409, "another action runs; wait for its end")
-        threading.Thread(target=self._run, args=(action, path), daemon=True).start()
+        thread = threading.Thread(target=self._run, args=(action, path), daemon=True)
+        self._running = (action, thread)
+        thread.start()
+
+    def end(self, given_up: Callable[[], bool]) -> None:
+        """Wait for the action that runs, if one does: half an action is a fault that nobody chose."""
+        if self._running is None or not self._running[1].is_alive():
+            return
+        action, thread = self._running
+        sys.stderr.write(f"page.sh: '{action.label}' still runs; waiting for its end (Ctrl-C: do not wait)\n")
+        while thread.is_alive() and not given_up():
+            thread.join(timeout=_LOOK_SECONDS)
 
     def _run(self, action: Action, path: str | None) -> None:
+        failed = ""
         try:
-            for line in self._lines[action.name]:
-                # The path comes from the list of checkpoints on disk, not from the request.
-                if not self._type(line.replace("{checkpoint}", shlex.quote(path or ""))):
+            # As in the fault matrix: the settings of the stack stay after a reset, when nothing else says them.
+            environ = {**as_environment(open_stack({}).settings.chosen), **os.environ}
+            # The path comes from the list of checkpoints on disk, not from the request.
+            for line in self._lines(action, shlex.quote(path or "")):
+                failed = self._type(line, environ)
+                if failed and line != _SETTLE:
                     break
+                # What cannot settle is judged all the same: the verdict says what is unknown.
         except Exception as error:  # it is told on the page
-            self._event("note", f"{action.label}: {error}")
+            failed = str(error) or type(error).__name__
+            self._event("note", failed)
         finally:
-            self._event("note", f"done: {action.label}")
             self._busy.release()
+            self._event("done", f"{'failed' if failed else 'done'}: {action.label}")
 
-    def _type(self, line: str) -> bool:
-        """Run one line; returns whether the next one makes sense."""
+    def _lines(self, action: Action, checkpoint: str) -> list[str]:
+        """The lines of an action, filled in as in the fault matrix for the stack as it is now."""
+        return [self._fill(line).replace("{checkpoint}", checkpoint) for line in action.lines]
+
+    def _fill(self, line: str) -> str:
+        return Scene(ROOT, Timeline(ROOT), EXACTLY_ONCE).filled(line)
+
+    def _type(self, line: str, environ: Mapping[str, str]) -> str:
+        """Run one line; returns why it failed, or nothing."""
         self._event("command", line)
-        try:
-            done = subprocess.run(
-                ["bash", "-c", line], cwd=ROOT, env=os.environ, stdin=subprocess.DEVNULL, capture_output=True,
-                text=True, errors="replace", check=False, timeout=_LIMIT_SECONDS,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            self._event("note", f"{line}: no end after {_LIMIT_SECONDS} s")
-            return False
-        if line == _VERDICT:
+        code, out, words = _typed(line, environ)
+        if line in (_VERDICT, _AS_IS):
             try:
-                verdict = json.loads(done.stdout)
+                verdict = json.loads(out)
             except ValueError:
-                verdict = {"pipeline": "all", "outcome": "unknown", "reason": _end_of(done.stderr)}
-            self._tell([{"kind": "verdict", "at": time.time(), "verdict": verdict}])
-            return True
-        if done.returncode:
-            self._event("note", f"exit code {done.returncode}: {_end_of(done.stderr or done.stdout)}")
-        # What cannot settle is judged all the same: the verdict says what is unknown.
-        return done.returncode == 0 or line == _SETTLE
+                verdict = {"pipeline": "all", "outcome": "unknown", "reason": _end_of(words) or "it printed nothing"}
+            self._tell([{"kind": "verdict", "at": time.time(), "as_is": line == _AS_IS, "verdict": verdict}])
+            return ""
+        if code:
+            failed = f"exit code {code}: {_end_of(words or out)}"
+            self._event("note", failed)
+            return failed
+        return ""
 
     def _event(self, what: str, text: str) -> None:
         self._tell([{"kind": "event", "at": time.time(), "what": what, "text": text}])
+
+
+def shown(line: str) -> str:
+    """A line as it is typed in the project's folder."""
+    return line.replace(f"{ROOT}/", "")
+
+
+def _typed(line: str, environ: Mapping[str, str]) -> tuple[int, str, str]:
+    """Run a line to its end; returns the exit code, and what it printed."""
+    # A session of its own: Ctrl-C for the page does not end it.
+    process = subprocess.Popen(
+        ["bash", "-c", line], cwd=ROOT, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
+    )  # fmt: skip
+    try:
+        out, words = process.communicate(timeout=_LIMIT_SECONDS)
+    except subprocess.TimeoutExpired:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        return 124, "", f"no end after {_LIMIT_SECONDS} s"
+    return process.returncode, out, words
 
 
 def _end_of(text: str) -> str:

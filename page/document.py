@@ -11,9 +11,10 @@ from typing import Any
 STATIC = Path(__file__).resolve().parent / "static"
 STYLES = ("vendor/uPlot.min.css", "page.css")
 SCRIPTS = (
-    "vendor/uPlot.iife.min.js", "dom.js", "store.js", "strips.js", "chart.js", "panels.js", "player.js", "main.js",
+    "vendor/uPlot.iife.min.js", "dom.js", "store.js", "window.js", "strips.js", "chart.js", "state.js", "verdict.js",
+    "panels.js", "player.js", "main.js",
 )  # fmt: skip
-LIVE_SCRIPTS = ("live.js",)
+LIVE_SCRIPTS = ("buttons.js", "lessons.js", "live.js")
 """Only for a running stack: they talk to the server."""
 _SAVED_POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "

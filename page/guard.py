@@ -29,7 +29,7 @@ _HEADERS = {
 }
 
 
-def refusal(method: str, headers: Headers, hosts: Sequence[str], token: str) -> tuple[int, str] | None:
+def refusal(method: str, path: str, headers: Headers, hosts: Sequence[str], token: str) -> tuple[int, str] | None:
     """Why a request is refused, as status and sentence; None when it may pass.
 
     `hosts`: the names of this server, each with its port. `token`: what a request must have that changes something;
@@ -46,7 +46,7 @@ def refusal(method: str, headers: Headers, hosts: Sequence[str], token: str) -> 
             403, "the request comes from another page",
         ),
         (
-            headers.get("sec-fetch-site", "none") not in ("same-origin", "none"),
+            headers.get("sec-fetch-site", "none") not in ("same-origin", "none") and not _opens(method, path, headers),
             403, "the request comes from another page",
         ),
         (method not in (*READS, "POST"), 405, f"{method} is not known here"),
@@ -54,7 +54,7 @@ def refusal(method: str, headers: Headers, hosts: Sequence[str], token: str) -> 
     if method == "POST":
         length = headers.get("content-length", "")
         rules += [
-            (not token, 403, "this page only shows; scripts/page.sh starts one with buttons, for those with its token"),
+            (not token, 403, "this page is read-only; run scripts/page.sh, and open the address that it prints"),
             (not origins, 403, "the request has no Origin; use the page"),
             (
                 not hmac.compare_digest(headers.get(TOKEN_HEADER, "").encode(), token.encode()),
@@ -66,6 +66,13 @@ def refusal(method: str, headers: Headers, hosts: Sequence[str], token: str) -> 
             ),
         ]  # fmt: skip
     return next(((status, why) for refused, status, why in rules if refused), None)
+
+
+def _opens(method: str, path: str, headers: Headers) -> bool:
+    """Whether a link on another page opens this one as a whole page: that changes nothing, and it cannot be read."""
+    return (method, path, headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")) == (
+        "GET", "/", "navigate", "document",
+    )  # fmt: skip
 
 
 class Guard:
@@ -91,6 +98,6 @@ class Guard:
                 message["headers"] = [*message["headers"], *(each for each in more if each[0] not in names)]
             await send(message)
 
-        why = refusal(scope["method"], Headers(scope=scope), self._hosts, self._token)
+        why = refusal(scope["method"], scope["path"], Headers(scope=scope), self._hosts, self._token)
         answer = self._app if why is None else PlainTextResponse(f"{why[1]}\n", status_code=why[0])
         await answer(scope, receive, send_guarded)

@@ -3,16 +3,16 @@
 An item is a JSON object with `kind` and `at`, in seconds since the epoch:
 
     log        visits, windows, stable, group: offsets by partition, as measure/watch.py samples them
-    flink      job, state, running, tasks, restarts, position (by partition), restored (name of a checkpoint)
+    flink      job, state, running, tasks, restarts, position (by partition), restored (`<job id>/<name>` or null)
     spark      batch, offsets (its end), planned (a range, or null)
     retained   checkpoints of Flink: name, at, bytes, offsets or unknown, path
     done       a checkpoint or batch was completed: engine, name, milliseconds, bytes (both null for a batch)
-    again      what is read again: engine, name, begin, end, visits, at_least
-    windows    count: committed windows that a reader got
-    services   states: service to state
-    event      what, text: phase, command, broken, note, recovered
+    again      what is read again: engine, name, begin, end, visits, at_least; for Flink the checkpoint's job
+    windows    count: committed windows that a reader got; total: with those before
+    services   states: service to state; processes: whether they are states of processes, or only what answers
+    event      what, text: phase, command, done (an action of the page has ended), broken, note, recovered
     unknown    source, text: what does not answer, and why
-    verdict    as scripts/verdict.sh --json
+    verdict    verdict: as scripts/verdict.sh --json; as_is: whether of a running stack
 """
 
 from __future__ import annotations
@@ -39,6 +39,9 @@ class Items:
         self._again: set[tuple[str, str, str]] = set()
         self._ran = False
         self._down_at: float | None = None
+        self._silent_at: float | None = None
+        self._windows = 0
+        self._ends: dict[Any, int] = {}
         self._takers: dict[str, Callable[[Sample], Iterator[Item]]] = {
             "kafka": self._kafka, "flink": self._flink, "spark": self._spark, "seen": self._seen,
             "checkpoints": self._checkpoints, "events": self._event, "services": self._services,
@@ -47,10 +50,20 @@ class Items:
     def take(self, source: str, sample: Sample) -> list[Item]:
         """Return the items of one sample; none when it says what the last one said."""
         if "unknown" in sample:
-            if source == "flink":
-                self._is_down(sample["at"])
+            if source == "flink" and self._ran and self._silent_at is None:
+                self._silent_at = sample["at"]
             return self._changed(source, {"kind": "unknown", "source": source, "text": sample["unknown"]}, sample["at"])
         return list(self._takers[source](sample))
+
+    def is_unknown(self, source: str) -> bool:
+        """Whether the last sample of a source was none."""
+        return self._last.get(source, {}).get("kind") == "unknown"
+
+    def is_another_log(self, source: str, sample: Sample) -> bool:
+        """Whether the log ends before where it ended: its topic was made again, and nothing of before is true."""
+        if source != "kafka" or "visits" not in sample or not self._ends:
+            return False
+        return any(sample["visits"].get(partition, 0) < end for partition, end in self._ends.items())
 
     def _changed(self, name: str, item: Item, at: float) -> list[Item]:
         if self._last.get(name) == item:
@@ -60,6 +73,7 @@ class Items:
 
     def _kafka(self, sample: Sample) -> Iterator[Item]:
         yield from self._changed("kafka", {"kind": "log", **{name: sample[name] for name in _LOG}}, sample["at"])
+        self._ends = sample["visits"]
 
     def _flink(self, sample: Sample) -> Iterator[Item]:
         item = {
@@ -68,10 +82,13 @@ class Items:
             "restored": _name(sample["restored_from"]),
         }  # fmt: skip
         yield from self._changed("flink", item, sample["at"])
+        if self._silent_at is not None:
+            yield _recovered("the state of the Flink job is known again", self._silent_at, sample["at"])
+            self._silent_at = None
         if sample["state"] == "RUNNING" and sample["running_tasks"] == sample["tasks"]:
             yield from self._runs(sample["at"])
-        else:
-            self._is_down(sample["at"])
+        elif self._ran and self._down_at is None:
+            self._down_at = sample["at"]
         for each in sample["checkpoints"] if "checkpoints" in sample else _newest(sample):
             key = (str(sample["job_id"]), f"chk-{each['id']}")
             if key not in self._done:
@@ -82,18 +99,15 @@ class Items:
                 }  # fmt: skip
         yield from self._read_again(self._restores.flink(sample), sample["at"])
 
-    def _is_down(self, at: float) -> None:
-        if self._ran and self._down_at is None:
-            self._down_at = at
-
     def _runs(self, at: float) -> Iterator[Item]:
         if self._down_at is not None:
-            text = f"all tasks of the Flink job run again, after {at - self._down_at:.1f} s"
-            yield {"kind": "event", "at": at, "what": "recovered", "text": text}
+            yield _recovered("all tasks of the Flink job run again", self._down_at, at)
         self._ran, self._down_at = True, None
 
     def _checkpoints(self, sample: Sample) -> Iterator[Item]:
-        yield from self._changed("retained", {"kind": "retained", "checkpoints": sample["checkpoints"]}, sample["at"])
+        yield from self._changed(
+            "checkpoints", {"kind": "retained", "checkpoints": sample["checkpoints"]}, sample["at"]
+        )
         yield from self._read_again(self._restores.checkpoints(sample), sample["at"])
 
     def _spark(self, sample: Sample) -> Iterator[Item]:
@@ -120,17 +134,25 @@ class Items:
                 yield {"kind": "again", "at": at, **each}
 
     def _seen(self, sample: Sample) -> Iterator[Item]:
-        yield {"kind": "windows", "at": sample["at"], "count": sample.get("count", 1)}
+        count = sample.get("count", 1)
+        self._windows += count
+        if count:
+            yield {"kind": "windows", "at": sample["at"], "count": count, "total": self._windows}
 
     def _services(self, sample: Sample) -> Iterator[Item]:
-        yield from self._changed("services", {"kind": "services", "states": sample["states"]}, sample["at"])
+        found = {"states": sample["states"], "processes": sample.get("processes", True)}
+        yield from self._changed("services", {"kind": "services", **found}, sample["at"])
 
     def _event(self, sample: Sample) -> Iterator[Item]:
         yield {"kind": "event", "at": sample["at"], "what": sample["kind"], "text": sample["text"]}
 
 
 def _name(path: str | None) -> str | None:
-    return path.rstrip("/").rpartition("/")[2] if path else None
+    return "/".join(path.rstrip("/").split("/")[-2:]) if path else None
+
+
+def _recovered(what: str, since: float, at: float) -> Item:
+    return {"kind": "event", "at": at, "what": "recovered", "text": f"{what}, after {at - since:.1f} s"}
 
 
 def _newest(sample: Sample) -> list[dict[str, Any]]:
@@ -157,6 +179,7 @@ def _together(items: Iterable[Item]) -> Iterator[Item]:
             yield item
         elif open_item is not None and item["at"] - open_item["at"] < _WINDOWS_SECONDS:
             open_item["count"] += item["count"]
+            open_item["total"] = item["total"]
         else:
             open_item = item
             yield item

@@ -44,8 +44,8 @@ LESSONS = (
                 "taskmanager-kill-repair",
             ),
             Step(
-                "Has a reader of committed windows seen anything twice? The verdict reads all records, and counts. "
-                "It stops the generator first, and closes the open windows.",
+                "Has a reader of committed windows seen anything twice? The verdict reads and counts all records. "
+                "Before that, the generator stops and the open windows are closed.",
                 "judge",
             ),
         ),
@@ -54,16 +54,22 @@ LESSONS = (
     Lesson(
         "An older checkpoint",
         (
-            Step("Several diamonds are retained. The newest one repeats nothing. What about an older one?"),
+            Step("First the generator has to run: an earlier verdict has stopped it.", "generator-start"),
+            Step(
+                "Each diamond is a retained checkpoint. Wait until there are five. A restore from the newest one "
+                "repeats no output. What about an older one?"
+            ),
             Step("The job is cancelled. Its checkpoints stay.", "job-cancel"),
             Step(
                 "Choose an older checkpoint, and restore from it. The hatched stretch is read again; its windows "
                 "were committed before.",
                 "restore",
             ),
+            Step("The verdict counts the windows that are there twice.", "judge"),
             Step(
-                "The verdict counts the windows that are there twice. scripts/reset.sh starts clean afterwards.",
-                "judge",
+                "These windows stay in the topic, so each later verdict is violated, too. To go on, remove all topics, "
+                "checkpoints and outputs of this stack, and start it again. The page then begins again by itself.",
+                "reset",
             ),
         ),
         "scripts/walkthroughs/03_with_and_without_a_checkpoint.sh",
@@ -71,6 +77,7 @@ LESSONS = (
     Lesson(
         "Spark's latest commit is deleted",
         (
+            Step("First the generator has to run: an earlier verdict has stopped it.", "generator-start"),
             Step(
                 "Below each strip: the end of Spark's newest committed batch, and every few seconds, dashed, the "
                 "batch that is planned.",

@@ -2,7 +2,7 @@
 
 Usage: python -m page.server [--buttons]
 
-Without a flag it only shows. With --buttons it runs on the host, beside the scripts, and offers the actions of
+Without a flag it is read-only. With --buttons it runs on the host, beside the scripts, and offers the actions of
 page/actions.py to whoever has the token of the address that it prints.
 """
 
@@ -24,7 +24,7 @@ from typing import Any
 
 import uvicorn
 from contract.settings import ROOT, Settings, SettingsError, artifacts
-from measure.watch import Sample, samplers
+from measure.watch import Sample, samplers, windows_sample
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -32,9 +32,11 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 
 from page import lessons
+from page.connections import REQUEST_SECONDS, Impatient
 from page.document import LIVE_SCRIPTS, SCRIPTS, STATIC, STYLES, live, saved
 from page.guard import LARGEST_BODY, Guard
-from page.watching import Full, Watching
+from page.reached import reached_sample
+from page.watching import MOST_PAGES, Full, Make, Watching
 
 _KINDS = {".js": "text/javascript", ".css": "text/css"}
 _JOB, _NAME = re.compile(r"[0-9a-f]{32}"), re.compile(r"chk-[0-9]{1,12}")
@@ -48,10 +50,10 @@ Inspect = Callable[[str], Sequence[str]]
 
 
 class Page:
-    """The answers of the server. `runner`: what runs actions, None when it only shows."""
+    """The answers of the server. `runner`: what runs actions, None when it is read-only. `ends`: it ends now."""
 
-    def __init__(self, watching: Watching, inspect: Inspect, runner: Any = None) -> None:
-        self._watching, self._inspect, self._runner = watching, inspect, runner
+    def __init__(self, watching: Watching, inspect: Inspect, runner: Any, ends: Callable[[], bool]) -> None:
+        self._watching, self._inspect, self._runner, self._ends = watching, inspect, runner, ends
         # Read once: no path of a request ever reaches the disk.
         self._files = {name: (STATIC / name).read_bytes() for name in (*STYLES, *SCRIPTS, *LIVE_SCRIPTS)}
         self._words: dict[str, str] = {}
@@ -86,13 +88,14 @@ class Page:
         try:
             with self._watching.page() as queue:
                 yield "retry: 1000\n\n"
-                while True:
+                # A page that is too far behind gets no more messages: its browser asks again.
+                while self._watching.has(queue) and not self._ends():
                     try:
                         yield await asyncio.wait_for(queue.get(), _TICK_SECONDS)
                     except TimeoutError:
                         yield self._watching.tick()
         except Full:
-            yield "retry: 10000\nevent: full\ndata: {}\n\n"
+            yield f"retry: 10000\nevent: full\ndata: {json.dumps({'most': MOST_PAGES})}\n\n"
 
     async def _saved(self, _: Request) -> Response:
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
@@ -114,17 +117,24 @@ class Page:
         path = paths[job, name]
         async with self._inspecting:
             if path not in self._words:
-                self._words[path] = await run_in_threadpool(_output, self._inspect(path))
+                said, is_whole = await run_in_threadpool(_output, self._inspect(path))
+                if not is_whole:
+                    return PlainTextResponse(said)
+                self._words[path] = said
         return PlainTextResponse(self._words[path])
 
     async def _act(self, request: Request) -> Response:
         from page.actions import Refused  # noqa: PLC0415  # not in the image of the page
 
         body = b""
-        async for part in request.stream():
-            body += part
-            if len(body) > LARGEST_BODY:
-                return PlainTextResponse("too large\n", status_code=413)
+        try:
+            async with asyncio.timeout(REQUEST_SECONDS):
+                async for part in request.stream():
+                    body += part
+                    if len(body) > LARGEST_BODY:
+                        return PlainTextResponse("too large\n", status_code=413)
+        except TimeoutError:
+            return PlainTextResponse("the request did not come in time\n", status_code=408)
         try:
             wanted = json.loads(body)
             name, checkpoint = wanted.get("action"), wanted.get("checkpoint")
@@ -137,26 +147,32 @@ class Page:
         return PlainTextResponse("started\n", status_code=202)
 
 
-def _output(command: Sequence[str]) -> str:
+def _output(command: Sequence[str]) -> tuple[str, bool]:
+    """What a command prints, and whether it has succeeded: a failure may be over at the next call."""
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=_INSPECTOR_SECONDS
         )
     except subprocess.TimeoutExpired:
-        return f"the inspector did not end within {_INSPECTOR_SECONDS} s"
-    return done.stdout or done.stderr
+        return f"the inspector did not end within {_INSPECTOR_SECONDS} s", False
+    return done.stdout or done.stderr, done.returncode == 0
 
 
-def application(watching: Watching, inspect: Inspect, hosts: Sequence[str], token: str = "", runner: Any = None) -> Any:
-    """The server's application."""
+def application(
+    watching: Watching, inspect: Inspect, hosts: Sequence[str], *, token: str, runner: Any,
+    ends: Callable[[], bool], given_up: Callable[[], bool],
+) -> Any:  # fmt: skip
+    """The server's application. `ends`: whether it ends now, `given_up`: without waiting for an action."""
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         watching.begin()
         yield
         await run_in_threadpool(watching.end)
+        if runner:
+            await run_in_threadpool(runner.end, given_up)
 
-    return Guard(Starlette(routes=Page(watching, inspect, runner).routes(), lifespan=lifespan), hosts, token)
+    return Guard(Starlette(routes=Page(watching, inspect, runner, ends).routes(), lifespan=lifespan), hosts, token)
 
 
 def hosts_of(settings: Settings, port: int) -> list[str]:
@@ -172,7 +188,12 @@ def shown(settings: Settings) -> tuple[Watching, Inspect]:
     def follow(folder: Path) -> Sequence[str]:
         return [python, "-m", "inspector.flink", "follow", "--until", str(folder / "stop")]
 
-    return Watching(samplers(settings), follow), lambda path: [python, "-m", "inspector", path, "--no-lag"]
+    makers = {
+        **samplers(settings),
+        "seen": lambda: windows_sample(settings),
+        "services": lambda: reached_sample(settings),
+    }
+    return Watching(makers, follow), lambda path: [python, "-m", "inspector", path, "--no-lag"]
 
 
 def with_buttons() -> tuple[Settings, Watching, Inspect, Any]:
@@ -182,22 +203,36 @@ def with_buttons() -> tuple[Settings, Watching, Inspect, Any]:
     from page.actions import Runner, retained  # noqa: PLC0415
 
     stack = open_stack({})
-    settings = stack.settings.typed
     verb = str(ROOT / "scripts" / "lib" / "verb.sh")
+
+    def now() -> Settings:
+        return open_stack({}).settings.typed
+
+    def maker(name: str) -> Make:
+        def make() -> Sample:
+            # With the settings of the stack that is up then.
+            return samplers(now())[name]()
+
+        return make
 
     def services() -> Sample:
         return lambda: {"states": dict(open_stack({}).backend.states())}
 
     def follow(folder: Path) -> Sequence[str] | None:
         # While a stack is down, nothing may be started that belongs to it.
-        up = open_stack({}).home.up() is not None
-        return [verb, "scripts/page.sh", "watch_checkpoints", str(folder)] if up else None
+        return [verb, "scripts/page.sh", "watch_checkpoints", str(folder)] if stack.home.up() else None
 
     def inspect(path: str) -> Sequence[str]:
         return [str(ROOT / "scripts" / "inspect.sh"), open_stack({}).backend.path_outside(path), "--no-lag"]
 
-    watching = Watching({**samplers(settings), "services": services}, follow)
-    return settings, watching, inspect, Runner(watching.add, lambda: retained(settings.flink_checkpoints))
+    makers = {
+        **{name: maker(name) for name in samplers(now())},
+        "seen": lambda: windows_sample(now()),
+        "services": services,
+    }
+    # A stack that comes up may have other ports, or be on the other backend.
+    watching = Watching(makers, follow, stack.home.up)
+    return now(), watching, inspect, Runner(watching.add, lambda: retained(now().flink_checkpoints))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -224,8 +259,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sys.stdout.flush()
     server = uvicorn.Server(
         uvicorn.Config(
-            application(watching, inspect, hosts_of(settings, port), token, runner),
-            log_level="error", access_log=False, server_header=False, date_header=False, ws="none",
+            application(
+                watching, inspect, hosts_of(settings, port), token=token, runner=runner,
+                ends=lambda: server.should_exit, given_up=lambda: server.force_exit,
+            ),
+            http=Impatient, log_level="error", access_log=False, server_header=False, date_header=False, ws="none",
             timeout_keep_alive=5, limit_concurrency=_CONNECTIONS, timeout_graceful_shutdown=_END_SECONDS,
         )
     )  # fmt: skip

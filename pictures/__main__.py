@@ -59,9 +59,9 @@ def page(window: Browser, _flink: str, _spark: str, folder: Path) -> None:
         naive = Path(scratch) / "naive.html"
         naive.write_text(saved(recording(RUNS / NAIVE)), encoding="utf-8")
         for name, file, second, size, scheme in (
-            ("page_running", SAMPLE, moment(CRASH, "event", "break") - 0.5, (1280, 780), "dark"),
-            ("page_fault", SAMPLE, moment(CRASH, "event", "break") + 3, (1280, 780), "dark"),
-            ("page_read_again", SAMPLE, moment(CRASH, "again") + 0.5, (1280, 780), "dark"),
+            ("page_running", SAMPLE, moment(CRASH, text="break") - 0.5, (1280, 780), "dark"),
+            ("page_fault", SAMPLE, moment(CRASH, text="break") + 3, (1280, 780), "dark"),
+            ("page_read_again", SAMPLE, moment(CRASH, what="recovered") + 1.5, (1280, 780), "dark"),
             ("page_holds", SAMPLE, end, (1280, 780), "light"),
             ("page_violated", naive, end, (1280, 780), "dark"),
             ("page_phone", naive, end, (390, 844), "dark"),
@@ -74,10 +74,10 @@ def page(window: Browser, _flink: str, _spark: str, folder: Path) -> None:
             window.picture(folder / f"{name}.png")
 
 
-def moment(run: str, kind: str, text: str = "") -> float:
-    """The second of the first item of a kind in a recorded run, and with this text."""
+def moment(run: str, **fields: str) -> float:
+    """The second of the first item of a recorded run that has these fields."""
     items = recording(RUNS / run)["items"]
-    found = next(item for item in items if item["kind"] == kind and item.get("text", "") == text)
+    found = next(item for item in items if fields.items() <= item.items())
     return float(found["at"] - items[0]["at"])
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Summary: Serve the live page in the foreground; it only shows.
+# Summary: Serve the live page in the foreground; it is read-only.
 # Usage: services/page.sh
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"

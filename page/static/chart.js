@@ -45,11 +45,12 @@ Faultline.chart = (() => {
     this.shown = -1;
     this.made = 0;
     by("time-legend").replaceChildren(
-      ...SERIES.map((each) => make("li", { class: `key line ${each.key}` , text: each.name })),
+      ...SERIES.map((each) => make("li", { class: `key line ${each.key}`, text: each.name })),
       make("li", { class: "key fault", text: this.phased() ? "the fault" : "Flink does not run" }),
       make("li", { class: "key tick", text: "a checkpoint of Flink" }),
     );
     new ResizeObserver(() => this.build()).observe(by("chart"));
+    window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.build());
     this.build();
   }
 
@@ -58,8 +59,8 @@ Faultline.chart = (() => {
       const found = points(this.store, each.key);
       return [found.map((point) => point[0] - this.begin), found.map((point) => point[1])];
     });
-    const filled = tables.filter(([times]) => times.length);
-    return filled.length === tables.length ? uPlot.join(tables, tables.map(() => [0, EXPAND])) : [[0], [null], [null], [null]];
+    const filled = tables.map((table) => (table[0].length ? table : [[0], [null]]));
+    return uPlot.join(filled, filled.map(() => [0, EXPAND]));
   };
 
   Chart.prototype.build = function () {
@@ -113,10 +114,7 @@ Faultline.chart = (() => {
     return this.ranges(phases.map((item) => [item.at, item.text === "break"]));
   };
   Chart.prototype.downs = function () {
-    const down = (item) => item.kind === "unknown" || item.running < item.tasks;
-    const silences = this.store.of("unknown").filter((item) => item.source === "flink");
-    const all = [...this.store.of("flink"), ...silences].sort((one, other) => one.at - other.at);
-    return this.ranges(all.map((item) => [item.at, down(item)]));
+    return this.ranges(this.store.of("flink").map((item) => [item.at, item.running < item.tasks]));
   };
   // From each moment at which something is so to the next at which it is not.
   Chart.prototype.ranges = function (moments) {
@@ -163,6 +161,7 @@ Faultline.chart = (() => {
     if (!this.fixed && this.shown !== this.store.version && performance.now() - this.made > MAKE_MS) {
       this.shown = this.store.version;
       this.made = performance.now();
+      this.begin = this.store.begin;
       this.plot.setData(this.data());
     }
     this.place();

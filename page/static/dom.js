@@ -32,6 +32,12 @@ Faultline.dom = (() => {
   const sum = (offsets) => Object.values(offsets || {}).reduce((total, offset) => total + offset, 0);
   const many = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
   const still = window.matchMedia("(prefers-reduced-motion: reduce)");
-  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  return { make, draw, by, say, number, size, took, clock, sum, many, still, colour };
+  const ago = (seconds) => (seconds < 120 ? `${Math.max(0, seconds).toFixed(0)} s ago` : `${(seconds / 60).toFixed(0)} min ago`);
+  // A canvas takes no variables: the browser resolves them on an element.
+  const probe = document.getElementById("defs");
+  function colour(name) {
+    probe.style.color = `var(${name})`;
+    return getComputedStyle(probe).color;
+  }
+  return { make, draw, by, say, number, size, took, clock, sum, many, ago, still, colour };
 })();

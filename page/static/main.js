@@ -4,10 +4,10 @@ Faultline.start = () => {
   const { make, by, say, clock, still } = Faultline.dom;
   const data = JSON.parse(by("data").textContent);
   const fixed = data.mode === "replay";
-  const store = new Faultline.store();
+  const store = new Faultline.store(fixed);
   for (const item of data.items) store.add(item);
-  const live = fixed ? null : { lost: false, skew: 0 };
-  const panels = Faultline.panels;
+  const live = fixed ? null : { lost: false, full: 0, skew: 0 };
+  const { panels, state } = Faultline;
   const strips = new Faultline.strips(store, fixed, () => player && player.draw());
   let chart = null;
   let slow = 0;
@@ -21,18 +21,18 @@ Faultline.start = () => {
   function show(at) {
     say(by("clock"), store.version ? clock(at) : "");
     const log = store.answer("log", "kafka", at);
-    strips.show(at, live && live.lost ? "" : log.silent ? `Kafka does not answer: ${log.silent}` : "");
+    strips.show(at, live && live.lost ? "" : log.silent ? `Kafka does not answer: ${log.silent}` : "", Boolean(player && player.following));
     if (chart) chart.show(at);
     // Words change a few times a second, not with each frame.
     const now = performance.now();
     if (now - slow < 120 && player && (player.playing || player.following)) return;
     slow = now;
-    const [word, kind] = panels.state(store, at, live);
+    const [word, kind] = state.word(store, at, live);
     say(by("state"), word);
     by("state").className = `pill ${kind}`;
-    say(by("story"), panels.story(store, at, data, live));
-    panels.again(store, at);
-    panels.verdict(store, at);
+    say(by("story"), state.story(store, at, data, live));
+    say(by("again"), state.again(store, at));
+    Faultline.verdict.show(store, at);
     panels.facts(store, at);
     panels.done(store, at, open);
     panels.committed(store, at);
@@ -44,10 +44,11 @@ Faultline.start = () => {
   by("log-legend").replaceChildren(
     make("li", { class: "key reads", text: "Flink reads here" }),
     make("li", { class: "key chk", text: "a checkpoint of Flink holds this" }),
+    make("li", { class: "key restored", text: "restored from this" }),
     make("li", { class: "key reread", text: "read again" }),
     make("li", { class: "key committed", text: "Spark has committed" }),
     make("li", { class: "key planned", text: "a batch is planned" }),
-    make("li", { class: "key prepared", text: "prepared, not committed" }),
+    make("li", { class: "key prepared", text: "written, not committed" }),
   );
   say(by("title"), data.title);
   if (data.why) by("title").title = data.why;
@@ -57,12 +58,14 @@ Faultline.start = () => {
   }
   by("close").addEventListener("click", () => by("words").close());
   const themes = make("button", { type: "button", text: "light or dark", onclick: () => {
-    const dark = getComputedStyle(document.documentElement).getPropertyValue("--is-dark").trim() === "1";
-    document.documentElement.dataset.theme = dark ? "light" : "dark";
+    const chosen = document.documentElement.dataset;
+    const system = window.matchMedia("(prefers-color-scheme: light)").matches ? "light" : "dark";
+    chosen.theme = (chosen.theme || system) === "dark" ? "light" : "dark";
     if (chart) chart.build();
   } });
   by("tools").append(themes);
   panels.judged(data);
+  say(by("keys"), `Space ${fixed ? "plays and pauses" : "pauses and goes on"}. Arrow keys move by a second, with Shift by ten.${fixed ? " F goes to the fault." : ""}`);
 
   function begin() {
     if (chart || !store.version) return;
@@ -80,6 +83,6 @@ Faultline.start = () => {
       if (!still.matches) player.toggle();
     }
   }
-  return { data, store, live, player, begin, panels };
+  return { data, store, live, player, strips, begin, panels };
 };
 Faultline.page = Faultline.start();

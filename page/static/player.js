@@ -4,9 +4,11 @@ Faultline.Player = (() => {
   const { make, by, say } = Faultline.dom;
   const SPEEDS = [1, 2, 4, 8];
   const STEP = 1000;
+  const BEHIND_SECONDS = 0.7;
+  const JUMP_SECONDS = 5;
 
   function Player(store, live, shown) {
-    Object.assign(this, { store, live, shown, playing: false, speed: 1, following: live });
+    Object.assign(this, { store, live, shown, playing: false, speed: 1, following: Boolean(live), last: 0 });
     this.at = live ? Date.now() / 1000 : store.begin;
     by("scrub").addEventListener("input", (event) => {
       const { begin, end } = this.range();
@@ -24,7 +26,10 @@ Faultline.Player = (() => {
   };
   // A little behind the newest sample, so that marks move between two of them.
   Player.prototype.now = function () {
-    return Math.max(this.store.begin, Date.now() / 1000 + (this.live.skew || 0) - 0.7);
+    const found = Math.max(this.store.begin, Date.now() / 1000 + this.live.skew - BEHIND_SECONDS);
+    // The answers of the server take longer or shorter: time does not go back for that.
+    if (!(this.last - found < JUMP_SECONDS && this.last > found)) this.last = found;
+    return this.last;
   };
   Player.prototype.pace = function (speed) {
     this.speed = speed;

@@ -3,7 +3,9 @@
 Faultline.store = (() => {
   const KEPT_SECONDS = 1800;
 
-  function Store() {
+  // A recorded run keeps everything.
+  function Store(fixed) {
+    this.fixed = fixed;
     this.kinds = {};
     this.version = 0;
   }
@@ -16,7 +18,7 @@ Faultline.store = (() => {
     while (place > 0 && list[place - 1].at > item.at) place -= 1;
     list.splice(place, 0, item);
     // The first item of a kind that is too old stays: it is still true.
-    while (list.length > 2 && list[1].at < this.end - KEPT_SECONDS) list.shift();
+    while (!this.fixed && list.length > 2 && list[1].at < this.end - KEPT_SECONDS) list.shift();
     this.version += 1;
   };
   // The place of the newest item that is not later than `at`; -1 when there is none.
@@ -46,7 +48,9 @@ Faultline.store = (() => {
   Object.defineProperty(Store.prototype, "begin", {
     get() {
       const lists = Object.values(this.kinds);
-      return lists.length ? Math.min(...lists.map((list) => list[0].at)) : Date.now() / 1000;
+      if (!lists.length) return Date.now() / 1000;
+      const first = Math.min(...lists.map((list) => list[0].at));
+      return this.fixed ? first : Math.max(first, this.end - KEPT_SECONDS);
     },
   });
   Object.defineProperty(Store.prototype, "end", {

@@ -4,10 +4,9 @@
 // placed.
 Faultline.strips = (() => {
   const { make, draw, by, say, number, many, still } = Faultline.dom;
-  const LIVE_SECONDS = 75;
   const SMOOTH_SECONDS = 2.5;
-  const LANE = { flink: 8, bar: 34, barHeight: 22, spark: 62, height: 88 };
-  const NAME_WIDTH = 58;
+  const LANE = { flink: 8, bar: 38, barHeight: 22, height: 92 };
+  const NAME_WIDTH = 62;
   const SMALL = { bar: 4, barHeight: 14, height: 22 };
 
   // Between two samples a mark moves evenly; the number beside it is always one that was sampled.
@@ -25,8 +24,17 @@ Faultline.strips = (() => {
     this.fixed = fixed;
     this.rows = {};
     this.small = {};
-    this.widths = {};
+    this.windows = {};
   }
+  // Another log: its offsets are elsewhere.
+  Strips.prototype.forget = function () {
+    this.windows = {};
+  };
+  Strips.prototype.range = function (field, partition, end, needed, at) {
+    const key = field + partition;
+    this.windows[key] = this.windows[key] || new Faultline.window(this.store, field, partition, this.fixed);
+    return this.windows[key].range(end, needed, at, this.following);
+  };
 
   Strips.prototype.row = function (rows, parent, name, partition, layout) {
     if (rows[partition]) return rows[partition];
@@ -79,52 +87,28 @@ Faultline.strips = (() => {
     row.used.clear();
   }
 
-  // From which offset to which one a strip shows. A recorded run: all of it. A running stack: the last 75 seconds.
-  Strips.prototype.range = function (field, partition, end, at) {
-    const key = field + partition;
-    if (this.fixed) return (this.widths[key] = this.widths[key] || this.whole(field, partition));
-    const from = this.store.at("log", at - LIVE_SECONDS) || this.store.of("log")[0];
-    let first = partition in from[field] ? from[field][partition] : end;
-    // However long a restore takes: where it begins to read again stays in sight.
-    const held = (this.store.at("retained", at) || { checkpoints: [] }).checkpoints.filter((each) => each.offsets).pop();
-    if (field === "visits" && held && partition in held.offsets) first = Math.min(first, held.offsets[partition]);
-    const width = Math.max((end - first) * 1.05, 40);
-    // A new width comes slowly: nothing jumps.
-    const known = this.widths[key] || width;
-    const now = still.matches ? width : known + (width - known) * 0.03;
-    this.widths[key] = now;
-    return [end - now, end + now * 0.03];
-  };
-  Strips.prototype.whole = function (field, partition) {
-    const ends = this.store.of("log").map((item) => item[field][partition]).filter((offset) => offset !== undefined);
-    const marks = field !== "visits" ? [] : [
-      ...this.store.of("spark").slice(0, 2).map((item) => item.offsets[partition]),
-      ...this.store.of("flink").slice(0, 2).map((item) => (item.position || {})[partition]),
-      ...this.store.of("again").map((item) => item.begin[partition]),
-    ];
-    const first = Math.min(...ends, ...marks.filter((offset) => offset !== undefined));
-    const last = Math.max(...ends);
-    const width = Math.max(last - first, 40);
-    return [first - width * 0.02, last + width * 0.03];
-  };
-
-  Strips.prototype.show = function (at, missing) {
+  Strips.prototype.show = function (at, missing, following) {
     const store = this.store;
     const log = store.at("log", at);
+    this.following = following;
     say(by("log-missing"), missing);
     by("log-missing").hidden = !missing;
     by("log").classList.toggle("dim", Boolean(missing));
+    // Before the first sample there is nothing to be seen.
+    by("log").classList.toggle("none", !log);
     if (!log) return;
     const next = store.next("log", at);
-    const flink = store.answer("flink", "flink", at).item;
-    const spark = store.at("spark", at);
-    const retained = store.at("retained", at);
+    // What does not answer is not drawn: it may be elsewhere by now.
+    const known = ({ item, silent }) => (silent ? null : item);
+    const flink = known(store.answer("flink", "flink", at));
+    const spark = known(store.answer("spark", "spark", at));
+    const held = heldBy(known(store.answer("retained", "checkpoints", at)), store.at("flink", at));
     const again = ["flink", "spark"]
       .map((engine) => store.until("again", at).filter((item) => item.engine === engine).pop())
       .filter(Boolean);
     for (const partition of Object.keys(log.visits)) {
       const row = this.row(this.rows, by("strips"), "visits", partition, LANE);
-      this.partition(row, partition, { at, log, next, flink, spark, retained, again });
+      this.partition(row, partition, { at, log, next, flink, spark, held, again });
     }
     for (const partition of Object.keys(log.windows)) {
       this.output(this.row(this.small, by("window-strips"), "visit_windows", partition, SMALL), partition, log, next, at);
@@ -132,9 +116,11 @@ Faultline.strips = (() => {
   };
 
   Strips.prototype.partition = function (row, partition, now) {
-    const { at, log, next, flink, spark, retained, again } = now;
+    const { at, log, next, flink, spark, again } = now;
+    const held = now.held.filter((each) => partition in each.offsets);
+    const newest = held.find((each) => each.newest);
     const end = between(log, next, at, "visits", partition);
-    const [low, high] = this.range("visits", partition, end, at);
+    const [low, high] = this.range("visits", partition, end, newest ? newest.offsets[partition] : end, at);
     const x = (offset) => Math.max(-20, Math.min(row.width + 20, ((offset - low) / (high - low)) * row.width));
     const { bar, barHeight } = LANE;
     const foot = bar + barHeight;
@@ -147,48 +133,57 @@ Faultline.strips = (() => {
       const width = Math.max(0, x(item.end[partition]) - left);
       const count = item.end[partition] - item.begin[partition];
       const name = `again-${item.engine}`;
-      const words = `${item.engine === "flink" ? "Flink" : "Spark"} reads ${item.at_least ? "at least " : ""}${many(count, "visit")} again from ${item.name}`;
+      const words = `${item.engine === "flink" ? "Flink" : "Spark"}: ${item.at_least ? "at least " : ""}${many(count, "visit")} again, from ${item.name}`;
       const half = barHeight / 2;
       const top = again.length > 1 && item.engine === "spark" ? bar + half : bar;
-      mark(row, name, "rect", { class: "again", x: left, y: top, width, height: again.length > 1 ? half : barHeight }, words);
-      if (width > 48 && again.length === 1) {
-        mark(row, `${name}-ground`, "rect", { class: "again-ground", x: left + width / 2 - 21, y: bar + 3, width: 42, height: barHeight - 6, rx: 3 });
-        mark(row, `${name}-count`, "text", { class: "again-count", x: left + width / 2, y: bar + 16, "text-anchor": "middle" }, number(count));
+      mark(row, name, "rect", { class: `again ${item.engine}`, x: left, y: top, width, height: again.length > 1 ? half : barHeight }, words);
+      // What is a lower bound is nowhere a bare number.
+      const label = `${item.at_least ? "at least " : ""}${number(count)}`;
+      const room = 16 + label.length * 8;
+      if (width > room + 6 && again.length === 1) {
+        mark(row, `${name}-ground`, "rect", { class: "again-ground", x: left + (width - room) / 2, y: bar + 3, width: room, height: barHeight - 6, rx: 3 });
+        mark(row, `${name}-count`, "text", { class: "again-count", x: left + width / 2, y: bar + 16, "text-anchor": "middle" }, label);
       }
     }
     mark(row, "end", "rect", { class: "log-end", x: x(end) - 2, y: bar - 4, width: 2.5, height: barHeight + 8 });
 
-    this.above(row, partition, x, flink, retained, at, log);
+    this.held(row, partition, x, held, newest, flink);
+    this.above(row, partition, x, flink, newest, at, log);
     this.below(row, partition, x, spark, foot);
-    row.picture.setAttribute("aria-label", words(partition, log, flink, spark, retained));
+    describe(row.picture, words(partition, log, flink, spark, newest));
     hideUnused(row);
   };
 
-  // Flink: what each retained checkpoint holds, and where the job reads.
-  Strips.prototype.above = function (row, partition, x, flink, retained, at, log) {
-    const { bar, flink: top } = LANE;
-    const held = ((retained && retained.checkpoints) || []).filter((each) => each.offsets && partition in each.offsets);
-    const newest = held[held.length - 1];
-    let position = flink && flink.position && flink.position[partition];
-    const now = flink && this.store.at("flink", at);
-    if (position !== undefined) position = between(now, this.store.next("flink", at), at, "position", partition);
-    const reads = position !== undefined && flink.running > 0;
+  // What each retained checkpoint holds: the newest of the job is filled, the restored one has a ring.
+  Strips.prototype.held = function (row, partition, x, held, newest, flink) {
+    const y = LANE.bar - 9.5;
+    const left = newest && x(newest.offsets[partition]) > 70;
     const last = newest ? x(newest.offsets[partition]) : 0;
-    const left = last > 70;
     held.forEach((each, place) => {
       const where = x(each.offsets[partition]);
       if (where < 0) return;
+      const restored = Boolean(flink) && each.key === flink.restored;
       // Where the name of the newest stands.
-      const covered = left && where > last - NAME_WIDTH && where < last - 1;
-      if (covered && !(flink && each.name === flink.restored)) return;
-      const kind = each === newest ? "chk newest" : flink && each.name === flink.restored ? "chk restored" : "chk";
-      const y = bar - 5;
-      mark(row, `chk${place}`, "path", { class: kind, d: `M${where} ${y - 9}l4.5 4.5l-4.5 4.5l-4.5 -4.5z` }, `${each.name} holds offset ${number(each.offsets[partition])}`);
+      if (left && where > last - NAME_WIDTH && where < last - 1 && !restored) return;
+      mark(row, `chk${place}`, "path", { class: `chk${each.newest ? " newest" : ""}${restored ? " restored" : ""}`, d: `M${where} ${y - 4.5}l4.5 4.5l-4.5 4.5l-4.5 -4.5z` }, `${each.name} holds offset ${number(each.offsets[partition])}${restored ? ", and the job was restored from it" : ""}`);
+      if (!restored) return;
+      mark(row, "ring", "circle", { class: "ring", cx: where, cy: y, r: 8 });
+      if (each.newest || Math.abs(last - where) < NAME_WIDTH + 20) return;
+      mark(row, "restored-name", "text", { class: "restored-text", x: where + 12, y: LANE.bar - 6, "text-anchor": "start" }, `from ${each.name}`);
     });
+  };
+
+  // Where Flink reads, and what it has read since its newest checkpoint.
+  Strips.prototype.above = function (row, partition, x, flink, newest, at, log) {
+    const { bar, flink: top } = LANE;
+    let position = flink && flink.position && flink.position[partition];
+    if (position !== undefined && position !== null) position = between(flink, this.store.next("flink", at), at, "position", partition);
+    const reads = Boolean(flink) && position !== undefined && flink.running > 0;
     if (newest) {
       const where = x(newest.offsets[partition]);
+      const left = where > 70;
       if (reads) mark(row, "since", "rect", { class: "since", x: where, y: bar - 2, width: Math.max(0, x(position) - where), height: 2 });
-      mark(row, "chk-name", "text", { class: "flink-text", x: left ? where - 8 : where + 8, y: bar - 6, "text-anchor": left ? "end" : "start" }, newest.name);
+      mark(row, "chk-name", "text", { class: "flink-text", x: left ? where - 12 : where + 12, y: bar - 6, "text-anchor": left ? "end" : "start" }, newest.name);
     } else if (log.group && partition in log.group) {
       const where = x(log.group[partition]);
       mark(row, "group", "path", { class: "chk newest", d: `M${where} ${bar - 14}l4.5 4.5l-4.5 4.5l-4.5 -4.5z` }, `Flink has committed offset ${number(log.group[partition])}`);
@@ -225,26 +220,39 @@ Faultline.strips = (() => {
   Strips.prototype.output = function (row, partition, log, next, at) {
     const end = between(log, next, at, "windows", partition);
     const stable = between(log, next, at, "stable", partition);
-    const [low, high] = this.range("windows", partition, end, at);
+    const [low, high] = this.range("windows", partition, end, stable, at);
     const x = (offset) => Math.max(0, Math.min(row.width, ((offset - low) / (high - low)) * row.width));
     const { bar, barHeight } = SMALL;
     const waiting = log.windows[partition] - log.stable[partition];
     mark(row, "stable", "rect", { class: "stable", x: 0, y: bar, width: x(stable), height: barHeight, rx: 3 }, `readers get it up to offset ${number(log.stable[partition])}`);
     if (waiting > 0) {
-      mark(row, "prepared", "rect", { class: "prepared", x: x(stable), y: bar + 0.75, width: Math.max(3, x(end) - x(stable)), height: barHeight - 1.5, rx: 2 }, `${number(waiting)} prepared, not committed`);
+      mark(row, "prepared", "rect", { class: "prepared", x: x(stable), y: bar + 0.75, width: Math.max(3, x(end) - x(stable)), height: barHeight - 1.5, rx: 2 }, `${number(waiting)} written, not committed`);
       mark(row, "prepared-name", "text", { class: "quiet-text", x: x(stable) - 7, y: bar + 11, "text-anchor": "end" }, `${number(waiting)} not committed`);
     }
     say(row.end, number(log.stable[partition]));
-    row.picture.setAttribute("aria-label", `visit_windows partition ${partition}: readers get it up to offset ${log.stable[partition]}, ${waiting} records are written and not committed`);
+    describe(row.picture, `visit_windows partition ${partition}: readers get it up to offset ${number(log.stable[partition])}, ${many(waiting, "record")} written and not committed`);
     hideUnused(row);
   };
 
-  function words(partition, log, flink, spark, retained) {
-    const parts = [`visits partition ${partition} ends at ${log.visits[partition]}`];
-    if (flink && flink.position && partition in flink.position) parts.push(`Flink reads ${flink.position[partition]}`);
-    const held = ((retained && retained.checkpoints) || []).filter((each) => each.offsets && partition in each.offsets).pop();
-    if (held) parts.push(`${held.name} holds ${held.offsets[partition]}`);
-    if (spark && partition in spark.offsets) parts.push(`Spark has committed ${spark.offsets[partition]}`);
+  // The retained checkpoints that were read, each with its job and name; the newest is that of the job that runs, or,
+  // before its first one, the one that it was restored from.
+  function heldBy(retained, flink) {
+    const found = ((retained && retained.checkpoints) || [])
+      .filter((each) => each.offsets)
+      .map((each) => ({ ...each, key: `${each.job_id}/${each.name}`, newest: false }));
+    const own = flink ? found.filter((each) => each.job_id === flink.job).pop() || found.find((each) => each.key === flink.restored) : found[found.length - 1];
+    if (own) own.newest = true;
+    return found;
+  }
+  // A label that is written again is spoken again.
+  function describe(picture, text) {
+    if (picture.getAttribute("aria-label") !== text) picture.setAttribute("aria-label", text);
+  }
+  function words(partition, log, flink, spark, newest) {
+    const parts = [`visits partition ${partition} ends at ${number(log.visits[partition])}`];
+    if (flink && flink.position && partition in flink.position) parts.push(`Flink reads ${number(flink.position[partition])}`);
+    if (newest) parts.push(`${newest.name} holds ${number(newest.offsets[partition])}`);
+    if (spark && partition in spark.offsets) parts.push(`Spark has committed ${number(spark.offsets[partition])}`);
     return parts.join(", ");
   }
   return Strips;

@@ -97,7 +97,7 @@ def test_what_was_read_again_is_shaded_with_its_number(window: Browser, append: 
     assert [row["width"] > 10 for row in rows] == [True] * len(again["begin"])
     for partition, row in enumerate(rows):
         visits = again["end"][str(partition)] - again["begin"][str(partition)]
-        assert f"reads {visits} visits again" in row["words"]
+        assert f"Spark: {visits} visits again" in row["words"]
     opened(window, append, 10_000)
     [spark] = [each for each in verdict["verdicts"] if each["pipeline"] == "spark"]
     assert shown(window, "verdict").splitlines()[0] == "VIOLATED"

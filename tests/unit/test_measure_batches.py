@@ -80,8 +80,11 @@ def held(*names: str) -> dict[str, object]:
     return {"checkpoints": [{"path": f"/c/{name}", "offsets": {"0": 100}} for name in names]}
 
 
-def job(position: int | None, restored: str | None = None, at: int = 1) -> dict[str, object]:
-    found: dict[str, object] = {"state": "RUNNING", "position": {} if position is None else {"0": position}}
+def job(
+    position: int | None, restored: str | None = None, at: int = 1, now: float = 0.001, name: str = "a"
+) -> dict[str, object]:
+    read = {} if position is None else {"0": position}
+    found: dict[str, object] = {"at": now, "job_id": name, "state": "RUNNING", "position": read}
     return {**found, "restored_from": restored and f"file:/c/{restored}", "restored_at": restored and at}
 
 
@@ -116,3 +119,32 @@ def test_a_restore_before_the_first_sample_is_not_known() -> None:
     restores = Restores()
     restores.checkpoints(held("chk-1"))
     assert restores.flink(job(150, "chk-1")) == []
+
+
+def test_a_new_job_without_a_restore_begins_with_nothing_read() -> None:
+    restores = Restores()
+    restores.checkpoints(held("chk-1"))
+    restores.flink(job(5000))
+    # Another stack: its job reads a new log from the beginning.
+    restores.flink(job(None, now=1.0, name="b"))
+    restores.flink(job(110, now=1.5, name="b"))
+    [found] = restores.flink(job(None, "chk-1", at=2000, now=2.0, name="b"))
+    assert (found["end"], found["visits"]) == ({"0": 110}, 10)
+
+
+def test_a_job_that_is_restored_as_another_one_reads_again_what_the_first_had_read() -> None:
+    restores = Restores()
+    restores.checkpoints(held("chk-1"))
+    restores.flink(job(130))
+    restores.flink(job(None, now=0.5))
+    # Its first samples do not name the restore yet.
+    assert restores.flink(job(None, now=60.0, name="b")) == []
+    [found] = restores.flink(job(None, "chk-1", at=60_500, now=61.0, name="b"))
+    assert found["visits"] == 30
+
+
+def test_a_restore_after_a_time_without_samples_has_no_number() -> None:
+    restores = Restores()
+    restores.checkpoints(held("chk-1"))
+    restores.flink(job(130))
+    assert restores.flink(job(None, "chk-1", at=60_000, now=61.0)) == []

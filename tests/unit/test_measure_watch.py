@@ -1,10 +1,13 @@
-"""The reader of the watcher goes on where an earlier one ended."""
+"""The reader of the watcher goes on where an earlier one ended; a sampler outlives what it asks."""
 
 from __future__ import annotations
 
+import http.client
 from pathlib import Path
 
-from measure.watch import read_up_to
+import pytest
+
+from measure.watch import read_up_to, sample_once
 
 
 def test_it_goes_on_after_the_last_whole_line(tmp_path: Path) -> None:
@@ -19,3 +22,12 @@ def test_it_begins_at_the_end_where_nothing_was_read(tmp_path: Path) -> None:
     assert read_up_to(tmp_path / "seen.jsonl") == {}
     (tmp_path / "seen.jsonl").touch()
     assert read_up_to(tmp_path / "seen.jsonl") == {}
+
+
+@pytest.mark.parametrize("error", [http.client.BadStatusLine("x"), ValueError("not JSON"), RuntimeError()])
+def test_whatever_goes_wrong_is_unknown(error: Exception) -> None:
+    def sample() -> dict[str, object]:
+        raise error
+
+    found = sample_once(sample)
+    assert found["unknown"] == (str(error) or "RuntimeError")

@@ -27,10 +27,10 @@ ALLOWED = {
     "pictures": {"contract", "page"},
     "transactions": {"contract", "flink_job", "inspector"},
     "measure": {"contract", "flink_job", "verdict"},
-    "page": {"contract", "inspector", "measure", "stack", "faults"},
+    "page": {"contract", "flink_job", "inspector", "measure", "stack", "faults"},
     "stack": BASE,
     "labs": {"contract", "spark_job", "inspector", "stack"},
-    "faults": {"contract", "inspector", "verdict", "stack"},
+    "faults": {"contract", "flink_job", "stack"},
     # Their baselines are variants of the windowing job.
     "benchmarks": {"contract", "flink_job", "generator", "inspector", "verdict", "stack", "faults"},
 }

@@ -1,0 +1,289 @@
+"""What a live page is told, and when: a stack that is made again, a page that is too slow, a source that is silent."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from page import actions, following, watching
+from page.actions import Action, Runner
+from page.items import Item, Items
+from page.kept import Kept
+from page.reached import answers_http, taskmanager_words
+from page.watching import WAITING, Sampler, Watching
+from stack.waiting import wait_until
+
+
+def log(end: int, at: float = 1.0) -> dict[str, Any]:
+    return {"at": at, "visits": {0: end}, "windows": {0: 1}, "stable": {0: 1}, "group": {}}
+
+
+def job(at: float, running: int = 3, position: int = 5, name: str = "a") -> dict[str, Any]:
+    return {
+        "at": at, "job_id": name, "state": "RUNNING", "running_tasks": running, "tasks": 3, "restarts": 0,
+        "position": {"0": position} if running == 3 else {}, "restored_from": None, "checkpoints": [],
+    }  # fmt: skip
+
+
+def texts(items: list[Item]) -> list[str]:
+    return [item["text"] for item in items if item["kind"] == "event"]
+
+
+def messages(queue: asyncio.Queue[str]) -> Iterator[tuple[str, list[Item]]]:
+    while not queue.empty():
+        event, _, data = queue.get_nowait().partition("\n")
+        yield event.partition(": ")[2], json.loads(data.partition(": ")[2])["items"]
+
+
+def test_pages_forget_a_stack_whose_log_was_made_again() -> None:
+    async def run() -> list[tuple[str, list[Item]]]:
+        watched = Watching({}, lambda _: None)
+        watched.begin()
+        with watched.page() as queue:
+            for sample in (log(100), log(5, 2.0), log(6, 3.0)):
+                watched.take("kafka", sample)
+            await asyncio.sleep(0.05)
+            watched.end()
+            return list(messages(queue))
+
+    (first, _), (second, old), (third, new), (fourth, more) = asyncio.run(run())
+    assert [first, second, third, fourth] == ["all", "more", "all", "more"]
+    assert [items[0]["visits"]["0"] for items in (old, new, more)] == [100, 5, 6]
+
+
+def test_a_page_that_is_too_far_behind_is_cut_off() -> None:
+    async def run() -> tuple[bool, bool]:
+        watched = Watching({}, lambda _: None)
+        watched._loop = asyncio.get_running_loop()
+        with watched.page() as slow:
+            before = watched.has(slow)
+            for number in range(WAITING + 1):
+                watched.add([{"kind": "event", "at": number, "what": "note", "text": "x"}])
+            await asyncio.sleep(0.05)
+            return before, watched.has(slow)
+
+    assert asyncio.run(run()) == (True, False)
+
+
+def test_a_source_that_leaves_a_question_open_is_told_while_others_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "SILENT_SECONDS", 0.2)
+    answer = threading.Event()
+    count = iter(range(10**6))
+
+    def frozen() -> dict[str, Any]:
+        answer.wait(20)
+        return log(1)
+
+    def busy() -> dict[str, Any]:
+        return {"states": {"kafka": str(next(count))}}
+
+    async def run() -> list[Item]:
+        watched = Watching({"kafka": lambda: frozen, "services": lambda: busy}, lambda _: None)
+        watched.begin()
+        with watched.page():
+            for _ in range(60):
+                await asyncio.sleep(0.1)
+                if any(item["kind"] == "unknown" for item in watched.items()):
+                    break
+            found = watched.items()
+        answer.set()
+        await asyncio.to_thread(watched.end)
+        return found
+
+    [unknown] = [item for item in asyncio.run(run()) if item["kind"] == "unknown"]
+    assert (unknown["source"], unknown["text"]) == ("kafka", "no answer for more than 0.2 s")
+
+
+def test_a_sampler_outlives_any_error_and_what_it_cannot_use() -> None:
+    answers: Iterator[Any] = iter([RuntimeError("broken"), {"visits": 3}, log(7)])
+
+    def sample() -> dict[str, Any]:
+        found = next(answers, None)
+        if isinstance(found, Exception):
+            raise found
+        return dict(found or log(8))
+
+    async def run() -> list[Item]:
+        watched = Watching({"kafka": lambda: sample}, lambda _: None)
+        watched.begin()
+        with watched.page():
+            for _ in range(80):
+                await asyncio.sleep(0.1)
+                if any(item["kind"] == "log" for item in watched.items()):
+                    break
+            watched.end()
+            return watched.items()
+
+    found = asyncio.run(run())
+    assert [item["kind"] for item in found][:3] == ["unknown", "unknown", "log"]
+    assert found[0]["text"] == "broken"
+
+
+def test_a_sampler_is_made_again_for_another_stack() -> None:
+    up, made = ["one"], []
+
+    def make() -> Any:
+        made.append(up[0])
+        return lambda: {"of": made[-1]}
+
+    sampler = Sampler(make, lambda: up[0])
+    assert [sampler()["of"], sampler()["of"]] == ["one", "one"]
+    up[0] = "two"
+    assert sampler()["of"] == "two"
+    assert made == ["one", "two"]
+
+
+def test_who_comes_back_while_the_last_page_leaves_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching, "LINGER_SECONDS", 0.0)
+    watched = Watching({}, lambda _: None)
+    with watched.page():
+        assert watched.is_watched()
+    assert not watched.is_watched()
+    with watched.page():
+        assert watched.is_watched()
+
+
+def test_what_is_kept_begins_with_the_last_of_each_kind() -> None:
+    kept = Kept(most=3)
+    services = {"kind": "services", "at": 1.0, "states": {}}
+    logs = [{"kind": "log", "at": 2.0 + number, "visits": {}} for number in range(5)]
+    kept.add([services, *logs])
+    assert kept.all() == [services, logs[1], *logs[2:]]
+    kept.clear()
+    assert kept.all() == []
+
+
+def test_silence_of_the_jobmanager_is_no_crash_of_the_job() -> None:
+    made = Items()
+    made.take("flink", job(1.0))
+    made.take("flink", {"at": 2.0, "unknown": "no answer"})
+    assert texts(made.take("flink", job(23.0))) == ["the state of the Flink job is known again, after 21.0 s"]
+
+
+def test_a_crash_is_counted_from_the_first_sample_that_shows_it() -> None:
+    made = Items()
+    made.take("flink", job(1.0))
+    assert texts(made.take("flink", job(2.0, running=0))) == []
+    assert texts(made.take("flink", job(9.5))) == ["all tasks of the Flink job run again, after 7.5 s"]
+
+
+def test_windows_are_counted_on() -> None:
+    made = Items()
+    found = [made.take("seen", {"at": float(at), "count": count}) for at, count in enumerate((4, 0, 3))]
+    assert [[(item["count"], item["total"]) for item in items] for items in found] == [[(4, 4)], [], [(3, 7)]]
+
+
+def test_a_heartbeat_says_how_long_a_taskmanager_is_silent() -> None:
+    def seen(*times: float) -> dict[str, Any]:
+        return {"taskmanagers": [{"timeSinceLastHeartbeat": at * 1000} for at in times]}
+
+    assert taskmanager_words(seen(99.5), 1, 100.0) == {"taskmanager": "answers"}
+    assert taskmanager_words(seen(94.0), 1, 100.0) == {"taskmanager": "silent for 6 s"}
+    assert taskmanager_words(seen(), 1, 100.0) == {"taskmanager": "not registered"}
+    assert taskmanager_words(None, 1, 100.0) == {"taskmanager": "not known"}
+    assert taskmanager_words(seen(99.9), 2, 100.0) == {"taskmanager": "answers", "taskmanager-2": "not registered"}
+
+
+def test_any_status_is_an_answer_and_where_it_leads_is_not_asked() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(1000)
+                connection.sendall(b"HTTP/1.1 302 Found\r\nLocation: /slow\r\nContent-Length: 0\r\n\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        assert answers_http("127.0.0.1", port)
+        thread.join()
+        # It accepts, as a frozen one does, and says nothing.
+        assert not answers_http("127.0.0.1", port)
+    assert not answers_http("127.0.0.1", port)
+
+
+def test_a_program_that_does_not_end_is_ended_with_what_it_has_started(tmp_path: Path) -> None:
+    script = 'trap \'\' TERM; sleep 600 & echo "{\\"child\\": $!}"; wait; sleep 600'
+    lines: list[dict[str, Any]] = []
+    begin = time.monotonic()
+    following._END_SECONDS, before = 0.5, following._END_SECONDS
+    try:
+        following.run(["bash", "-c", script], tmp_path, lambda: not lines, lines.append)
+    finally:
+        following._END_SECONDS = before
+    assert time.monotonic() - begin < 20
+    assert (tmp_path / following.STOP).exists()
+    wait_until(lambda: not alive(lines[0]["child"]), "its child to end", seconds=10)
+
+
+def alive(process: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{process}/status").read_text(encoding="ascii")
+    except FileNotFoundError:
+        return False
+
+
+def runner(monkeypatch: pytest.MonkeyPatch, *lines: str) -> tuple[Runner, list[Item]]:
+    told: list[Item] = []
+    monkeypatch.setattr(actions, "actions", lambda: {"act": Action("act", "an action", "judge", lines)})
+    return Runner(told.extend, dict), told
+
+
+def test_the_end_of_the_page_waits_for_an_action(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, told = runner(monkeypatch, "sleep 1", f"touch {tmp_path / 'whole'}")
+    run.start("act", None)
+    run.end(lambda: False)
+    assert (tmp_path / "whole").exists()
+    assert texts(told)[-1] == "done: an action"
+    assert "'an action' still runs" in capsys.readouterr().err
+
+
+def test_an_action_has_a_session_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    run, _ = runner(monkeypatch, f"ps -o sid= $$ > {tmp_path / 'session'}")
+    run.start("act", None)
+    run.end(lambda: False)
+    assert int((tmp_path / "session").read_text(encoding="ascii")) != os.getsid(0)
+
+
+def test_the_next_action_can_start_when_the_end_of_one_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    again: list[str] = []
+    run, told = runner(monkeypatch, "true")
+
+    def tell(items: list[Item]) -> None:
+        told.extend(items)
+        if items[0]["what"] == "done" and not again:
+            again.append("started")
+            run.start("act", None)
+
+    run._tell = tell
+    run.start("act", None)
+    wait_until(lambda: texts(told).count("done: an action") == 2, "both to end", seconds=20)
+
+
+def test_a_line_that_fails_ends_the_action_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    run, told = runner(monkeypatch, "echo no such thing >&2; exit 3", "true")
+    run.start("act", None)
+    run.end(lambda: False)
+    assert texts(told)[1:] == ["exit code 3: no such thing", "failed: an action"]
+
+
+def test_a_verdict_that_does_not_end_is_unknown_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(actions, "_LIMIT_SECONDS", 0.3)
+    monkeypatch.setattr(actions, "_VERDICT", "sleep 60")
+    run, told = runner(monkeypatch, "sleep 60")
+    run.start("act", None)
+    run.end(lambda: False)
+    [verdict] = [item["verdict"] for item in told if item["kind"] == "verdict"]
+    assert (verdict["outcome"], verdict["reason"]) == ("unknown", "no end after 0.3 s")
