@@ -52,11 +52,20 @@ def taskmanager_words(found: Any, wanted: int, now: float) -> dict[str, str]:
     names = ["taskmanager", *(f"taskmanager-{number}" for number in range(2, wanted + 1))]
     if found is None:
         return dict.fromkeys(names, NOT_KNOWN)
-    # Despite its name it is a time, in milliseconds.
-    silences = [now - each["timeSinceLastHeartbeat"] / 1000 for each in found["taskmanagers"]]
-    words = [ANSWERS if each <= _HEARTBEAT_SECONDS else f"{SILENT} for {each:.0f} s" for each in sorted(silences)]
-    missing = [NOT_REGISTERED] * (len(names) - len(words))
-    return dict(zip(names, [*words, *missing]))
+    silences: dict[str, float] = {}
+    for each in found["taskmanagers"]:
+        # It registers under the name of its service, and the time of its start.
+        name = str(each["id"]).rpartition("_")[0]
+        # Despite its name it is a time, in milliseconds. One that was killed is listed for a while beside the new one.
+        silence = now - each["timeSinceLastHeartbeat"] / 1000
+        silences[name] = min(silence, silences.get(name, silence))
+    return {name: _silence_words(silences.get(name)) for name in names}
+
+
+def _silence_words(seconds: float | None) -> str:
+    if seconds is None:
+        return NOT_REGISTERED
+    return ANSWERS if seconds <= _HEARTBEAT_SECONDS else f"{SILENT} for {seconds:.0f} s"
 
 
 class _Log:

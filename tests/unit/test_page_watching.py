@@ -183,14 +183,19 @@ def test_windows_are_counted_on() -> None:
 
 
 def test_a_heartbeat_says_how_long_a_taskmanager_is_silent() -> None:
-    def seen(*times: float) -> dict[str, Any]:
-        return {"taskmanagers": [{"timeSinceLastHeartbeat": at * 1000} for at in times]}
+    def seen(*listed: tuple[str, float]) -> dict[str, Any]:
+        return {"taskmanagers": [{"id": name, "timeSinceLastHeartbeat": at * 1000} for name, at in listed]}
 
-    assert taskmanager_words(seen(99.5), 1, 100.0) == {"taskmanager": "answers"}
-    assert taskmanager_words(seen(94.0), 1, 100.0) == {"taskmanager": "silent for 6 s"}
+    one, two = "taskmanager_20260101T000000.0", "taskmanager-2_20260101T000000.0"
+    assert taskmanager_words(seen((one, 99.5)), 1, 100.0) == {"taskmanager": "answers"}
+    assert taskmanager_words(seen((one, 94.0)), 1, 100.0) == {"taskmanager": "silent for 6 s"}
     assert taskmanager_words(seen(), 1, 100.0) == {"taskmanager": "not registered"}
     assert taskmanager_words(None, 1, 100.0) == {"taskmanager": "not known"}
-    assert taskmanager_words(seen(99.9), 2, 100.0) == {"taskmanager": "answers", "taskmanager-2": "not registered"}
+    found = {"taskmanager": "not registered", "taskmanager-2": "answers"}
+    assert taskmanager_words(seen((two, 99.9)), 2, 100.0) == found
+    # The killed one is listed until it is declared dead.
+    again = "taskmanager_20260101T000500.0"
+    assert taskmanager_words(seen((one, 93.0), (again, 99.9)), 1, 100.0) == {"taskmanager": "answers"}
 
 
 def test_any_status_is_an_answer_and_where_it_leads_is_not_asked() -> None:
