@@ -43,7 +43,11 @@ def arguments_of(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--apply", action="store_true", help="do it; without an ID, what is right for each")
     parser.add_argument("--checkpoints", type=Path, help="a folder with the checkpoints of another Flink job")
     parser.add_argument("--json", action="store_true", help="JSON for programs; fields as in transactions/model.py")
-    return parser.parse_args(words)
+    arguments = parser.parse_args(words)
+    # A checkpoint that is not found would promise nothing, and its transaction might be aborted.
+    if arguments.checkpoints is not None and not arguments.checkpoints.is_dir():
+        parser.error(f"--checkpoints {arguments.checkpoints} is not a folder on this disk; name the other job's folder")
+    return arguments
 
 
 def complete(jvm: Any, found: Found, settings: Settings, more: Path | None) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import pytest
 
 from contract.settings import Settings
+from transactions.__main__ import arguments_of
 from transactions.advice import advise, allow
 from transactions.errors import Refused
 from transactions.jobs import job_of, job_runs
@@ -111,3 +113,15 @@ def test_the_words() -> None:
         assert words in text, text
     assert as_document(found)["behind"] == 12
     assert "no transaction is open" in render(Found("visits", [Stop(0, 5, 5)], []), now=0.0)
+
+
+@pytest.mark.parametrize("folder", ["nowhere", "s3://bucket/checkpoints"])
+def test_checkpoints_that_are_not_there_are_not_taken_for_none(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        arguments_of(["visit_windows", "--checkpoints", folder])
+    assert caught.value.code == 2
+    assert "is not a folder on this disk" in capsys.readouterr().err
+
+
+def test_a_folder_of_checkpoints_is_taken(tmp_path: Path) -> None:
+    assert arguments_of(["visit_windows", "--checkpoints", str(tmp_path)]).checkpoints == tmp_path
