@@ -16,6 +16,9 @@ PROGRAMS = {
 }
 """The program that defines each job; `flink run --python` gets it."""
 
+EXACTLY_ONCE, AT_LEAST_ONCE = MODES = ("exactly-once", "at-least-once")
+"""What a job promises: of its checkpoints and of its outputs."""
+
 
 def settings_of(job: str, settings: Settings) -> Settings:
     """The settings by which a job runs and is judged; `classic` has its own instead of the windowing job's."""

@@ -16,8 +16,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from contract.jobs import EXACTLY_ONCE, MODES
 from contract.settings import ROOT, SettingsError
-from flink_job.guarantees import EXACTLY_ONCE, MODES
 from stack.errors import StackError
 from stack.messages import say
 from stack.stack import open_stack

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from contract.jobs import AT_LEAST_ONCE
 from contract.settings import ROOT
-from flink_job.guarantees import AT_LEAST_ONCE
 
 from faults.model import Outcome, Row
 from faults.rows import CONTROL_ROWS, ROWS

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from contract.jobs import EXACTLY_ONCE
 from contract.settings import PREFIX, ROOT
-from flink_job.guarantees import EXACTLY_ONCE
 from stack.errors import StackError
 from stack.messages import say
 from stack.stack import open_stack

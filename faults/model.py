@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from flink_job.guarantees import EXACTLY_ONCE
+from contract.jobs import EXACTLY_ONCE
 
 from faults.judge import Check, Judge
 

@@ -6,7 +6,7 @@ import contextlib
 import shlex
 from pathlib import Path
 
-from flink_job.guarantees import EXACTLY_ONCE
+from contract.jobs import EXACTLY_ONCE
 from stack.errors import StackError
 from stack.messages import say
 

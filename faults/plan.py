@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from flink_job.guarantees import EXACTLY_ONCE
+from contract.jobs import EXACTLY_ONCE
 
 from faults.model import Row
 from faults.rows import CONTROL_ROWS, ROWS

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from contract.settings import ROOT
-from flink_job.home import LEADER, STANDBY
 from flink_job.rest import FlinkError, call
 from stack.errors import StackError
+from stack.services import JOBMANAGERS
 from stack.stack import Stack, open_stack
 
 from faults.model import Step
@@ -164,7 +164,7 @@ class Scene:
         """The JobManager that was elected last, by the logs, whose lines begin with their time."""
         elected = [
             (line[:23], name)
-            for name in (LEADER, STANDBY)
+            for name in JOBMANAGERS
             for line in self.ask(f"scripts/logs.sh {name} 100000").splitlines()
             if _ELECTED in line
         ]

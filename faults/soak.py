@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from contract.jobs import EXACTLY_ONCE, MODES
 from contract.settings import PREFIX, ROOT, SettingsError
-from flink_job.guarantees import EXACTLY_ONCE, MODES
 from stack.errors import StackError
 from stack.messages import say
 from stack.services import LOCAL_PORTS

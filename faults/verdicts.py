@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flink_job.guarantees import EXACTLY_ONCE
+from contract.jobs import EXACTLY_ONCE
 
 from faults.judge import Check, Predicted
 from faults.model import Row

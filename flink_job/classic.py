@@ -24,11 +24,10 @@ from pyflink.datastream.connectors.kafka import (
 )
 from pyflink.datastream.window import TumblingEventTimeWindows
 
-from contract.jobs import CLASSIC, settings_of
+from contract.jobs import CLASSIC, MODES, settings_of
 from contract.settings import Settings
 from contract.visit import iso_time, parse_visit
 from flink_job.execution import execute, new_environment
-from flink_job.guarantees import MODES
 
 VISIT = Types.TUPLE([Types.STRING(), Types.LONG()])
 LATE = OutputTag("late", Types.TUPLE([Types.STRING(), Types.LONG()]))

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from contract.jobs import AT_LEAST_ONCE, EXACTLY_ONCE
 from contract.settings import Settings
 from contract.visit import EVENT_TIME_PATTERN, MAX_NESTING, VISIT_ID_PATTERN
 
-EXACTLY_ONCE = "exactly-once"
-AT_LEAST_ONCE = "at-least-once"
-MODES = (EXACTLY_ONCE, AT_LEAST_ONCE)
 NONE = "none"
 """No checkpoints, and sinks that promise nothing: only benchmarks run the job so, to see what a guarantee costs."""
 

@@ -18,11 +18,11 @@ from pathlib import Path
 from pyflink.datastream import StreamExecutionEnvironment
 from pyflink.table import StreamTableEnvironment
 
+from contract.jobs import MODES
 from contract.settings import Settings
 from contract.visit import LATE_REASON, REASON_HEADER, REFUSAL_REASONS, SOURCE_OFFSET_HEADER, SOURCE_PARTITION_HEADER
 from flink_job import java_classes, tables
 from flink_job.execution import execute, new_environment
-from flink_job.guarantees import MODES
 from flink_job.names import name_operators
 from flink_job.on_time import decide
 

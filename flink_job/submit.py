@@ -19,10 +19,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from contract.jobs import JOBS, MAIN, PROGRAMS, settings_of
+from contract.jobs import JOBS, MAIN, MODES, PROGRAMS, settings_of
 from contract.settings import Settings, SettingsError
 from flink_job.cancel import cancel
-from flink_job.guarantees import MODES
 from flink_job.home import CLIENT, HomeError, prepare
 from flink_job.rest import FlinkError, active_job, call
 from flink_job.run_file import require_room

@@ -20,13 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from contract.jobs import EXACTLY_ONCE
 from contract.settings import ROOT, as_environment
 from faults.catalogue import catalogue
 from faults.model import Step
 from faults.rows import ROWS
 from faults.scene import Scene
 from faults.timeline import Timeline
-from flink_job.guarantees import EXACTLY_ONCE
 from stack.stack import open_stack
 
 from page.items import Item

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from pyflink.table import StreamTableEnvironment
 
+from contract.jobs import EXACTLY_ONCE
 from contract.settings import Settings
 from flink_job import tables
 from flink_job.execution import execute, new_environment
-from flink_job.guarantees import EXACTLY_ONCE, with_clause
+from flink_job.guarantees import with_clause
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from contract.jobs import AT_LEAST_ONCE, EXACTLY_ONCE
 from contract.settings import ROOT
 from faults.catalogue import catalogue
 from faults.judge import Check
@@ -27,7 +28,6 @@ from faults.schedule import Strike, as_script, events, make, shortened
 from faults.shrink import shrink
 from faults.soak import cut_down
 from faults.times import CAUGHT_UP, FLINK_OUTPUT, GAP, NOTICED, RUNNING, SPARK_OUTPUT, measure
-from flink_job.guarantees import AT_LEAST_ONCE, EXACTLY_ONCE
 from stack.home import Home
 from stack.waiting import wait_until
 

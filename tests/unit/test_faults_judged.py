@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from contract.jobs import AT_LEAST_ONCE
 from faults.judge import Predicted
 from faults.judges.batches import RepeatsBatch
 from faults.judges.windows import LosesPrepared, RepeatsSinceCheckpoint
@@ -16,7 +17,6 @@ from faults.model import Row
 from faults.rows import ROWS
 from faults.sink_log import SINK_LOG, lines_of
 from faults.verdicts import none_holds, of_verdict
-from flink_job.guarantees import AT_LEAST_ONCE
 
 KILL = ROWS["taskmanager-kill"]
 OLDER = ROWS["cancel-restore-older"]

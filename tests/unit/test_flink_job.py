@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from contract.jobs import AT_LEAST_ONCE, EXACTLY_ONCE
 from contract.settings import Settings
 from flink_job.guarantees import (
-    AT_LEAST_ONCE,
-    EXACTLY_ONCE,
     job_configuration,
     sink_options,
     source_options,
