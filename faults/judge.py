@@ -1,6 +1,5 @@
 """One thing that a row is judged by: a judge looks at the stack at the moments of the row.
 
-    before     nothing is broken yet
     struck     the fault is there, just now
     hit        it has been there for its seconds: did it come at the moment that the row is about?
     broken     it is about to be repaired
@@ -55,19 +54,23 @@ class Predicted:
 
 
 class Look:
-    """One run of a row: its scene, and what its judges remember, each for itself."""
+    """One run of a row: its scene, its job, and what its judges remember, each for itself."""
 
     def __init__(self, scene: Scene, row: Row) -> None:
         self.scene, self.row = scene, row
+        self.job_before: dict[str, Any] = {}
+        """The job's status before anything is broken."""
+        self.job: dict[str, Any] = {}
+        """The job's status when it has completed checkpoints after the repair."""
         self._kept: dict[Judge, Any] = {}
 
     def keep(self, judge: Judge, what: Any) -> None:
         """Remember something for a judge."""
         self._kept[judge] = what
 
-    def kept(self, judge: Judge, default: Any = None) -> Any:
+    def kept(self, judge: Judge) -> Any:
         """What was remembered for a judge."""
-        return self._kept.get(judge, default)
+        return self._kept[judge]
 
 
 @dataclass(frozen=True)
@@ -80,9 +83,6 @@ class Judge:
     """Whether records must be there twice."""
     loses: ClassVar[bool] = False
     """Whether windows must be lost."""
-
-    def before(self, look: Look) -> None:
-        """Look at the stack before anything is broken."""
 
     def struck(self, look: Look) -> None:
         """Look at what the fault has met."""

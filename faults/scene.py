@@ -135,7 +135,7 @@ class Scene:
         "bootstrap": lambda scene: scene.stack.backend.broker_inside,
         "kafka_port": lambda scene: scene.stack.settings.values["KAFKA_PORT"],
         "rpc_port": lambda scene: scene.stack.settings.values["FLINK_RPC_PORT"],
-        "working": lambda scene: scene._once("working", scene.working),
+        "working": lambda scene: scene._once("working", lambda: scene.working(scene.job())),
         "leading": lambda scene: scene._once("leading", scene._leading),
     }
     """What stands for {name} in a line; see `faults.model.Step`."""
@@ -150,12 +150,12 @@ class Scene:
             self._named[place] = ask()
         return self._named[place]
 
-    def working(self) -> str:
+    def working(self, job: Mapping[str, Any]) -> str:
         """The TaskManager that runs the job's first task, by the name under which it has registered."""
-        base, job = self.stack.settings.typed.flink_rest, self.job()["job_id"]
+        base, job_id = self.stack.settings.typed.flink_rest, job["job_id"]
         try:
-            vertex = call(base, f"/jobs/{job}")["vertices"][0]["id"]
-            managers = call(base, f"/jobs/{job}/vertices/{vertex}/taskmanagers")["taskmanagers"]
+            vertex = call(base, f"/jobs/{job_id}")["vertices"][0]["id"]
+            managers = call(base, f"/jobs/{job_id}/vertices/{vertex}/taskmanagers")["taskmanagers"]
         except FlinkError as error:
             raise CommandFailed(str(error)) from None
         return str(managers[0]["taskmanager-id"]).rpartition("_")[0]

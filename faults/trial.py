@@ -36,9 +36,7 @@ class Trial:
         scene.watch()
         with _inspecting(scene, "before"):
             # The job has committed beside the watcher's reader.
-            scene.wait_for_checkpoints(2)
-            for judge in self._judges:
-                judge.before(self._look)
+            self._look.job_before = scene.wait_for_checkpoints(2)
         time.sleep(moment * scene.checkpoint_seconds)
         before = wrong(scene.verdict("--as-is"), row.caught) if row.caught else 0
         predicted = self._break_and_heal()
@@ -82,7 +80,7 @@ class Trial:
                 scene.do(step)
             if row.takes_down:
                 scene.watch_on()
-            scene.wait_for_checkpoints(2)
+            look.job = scene.wait_for_checkpoints(2)
             for judge in self._judges:
                 self.checks += judge.healed(look)
             if hit:

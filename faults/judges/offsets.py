@@ -7,7 +7,6 @@ import re
 import urllib.parse
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from faults.judge import Check, Judge, Look
 from faults.timeline import CHECKPOINTS, read_lines
@@ -19,22 +18,17 @@ _STARTING = re.compile(r"Partition: (?P<topic>\S+)-(?P<partition>\d+), StartingO
 class Offsets(Judge):
     """A job that has started again begins to read, by its log, where the offsets of its checkpoint are."""
 
-    def before(self, look: Look) -> None:
-        """Remember the job."""
-        look.keep(self, look.scene.job())
-
     def healed(self, look: Look) -> list[Check]:
         """Compare the offsets, if it was restored since."""
-        job = look.scene.job()
-        if not has_started_again(look, job) or not job["restored_from"]:
+        if not has_started_again(look) or not look.job["restored_from"]:
             return []
-        promised = _offsets_in(look, path_of(job["restored_from"]))
+        promised = _offsets_in(look, path_of(look.job["restored_from"]))
         return [Check("the job began to read at", _words(_began_at(look, promised)), _words(promised))]
 
 
-def has_started_again(look: Look, job: dict[str, Any]) -> bool:
+def has_started_again(look: Look) -> bool:
     """Whether the job is another one than before the fault, or another attempt of it."""
-    return any(job[name] != look.kept(Offsets())[name] for name in ("job_id", "restored_from", "restarts"))
+    return any(look.job[name] != look.job_before[name] for name in ("job_id", "restored_from", "restarts"))
 
 
 def path_of(address: str) -> str:
@@ -44,7 +38,7 @@ def path_of(address: str) -> str:
 
 def _began_at(look: Look, promised: dict[str, int]) -> dict[str, int]:
     topic = look.scene.stack.settings.values["VISITS_TOPIC"]
-    log = look.scene.ask(f"scripts/logs.sh {look.scene.working()} 100000")
+    log = look.scene.ask(f"scripts/logs.sh {look.scene.working(look.job)} 100000")
     read = [each for each in _STARTING.finditer(log) if each["topic"] == topic and each["partition"] in promised]
     return {each["partition"]: int(each["offset"]) for each in read[-len(promised) :]}
 
@@ -76,7 +70,7 @@ class Restored(Judge):
 
     def healed(self, look: Look) -> list[Check]:
         """Compare it with that of the job."""
-        path = look.scene.job()["restored_from"]
+        path = look.job["restored_from"]
         found = str(look.scene.stack.backend.path_outside(path_of(path))) if path else "no checkpoint"
         return [Check("it was restored from", found, str(look.kept(self)))]
 
@@ -89,8 +83,7 @@ class Restarted(Judge):
 
     def healed(self, look: Look) -> list[Check]:
         """Compare the job with that before the fault."""
-        again = has_started_again(look, look.scene.job())
-        return [Check("the job has started again", str(again), str(self.expected))]
+        return [Check("the job has started again", str(has_started_again(look)), str(self.expected))]
 
 
 @dataclass(frozen=True)
@@ -114,5 +107,5 @@ class Rescaled(Judge):
 
     def healed(self, look: Look) -> list[Check]:
         """Count its tasks."""
-        expected = look.kept(Offsets())["tasks"] * self.times
-        return [Check("tasks of the restored job", str(look.scene.job()["tasks"]), str(expected))]
+        expected = look.job_before["tasks"] * self.times
+        return [Check("tasks of the restored job", str(look.job["tasks"]), str(expected))]

@@ -99,5 +99,5 @@ def _windows_after(look: Look, watermark: int, ends: list[str]) -> int:
 
 def _restored(look: Look) -> list[dict[str, Any]]:
     """The operators in the checkpoint that the job was restored from."""
-    path = look.scene.stack.backend.path_outside(path_of(look.scene.job()["restored_from"]))
+    path = look.scene.stack.backend.path_outside(path_of(look.job["restored_from"]))
     return list(json.loads(look.scene.ask(f"scripts/inspect.sh {path} --json --no-lag"))["operators"])
