@@ -28,8 +28,8 @@ def newest_batches(checkpoint: Path) -> dict[str, Any]:
         return {
             "batch": committed,
             "offsets": _end(checkpoint, committed),
-            "planned": _range(checkpoint, newest) if is_planned else None,
-            "again": _range(checkpoint, newest) if _runs_again(checkpoint, newest, is_planned) else None,
+            "planned": batch_range(checkpoint, newest) if is_planned else None,
+            "again": batch_range(checkpoint, newest) if _runs_again(checkpoint, newest, is_planned) else None,
         }
     except (OSError, ValueError) as error:
         # Spark removes old batches meanwhile.
@@ -49,7 +49,11 @@ def _end(checkpoint: Path, batch: int) -> dict[str, int]:
     return dict(offsets)
 
 
-def _range(checkpoint: Path, batch: int) -> dict[str, Any]:
+def batch_range(checkpoint: Path, batch: int) -> dict[str, Any]:
+    """Return `batch`, `begin` and `end` (offsets by partition), and `visits` between them.
+
+    Raises OSError or ValueError when it cannot be read.
+    """
     end = _end(checkpoint, batch)
     begin = _end(checkpoint, batch - 1) if batch else dict.fromkeys(end, 0)
     visits = sum(offset - begin.get(partition, 0) for partition, offset in end.items())

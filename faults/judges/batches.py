@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
+
+from measure.batches import batch_range
 
 from faults.judge import Check, Judge, Look, Predicted
 from faults.sink_log import SINK_LOG, lines_of
@@ -58,18 +59,7 @@ def without_commit(checkpoint: Path) -> dict[str, Planned]:
     if not offsets.is_dir():
         return {}
     return {
-        file.name: Planned(file.read_bytes(), _visits_in(file))
+        file.name: Planned(file.read_bytes(), batch_range(checkpoint, int(file.name))["visits"])
         for file in offsets.iterdir()
         if file.name.isdigit() and not (commits / file.name).exists()
     }
-
-
-def _visits_in(file: Path) -> int:
-    before = file.with_name(str(int(file.name) - 1))
-    return _visits_up_to(file) - (_visits_up_to(before) if before.exists() else 0)
-
-
-def _visits_up_to(file: Path) -> int:
-    """The sum of the offsets of the visits topic's partitions in a file of offsets/."""
-    [partitions] = json.loads(file.read_bytes().splitlines()[-1]).values()
-    return int(sum(partitions.values()))
