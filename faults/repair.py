@@ -20,13 +20,22 @@ _CLEAN_UP_SECONDS = 15
 
 
 def run(command: list[str], environ: Mapping[str, str], seconds: float) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end. After Ctrl-C all of its processes get one too, and have time for their clean-up.
+    """Run a command to its end, with this Python first on its path; see `run_apart`."""
+    return run_apart(
+        command, {**environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{environ['PATH']}"}, seconds
+    )
+
+
+def run_apart(command: list[str], environ: Mapping[str, str], seconds: float) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end, in a session of its own.
+
+    After Ctrl-C all of its processes get one too, and have time for their clean-up.
 
     Raises StackError when it does not end within `seconds`.
     """
     process = subprocess.Popen(
-        command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{environ['PATH']}"},
+        command, cwd=ROOT, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, errors="replace",
         # A terminal's Ctrl-C does not reach it, so that it gets just one.
         start_new_session=True,
     )  # fmt: skip

@@ -6,12 +6,9 @@ becomes a part of a command.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shlex
-import signal
-import subprocess
 import sys
 import threading
 import time
@@ -24,9 +21,11 @@ from contract.jobs import EXACTLY_ONCE
 from contract.settings import ROOT, as_environment
 from faults.catalogue import catalogue
 from faults.model import Step
+from faults.repair import run_apart
 from faults.rows import ROWS
 from faults.scene import Scene
 from faults.timeline import Timeline
+from stack.errors import StackError
 from stack.stack import open_stack
 
 from page.items import Item
@@ -164,7 +163,12 @@ class Runner:
     def _type(self, line: str, environ: Mapping[str, str]) -> str:
         """Run one line; returns why it failed, or nothing."""
         self._event("command", line)
-        code, out, words = _typed(line, environ)
+        try:
+            # Ctrl-C for the page does not end it.
+            done = run_apart(["bash", "-c", line], environ, _LIMIT_SECONDS)
+            code, out, words = done.returncode, done.stdout, done.stderr
+        except StackError:
+            code, out, words = 124, "", f"no end after {_LIMIT_SECONDS} s"
         if line in (_VERDICT, _AS_IS):
             try:
                 verdict = json.loads(out)
@@ -185,23 +189,6 @@ class Runner:
 def shown(line: str) -> str:
     """A line as it is typed in the project's folder."""
     return line.replace(f"{ROOT}/", "")
-
-
-def _typed(line: str, environ: Mapping[str, str]) -> tuple[int, str, str]:
-    """Run a line to its end; returns the exit code, and what it printed."""
-    # A session of its own: Ctrl-C for the page does not end it.
-    process = subprocess.Popen(
-        ["bash", "-c", line], cwd=ROOT, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
-    )  # fmt: skip
-    try:
-        out, words = process.communicate(timeout=_LIMIT_SECONDS)
-    except subprocess.TimeoutExpired:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        return 124, "", f"no end after {_LIMIT_SECONDS} s"
-    return process.returncode, out, words
 
 
 def _end_of(text: str) -> str:

@@ -34,6 +34,7 @@ from starlette.routing import Route
 from page import lessons
 from page.connections import REQUEST_SECONDS, Impatient
 from page.document import LIVE_SCRIPTS, SCRIPTS, STATIC, STYLES, live, saved
+from page.following import STOP
 from page.guard import LARGEST_BODY, Guard
 from page.reached import reached_sample
 from page.watching import MOST_PAGES, Full, Make, Watching
@@ -186,7 +187,7 @@ def shown(settings: Settings) -> tuple[Watching, Inspect]:
     python = str(artifacts() / "venv-flink" / "bin" / "python")
 
     def follow(folder: Path) -> Sequence[str]:
-        return [python, "-m", "inspector.flink", "follow", "--until", str(folder / "stop")]
+        return [python, "-m", "inspector.flink", "follow", "--until", str(folder / STOP)]
 
     makers = {
         **samplers(settings),
