@@ -1,4 +1,4 @@
-"""Follows the checkpoints of a job: which are retained, and what each holds. Each is read once, in one JVM."""
+"""Follows the checkpoints of a job: which are retained, and what each holds. Each is opened once, in one JVM."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def follow(root: Path, seconds: float, stopped: Callable[[], bool], words: Path 
         while not stopped():
             folders = [folder for folder in _folders(root) if folder.complete]
             paths = [folder.path for folder in folders]
-            if any(path not in known for path in paths):
+            new = [path for path in paths if path not in known]
+            if new:
                 jvm = jvm or stack.enter_context(flink_jvm())
-            new = [folder.path for folder in folders if folder.path not in known]
             known = {folder.path: known.get(folder.path) or _read(jvm, folder) for folder in folders}
             if paths != printed:
                 print(json.dumps({"at": time.time(), "checkpoints": list(known.values())}), flush=True)
