@@ -1,6 +1,6 @@
-"""Fill the topic `visits` as fast as this machine can, with the generator's own visits.
+"""Fill the topic `visits` with the generator's own visits: as fast as this machine can, or at a rate.
 
-Usage: python -m benchmarks.fill RECORDS
+Usage: python -m benchmarks.fill RECORDS [VISITS_PER_SECOND]
 
 The generator's producer is paced for demos; here librdkafka sends what the generator makes. Prints how many
 records the broker acknowledged; exit code 1 if that is not all.
@@ -9,7 +9,9 @@ records the broker acknowledged; exit code 1 if that is not all.
 from __future__ import annotations
 
 import argparse
+import math
 import sys
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -23,18 +25,20 @@ VISITS_AT_A_TIME = 2000
 PERCENT_LATE = 1.0
 PERCENT_UNPARSABLE = 1.0
 START = "2026-01-01T00:00:00Z"
+_POLL_EVERY = 1000
 
 
 def main() -> int:
     """Run the command line; returns the exit code."""
-    total = int(sys.argv[1])
+    total, rate = int(sys.argv[1]), float((sys.argv[2:] or [math.inf])[0])
     settings = Settings()
     defaults = argparse.ArgumentParser()
     add_flags(defaults)
     config = replace(
         load(defaults.parse_args([]), settings),
         total=total,
-        rate=0,
+        # Event time goes on as the clock does; as fast as possible, it has steps of its own.
+        rate=0 if rate == math.inf else rate,
         start=START,
         active_visits=VISITS_AT_A_TIME,
         late_percent=PERCENT_LATE,
@@ -61,6 +65,7 @@ def main() -> int:
         acknowledged += error is None
 
     topic = settings.text("VISITS_TOPIC")
+    began = time.monotonic()
     for number, record in enumerate(stream(config), start=1):
         while True:
             try:
@@ -68,8 +73,8 @@ def main() -> int:
                 break
             except BufferError:
                 producer.poll(0.1)
-        if number % 1000 == 0:
-            producer.poll(0)
+        if number % _POLL_EVERY == 0:
+            producer.poll(max(0.0, began + number / rate - time.monotonic()))
         if number % 100_000 == 0:
             print(f"fill: {number:,} of {total:,}", file=sys.stderr)
     producer.flush()

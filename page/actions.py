@@ -146,7 +146,7 @@ class Runner:
                 if failed and line != _SETTLE:
                     break
                 # What cannot settle is judged all the same: the verdict says what is unknown.
-        except Exception as error:  # it is told on the page
+        except Exception as error:  # the page shows it
             failed = str(error) or type(error).__name__
             self._event("note", failed)
         finally:

@@ -186,10 +186,10 @@ class Watching:
             self._ended.wait(max(0.0, interval - (time.monotonic() - begin)))
 
     def _try(self, name: str, sample: dict[str, Any]) -> None:
-        """Take a sample; one that is not as expected is told, and the next one is taken all the same."""
+        """Take a sample; one that is not as expected is shown, and the next one is taken all the same."""
         try:
             self.take(name, sample)
-        except Exception as error:  # it is told on the page
+        except Exception as error:  # the page shows it
             self.take(name, {"at": time.time(), "unknown": f"{type(error).__name__}: {error}"})
 
     def _look_for_silence(self) -> None:
@@ -199,7 +199,7 @@ class Watching:
     def tell_silence(self) -> None:
         """Tell who has left a question without an answer for long, as a frozen broker does."""
         for name, at in list(self._asked.items()):
-            # Where a reason was told, it stays.
+            # A reason that is shown stays.
             if time.time() - at > SILENT_SECONDS and not self._maker.is_unknown(name):
                 self.take(name, {"at": at, "unknown": f"no answer for more than {SILENT_SECONDS:g} s"})
 
@@ -213,7 +213,7 @@ class Watching:
                         following.run(
                             command, Path(folder), self.is_watched, lambda line: self._try("checkpoints", line)
                         )
-            except Exception as error:  # it is told on the page
+            except Exception as error:  # the page shows it
                 self.take("checkpoints", {"at": time.time(), "unknown": f"{type(error).__name__}: {error}"})
             # It has ended by itself: the folder may not be there yet.
             self._ended.wait(SLOW_SECONDS)

@@ -64,7 +64,7 @@ class Hold:
         """Return a function for a Python UDF: each value passes unchanged, but only after the wait.
 
         The wait is in a task, at the first record, since a batch of the file sink runs Python nowhere else.
-        Every record then crosses to Python and back, which costs throughput: hence on request only.
+        Every record then crosses to Python and back, which costs throughput, so it is on request only.
         """
 
         def wait_then_pass(value: bytes | None) -> bytes | None:

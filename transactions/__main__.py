@@ -78,7 +78,7 @@ def chosen(found: Found, arguments: argparse.Namespace) -> list[tuple[str, OpenT
 
 
 def run(arguments: argparse.Namespace, settings: Settings) -> None:
-    """Look, act if told to, and print the result."""
+    """Look, act if asked to, and print the result."""
     with ExitStack() as stack:
         broker = Broker(settings.bootstrap)
         stack.callback(broker.close)

@@ -76,14 +76,14 @@ class Broker:
 
     def _described(self, name: str, producer_id: int, epoch: int, held: list[Held]) -> OpenTransaction:
         try:
-            told = self._admin.describe_transactions([name])[name] if name else None
+            found = self._admin.describe_transactions([name])[name] if name else None
         except TransactionalIdNotFoundError:
-            told = None
-        if told is None:
+            found = None
+        if found is None:
             return OpenTransaction("", producer_id, epoch, "", None, None, held)
-        since = told.transaction_start_time_ms if told.transaction_start_time_ms >= 0 else None
-        ends_at = None if since is None else since + told.transaction_timeout_ms
-        return OpenTransaction(name, producer_id, epoch, str(told.state.value), since, ends_at, held)
+        since = found.transaction_start_time_ms if found.transaction_start_time_ms >= 0 else None
+        ends_at = None if since is None else since + found.transaction_timeout_ms
+        return OpenTransaction(name, producer_id, epoch, str(found.state.value), since, ends_at, held)
 
     def abort(self, transaction: OpenTransaction) -> None:
         """Take over the transactional id, as a restarted producer does: the coordinator then aborts what is open."""

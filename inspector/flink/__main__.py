@@ -58,7 +58,10 @@ def print_offsets(path: Path) -> None:
         check_files(jvm, entries)
         offsets = all_offsets(jvm, entries)
     if not offsets:
-        print(f"{path}: no partition had been read yet; a restore starts where the job is told to", file=sys.stderr)
+        print(
+            f"{path}: no partition had been read yet; a restore starts at the job's own starting offsets",
+            file=sys.stderr,
+        )
     ends = by_partition(offsets)
     for partition, offset in ends.items():
         if offset in MARKERS:

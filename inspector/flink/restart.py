@@ -21,7 +21,9 @@ def predict(report: Report, offsets: dict[str, Offsets], name: str, exactly_once
             merged[partition] = min(offset, merged.get(partition, offset))
     partitions = partitions_of(merged)
     if not partitions:
-        sentence = f"Restored from {name} now, it starts where the job is told to: no Kafka partition had been read"
+        sentence = (
+            f"Restored from {name} now, it starts at the job's own starting offsets: no Kafka partition had been read"
+        )
         return Restart("restore", number, sentence)
     restart = Restart("restore", number, f"Restored now, it reads on from {positions(partitions)}", partitions)
     restart.details.append("nothing before them is read again")

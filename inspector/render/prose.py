@@ -106,8 +106,8 @@ def step_line(report: Report, step: Step) -> str:
 def fact_lines(report: Report) -> list[str]:
     """The parts of an offset of the newest step, where they need explaining: Delta, rate."""
     sources = report.steps[-1].sources if report.steps else []
-    told = [source for source in sources if source.kind in ("delta", "rate")]
-    lines = [f"{source.kind} {name}: {words}" for source in told for name, words in source.facts.items()]
+    described = [source for source in sources if source.kind in ("delta", "rate")]
+    lines = [f"{source.kind} {name}: {words}" for source in described for name, words in source.facts.items()]
     return lines + [f"{name}: {words}" for name, words in (report.steps[-1].facts if report.steps else {}).items()]
 
 

@@ -13,15 +13,10 @@ from pathlib import Path
 import pytest
 
 from contract.settings import ROOT
-from pictures.browser import Browser
-from stack.waiting import wait_until
-from tests.stack.browser import window
 from tests.stack.running_stack import RunningStack
 from tests.stack.test_faults import SHORT
-from tests.stack.test_page_live import Shown, kill_and_repair, served
 from tests.stack.test_walkthroughs import ON_THE_STACK
 
-__all__ = ["window"]
 pytestmark = [pytest.mark.compose, pytest.mark.timeout(2400)]
 
 SERVICES = ("kafka", "generator", "spark", "jobmanager", "taskmanager", "page")
@@ -156,22 +151,6 @@ def test_the_first_rows_of_the_fault_matrix_pass(demo: tuple[RunningStack, str])
     print(done.stderr)
     assert done.returncode == 0
     assert f"{len(SHORT)} of {len(SHORT)} rows passed" in done.stdout
-
-
-@pytest.mark.full
-def test_the_live_page_shows_it_and_breaks_it(demo: tuple[RunningStack, str], window: Browser) -> None:
-    stack, _ = demo
-    beside = Shown(window, f"http://127.0.0.1:{stack.environment['STACK_PAGE_PORT']}/")
-    beside.open()
-    beside.wait("state", "running")
-    beside.wait("done", "chk-")
-    wait_until(lambda: bool(beside.items("retained")), "the inspector", seconds=60, explain=beside.explain)
-    assert "This page is read-only" in beside.text("live")
-    # One page at a time: each server has an inspector while it is watched.
-    window.open("about:blank")
-    with served(stack, window) as page:
-        page.open()
-        kill_and_repair(stack, page)
 
 
 @pytest.mark.full

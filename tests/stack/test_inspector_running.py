@@ -162,7 +162,7 @@ def test_flink_restores_as_foretold(mode: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-def test_spark_goes_on_as_foretold_and_is_followed(tmp_path: Path) -> None:
+def test_spark_goes_on_as_predicted_and_is_followed(tmp_path: Path) -> None:
     with RunningStack(tmp_path / "home", "local") as stack:
         query = stack.home / "checkpoints" / "spark" / "visits_json"
         stack.script("up.sh")

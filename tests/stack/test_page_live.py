@@ -20,7 +20,7 @@ from tests.stack.browser import window
 from tests.stack.running_stack import RunningStack
 
 __all__ = ["window"]
-pytestmark = [pytest.mark.stack, pytest.mark.full, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(3600)]
 
 WAIT_SECONDS = 240.0
 
@@ -92,10 +92,13 @@ def served(stack: RunningStack, window: Browser) -> Iterator[Shown]:
             process.wait(timeout=60)
 
 
-@pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param("local", marks=pytest.mark.stack), pytest.param("compose", marks=pytest.mark.compose)],
+)
+def stack(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
     """A stack that is still down."""
-    with RunningStack(tmp_path_factory.mktemp("page"), "local") as running:
+    with RunningStack(tmp_path_factory.mktemp("page"), request.param) as running:
         yield running
 
 
@@ -205,8 +208,7 @@ def killed_and_repaired(stack: RunningStack, page: Shown) -> dict[str, Any]:
     return again
 
 
-def kill_and_repair(stack: RunningStack, page: Shown) -> None:
-    """Kill and repair by buttons: what is read again is what the inspector says."""
+def test_a_kill_and_its_repair_end_in_a_replay_with_the_inspectors_number(stack: RunningStack, page: Shown) -> None:
     # On a busy machine the next checkpoint may be complete before the kill, and nothing is read again.
     again = next(each for each in (killed_and_repaired(stack, page) for _ in range(4)) if each["visits"])
     held = [each for item in page.items("retained") for each in item["checkpoints"] if each["name"] == again["name"]]
@@ -214,10 +216,6 @@ def kill_and_repair(stack: RunningStack, page: Shown) -> None:
     assert again["begin"] == json.loads(stack.script(*command).stdout)
     assert again["visits"] == sum(again["end"].values()) - sum(again["begin"].values()) > 0
     assert page.window.run("return document.querySelectorAll('#strips rect.again.flink:not([display])').length") == 2
-
-
-def test_a_kill_and_its_repair_end_in_a_replay_with_its_number(stack: RunningStack, page: Shown) -> None:
-    kill_and_repair(stack, page)
 
 
 def test_a_running_stack_can_be_judged(page: Shown) -> None:

@@ -49,7 +49,7 @@ def test_a_page_too_many_says_so_and_comes_in_when_one_is_closed(window: Browser
     wait(window, "state", "no stack")
 
 
-def test_a_server_that_has_gone_is_told(window: Browser, tmp_path: Path) -> None:
+def test_a_server_that_has_gone_is_shown(window: Browser, tmp_path: Path) -> None:
     for server in started(tmp_path, "--buttons"):
         window.open(address(server))
         wait(window, "state", "no stack")
@@ -57,7 +57,7 @@ def test_a_server_that_has_gone_is_told(window: Browser, tmp_path: Path) -> None
     assert text(window, "story").endswith("It shows the last known state.")
 
 
-def test_a_button_is_pressed_once_and_its_end_is_told(window: Browser, server: Server) -> None:
+def test_a_button_is_pressed_once_and_its_end_is_shown(window: Browser, server: Server) -> None:
     window.open(address(server))
     wait(window, "state", "no stack")
     window.run("document.getElementById('actions').open = true")

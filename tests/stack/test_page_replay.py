@@ -197,7 +197,7 @@ return faint;
 """Text with less contrast than WCAG 2 asks for, level AA."""
 
 
-def test_two_engines_can_be_told_apart_without_colour(window: Browser, kill: str) -> None:
+def test_two_engines_can_be_distinguished_without_colour(window: Browser, kill: str) -> None:
     opened(window, kill, moment(KILL, "break") - 2)
     lanes = window.run(
         "const row = document.querySelector('#strips .row');"

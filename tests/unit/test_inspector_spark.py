@@ -140,7 +140,7 @@ def test_a_batch_in_the_sink_that_is_not_committed_is_said_to_be_skipped(tmp_pat
     assert "skips it" in restart_sentence(report)
 
 
-def test_several_sources_are_told_apart() -> None:
+def test_several_sources_have_a_name_each() -> None:
     report = opened(GOLDEN / "spark-4.0" / "several_sources" / "checkpoint")
     assert [source.kind for source in report.steps[-1].sources] == ["kafka", "delta", "rate"]
     delta = report.steps[-1].sources[1]

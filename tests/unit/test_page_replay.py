@@ -66,7 +66,7 @@ def test_a_recording_has_everything_that_the_page_draws_in_the_order_of_time() -
     assert windows == len(timeline(KILL)["seen"])
 
 
-def test_a_recovery_is_told_with_its_seconds() -> None:
+def test_a_recovery_is_shown_with_its_seconds() -> None:
     samples = timeline(KILL)["flink"]
     down = [each["at"] for each in samples if each["running_tasks"] < each["tasks"]]
     up = next(each["at"] for each in samples if each["at"] > down[-1])
@@ -75,7 +75,7 @@ def test_a_recovery_is_told_with_its_seconds() -> None:
     assert recovered["text"] == f"all tasks of the Flink job run again, after {up - down[0]:.1f} s"
 
 
-def test_each_checkpoint_is_told_once() -> None:
+def test_each_checkpoint_is_shown_once() -> None:
     names = [(item["engine"], item["name"]) for item in items(KILL, "done")]
     assert len(names) == len(set(names)) > 10
 
@@ -87,7 +87,7 @@ def test_a_sample_that_says_the_same_makes_no_item() -> None:
     assert made.take("kafka", {**sample, "at": sample["at"] + 1}) == []
 
 
-def test_what_does_not_answer_is_told_with_its_reason() -> None:
+def test_what_does_not_answer_is_shown_with_its_reason() -> None:
     [item] = of_timeline({"kafka": [{"at": 1.0, "unknown": "the broker is down"}]})
     assert item == {"at": 1.0, "kind": "unknown", "source": "kafka", "text": "the broker is down"}
 

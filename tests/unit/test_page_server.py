@@ -278,7 +278,7 @@ def test_without_a_stack_it_says_what_does_not_answer(shown: Server) -> None:
     assert "no committed batch" in found["spark"]
 
 
-def test_an_action_that_fails_is_told_with_its_reason(buttons: Server) -> None:
+def test_an_action_that_fails_is_shown_with_its_reason(buttons: Server) -> None:
     texts: list[str] = []
     with buttons.events() as events:
         next(events)

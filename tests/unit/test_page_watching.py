@@ -1,4 +1,4 @@
-"""What a live page is told, and when: a stack that is made again, a page that is too slow, a source that is silent."""
+"""What a live page shows, and when: a stack that is made again, a page that is too slow, a source that is silent."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_page_that_is_too_far_behind_is_cut_off() -> None:
     assert asyncio.run(run()) == (True, False)
 
 
-def test_a_source_that_leaves_a_question_open_is_told_while_others_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_source_that_leaves_a_question_open_is_shown_while_others_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watching, "SILENT_SECONDS", 0.2)
     answer = threading.Event()
     count = iter(range(10**6))
@@ -239,19 +239,19 @@ def alive(process: int) -> bool:
 
 
 def runner(monkeypatch: pytest.MonkeyPatch, *lines: str) -> tuple[Runner, list[Item]]:
-    told: list[Item] = []
+    said: list[Item] = []
     monkeypatch.setattr(actions, "actions", lambda: {"act": Action("act", "an action", "judge", lines)})
-    return Runner(told.extend, dict), told
+    return Runner(said.extend, dict), said
 
 
 def test_the_end_of_the_page_waits_for_an_action(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run, told = runner(monkeypatch, "sleep 1", f"touch {tmp_path / 'whole'}")
+    run, said = runner(monkeypatch, "sleep 1", f"touch {tmp_path / 'whole'}")
     run.start("act", None)
     run.end(lambda: False)
     assert (tmp_path / "whole").exists()
-    assert texts(told)[-1] == "done: an action"
+    assert texts(said)[-1] == "done: an action"
     assert "'an action' still runs" in capsys.readouterr().err
 
 
@@ -262,33 +262,33 @@ def test_an_action_has_a_session_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp
     assert int((tmp_path / "session").read_text(encoding="ascii")) != os.getsid(0)
 
 
-def test_the_next_action_can_start_when_the_end_of_one_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_next_action_can_start_when_the_end_of_one_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     again: list[str] = []
-    run, told = runner(monkeypatch, "true")
+    run, said = runner(monkeypatch, "true")
 
     def tell(items: list[Item]) -> None:
-        told.extend(items)
+        said.extend(items)
         if items[0]["what"] == "done" and not again:
             again.append("started")
             run.start("act", None)
 
     run._tell = tell
     run.start("act", None)
-    wait_until(lambda: texts(told).count("done: an action") == 2, "both to end", seconds=20)
+    wait_until(lambda: texts(said).count("done: an action") == 2, "both to end", seconds=20)
 
 
-def test_a_line_that_fails_ends_the_action_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    run, told = runner(monkeypatch, "echo no such thing >&2; exit 3", "true")
+def test_a_line_that_fails_ends_the_action_and_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    run, said = runner(monkeypatch, "echo no such thing >&2; exit 3", "true")
     run.start("act", None)
     run.end(lambda: False)
-    assert texts(told)[1:] == ["exit code 3: no such thing", "failed: an action"]
+    assert texts(said)[1:] == ["exit code 3: no such thing", "failed: an action"]
 
 
 def test_a_verdict_that_does_not_end_is_unknown_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(actions, "_LIMIT_SECONDS", 0.3)
     monkeypatch.setattr(actions, "_VERDICT", "sleep 60")
-    run, told = runner(monkeypatch, "sleep 60")
+    run, said = runner(monkeypatch, "sleep 60")
     run.start("act", None)
     run.end(lambda: False)
-    [verdict] = [item["verdict"] for item in told if item["kind"] == "verdict"]
+    [verdict] = [item["verdict"] for item in said if item["kind"] == "verdict"]
     assert (verdict["outcome"], verdict["reason"]) == ("unknown", "no end after 0.3 s")

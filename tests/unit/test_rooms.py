@@ -32,7 +32,7 @@ ALLOWED = {
     "labs": {"contract", "spark_job", "inspector", "stack"},
     "faults": {"contract", "flink_job", "measure", "stack"},
     # Their baselines are variants of the windowing job.
-    "benchmarks": {"contract", "flink_job", "generator", "inspector", "verdict", "stack", "faults"},
+    "benchmarks": {"contract", "flink_job", "generator", "inspector", "verdict", "stack", "faults", "pictures"},
 }
 MODULES = sorted(path for room in ALLOWED for path in (ROOT / room).rglob("*.py"))
 

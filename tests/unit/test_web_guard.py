@@ -58,7 +58,7 @@ def test_the_jar_depends_on_the_class_files_alone(tmp_path: Path) -> None:
         assert archive.namelist() == ["META-INF/services/looked.for", "faultline/A.class", "faultline/B.class"]
 
 
-def test_what_an_engine_is_told_to_load_is_in_its_jar() -> None:
+def test_what_an_engine_has_to_load_is_in_its_jar() -> None:
     told = {"spark": GUARD, "flink": "".join(build.GUARDS["flink"].services.values()).strip()}
     for engine, name in told.items():
         assert name in build.GUARDS[engine].classes

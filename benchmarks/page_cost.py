@@ -1,0 +1,183 @@
+"""What the live page costs: its server and its inspector on this machine, and the frames that a browser draws.
+
+Usage: python -m benchmarks.page_cost [VISITS_PER_SECOND [SECONDS]]
+
+Parts of SECONDS each, on one stack: nobody looks, an empty page in the browser (the baseline of the frames), the page;
+then the page when no more visits come. It must show each visit that the broker has acknowledged.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+
+import psutil
+from confluent_kafka import Consumer, TopicPartition
+
+from benchmarks.cpu import Disturbance, service_seconds
+from benchmarks.own_stack import OwnStack, exit_code_of, own_stack, row
+from benchmarks.page_frames import BLANK
+from contract.settings import ROOT
+from stack.arguments import count
+from stack.errors import StackError
+from stack.messages import say
+from stack.processes import of_stack
+from stack.services import TABLE
+from stack.waiting import wait_until
+
+_PARTITIONS = 8
+_SETTINGS = {"TOPIC_PARTITIONS": str(_PARTITIONS)}
+_SERVER, _PAGE = "page.server", "page"
+_BYTES_A_MIB = 2**20
+_STEADY_SECONDS = 20
+"""JVMs compile, and both pipelines catch up."""
+_OPENING_SECONDS = 30
+_MEASURED_PARTS = 3
+_BROKER_SECONDS = 30
+_WIDTHS = "{:<36} {:>10} {:>7} {:>6} {:>10} {:>6} {:>9} {:>7} {:>11}"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of the measurement. Shares are of one core; memory in MiB; `frames` as benchmarks/page_frames.py."""
+
+    visits: int
+    server: float
+    inspector: float
+    pipelines: float
+    memory: float
+    frames: dict[str, float]
+    disturbed: bool
+
+
+def _server(stack: OwnStack) -> psutil.Process:
+    """The process of the page's server. Raises StackError when it does not run."""
+    found = [psutil.Process(process.pid) for process in of_stack(stack.mark) if process.service == _PAGE]
+    server = next((process for process in found if _SERVER in process.cmdline()), None)
+    if server is None:
+        raise StackError("the page's server does not run")
+    return server
+
+
+def _cpu(stack: OwnStack) -> tuple[float, float, float]:
+    """CPU seconds so far of the page's server, its inspector, and all other services."""
+    server = sum(_server(stack).cpu_times()[:2])
+    page = service_seconds(stack.mark, _PAGE)
+    others = sum(service_seconds(stack.mark, each.name) for each in TABLE if each.name != _PAGE)
+    return server, page - server, others
+
+
+def _visits(stack: OwnStack) -> int:
+    """How many visits the topic has."""
+    settings = stack.settings.typed
+    topic = settings.text("VISITS_TOPIC")
+    consumer = Consumer({"bootstrap.servers": settings.bootstrap, "group.id": "benchmark"})
+    try:
+        partitions = [TopicPartition(topic, number) for number in range(_PARTITIONS)]
+        return sum(consumer.get_watermark_offsets(each, timeout=_BROKER_SECONDS)[1] for each in partitions)
+    finally:
+        consumer.close()
+
+
+def _open(stack: OwnStack, address: str, seconds: int, shown: int) -> subprocess.Popen[str]:
+    """Open a page in a browser; returns when it draws. Raises StackError when it does not."""
+    python = str(stack.backend.artifacts.interpreter("pictures"))
+    command = [python, "-m", "benchmarks.page_frames", address, str(seconds), str(shown)]
+    opened = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert opened.stdout is not None
+    if opened.stdout.readline().strip() != "ready":
+        raise StackError(f"no frames: {opened.communicate()[1].strip()}")
+    return opened
+
+
+def measure_part(stack: OwnStack, address: str | None, seconds: int, shown: int = 0) -> Part:
+    """Measure for so many seconds. `shown`: visits that the page must show in the end. Raises StackError."""
+    opened = _open(stack, address, seconds, shown) if address else None
+    disturbance = Disturbance(stack.mark)
+    began, visits, first = time.monotonic(), _visits(stack), _cpu(stack)
+    time.sleep(seconds)
+    last, more, took = _cpu(stack), _visits(stack) - visits, time.monotonic() - began
+    memory, disturbed = _server(stack).memory_info().rss / _BYTES_A_MIB, disturbance.disturbed()
+    frames: dict[str, float] = {}
+    if opened:
+        said, wrong = opened.communicate()
+        if opened.returncode:
+            raise StackError(f"no frames: {wrong.strip()}")
+        frames = json.loads(said)
+        if shown and frames["visits"] != shown:
+            raise StackError(f"the page shows {frames['visits']} of {shown} visits: not a valid measurement", 1)
+    server, inspector, pipelines = ((now - then) / took for now, then in zip(last, first, strict=True))
+    return Part(more, server, inspector, pipelines, memory, frames, disturbed)
+
+
+def start(stack: OwnStack) -> str:
+    """Start everything but the generator; returns the page's address."""
+    for environment in (_PAGE, "pictures"):
+        stack.backend.artifacts.make_environment(environment)
+    stack.start("kafka", "jobmanager", "taskmanager")
+    stack.topics()
+    stack.start("spark", _PAGE)
+    submit = next(each for each in TABLE if each.name == "submit")
+    stack.ask(submit, *submit.command)
+    return f"http://{stack.settings.values['BIND_ADDRESS']}:{stack.settings.values['PAGE_PORT']}/"
+
+
+def fill(stack: OwnStack, total: int, rate: int) -> subprocess.Popen[str]:
+    """Begin to fill the topic."""
+    command = [sys.executable, "-m", "benchmarks.fill", str(total), str(rate)]
+    environ = stack.backend.environment("tools")
+    return subprocess.Popen(
+        command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+
+
+def run(rate: int, seconds: int) -> None:
+    """Measure all parts on one stack, and print the table."""
+    with own_stack(_SETTINGS) as stack:
+        address = start(stack)
+        total = rate * (_STEADY_SECONDS + _MEASURED_PARTS * seconds + (_MEASURED_PARTS - 1) * _OPENING_SECONDS)
+        with fill(stack, total, rate) as filling:
+            try:
+                steady = rate * _STEADY_SECONDS
+                wait_until(lambda: _visits(stack) >= steady, f"{steady} visits", seconds=_STEADY_SECONDS * 5)
+                row(
+                    _WIDTHS, f"{_PARTITIONS} partitions, {seconds} s each", "visits/s", "server", "MiB", "inspector",
+                    "ratio", "frames/s", "p99 ms", "longest ms",
+                )  # fmt: skip
+                for name, opened in (("nobody looks", None), ("an empty page", BLANK), ("the page", address)):
+                    say(f"{name} ...")
+                    _show(name, measure_part(stack, opened, seconds), seconds)
+                say("the rest of the visits ...")
+                acknowledged = int(filling.communicate()[0] or 0)
+            finally:
+                filling.kill()
+        if acknowledged != total:
+            raise StackError(
+                f"the broker has acknowledged {acknowledged} visits of {total}: not a valid measurement", 1
+            )
+        say("the page, no visits ...")
+        _show("the page, no visits", measure_part(stack, address, seconds, shown=total), seconds)
+        print(f"{total} visits were sent, and the page shows {total}")
+
+
+def _show(name: str, found: Part, seconds: int) -> None:
+    names = ("frames", "p99", "longest")
+    frames = [f"{found.frames[each]:.0f}" if each in found.frames else "-" for each in names]
+    row(
+        _WIDTHS, f"{name} (disturbed)" if found.disturbed else name, f"{found.visits / seconds:.0f}",
+        f"{found.server:.1%}", f"{found.memory:.0f}", f"{found.inspector:.1%}",
+        f"{found.server / found.pipelines:.3f}", *frames,
+    )  # fmt: skip
+
+
+def main() -> int:
+    """Run the command line; returns the exit code."""
+    rate, seconds = [*sys.argv[1:], *("10000", "60")[len(sys.argv) - 1 :]]
+    return exit_code_of("page.sh", lambda: run(count(rate, "VISITS_PER_SECOND"), count(seconds, "SECONDS")))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""Open a page in a headless browser, and count the frames that it draws.
+
+Usage: python -m benchmarks.page_frames ADDRESS SECONDS VISITS
+
+Runs in the environment `pictures`. VISITS: how many the page shows in the end, at least; 0 for a page without a log.
+Prints `ready` when the page is open, and in the end a line of JSON: `frames` per second, the `median`, `p99` and
+`longest` time between two frames in milliseconds, and the `visits` that the page shows.
+Exit codes: 0 measured, 2 no browser, or the page does not open.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+
+from pictures.browser import Browser, PictureError, browser
+
+BLANK = "about:blank"
+_OPEN_SECONDS = 60.0
+_SHOWN_SECONDS = 30.0
+_COUNT = """
+window.gaps = [];
+let before = performance.now();
+const look = (now) => { window.gaps.push(now - before); before = now; requestAnimationFrame(look); };
+requestAnimationFrame(look);
+"""
+_ENDS = "return [...document.querySelectorAll('#strips .end')].map((each) => each.textContent)"
+
+
+def visits(window: Browser) -> int:
+    """How many visits the strips of the page end at, together."""
+    return sum(int(text.replace(",", "")) for text in window.run(_ENDS) if text)
+
+
+def measure(window: Browser, address: str, seconds: float, wanted: int) -> dict[str, float]:
+    """Open the page and count its frames. Raises PictureError when it draws no strips."""
+    window.size(1280, 1000)
+    window.open(address)
+    deadline = time.monotonic() + _OPEN_SECONDS
+    while address != BLANK and not window.run(_ENDS):
+        if time.monotonic() > deadline:
+            raise PictureError(f"{address} draws no partition within {_OPEN_SECONDS:g} s")
+        time.sleep(0.3)
+    print("ready", flush=True)
+    window.run(_COUNT)
+    time.sleep(seconds)
+    gaps = sorted(window.run("return window.gaps"))
+    deadline = time.monotonic() + _SHOWN_SECONDS
+    while visits(window) < wanted and time.monotonic() < deadline:
+        time.sleep(0.3)
+    return {
+        "frames": len(gaps) / (sum(gaps) / 1000),
+        "median": gaps[len(gaps) // 2],
+        "p99": gaps[len(gaps) * 99 // 100],
+        "longest": gaps[-1],
+        "visits": visits(window),
+    }
+
+
+def main() -> int:
+    """Run the command line; returns the exit code."""
+    address, seconds, wanted = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
+    try:
+        with browser() as window:
+            print(json.dumps(measure(window, address, seconds, wanted)))
+    except PictureError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
