@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,22 +18,37 @@ from contract.jobs import AT_LEAST_ONCE
 from contract.settings import ROOT
 
 from faults.model import Outcome, Row
-from faults.rows import CONTROL_ROWS, ROWS
-from faults.times import CAUGHT_UP, FLINK_OUTPUT, GAP, NOTICED, RUNNING
+from faults.rows import CONTROL_ROWS, GROUPS, ROWS
+from faults.times import CAUGHT_UP, FLINK_OUTPUT, GAP, NOTICED, RUNNING, SPARK_OUTPUT
 
 PAGE = ROOT / "docs" / "guarantees.md"
-_TIMES = (NOTICED, RUNNING, FLINK_OUTPUT, CAUGHT_UP, GAP)
+_WIDTH = 120
+_TIMES = (NOTICED, RUNNING, FLINK_OUTPUT, SPARK_OUTPUT, CAUGHT_UP, GAP)
 _HEAD = """# What is promised under which fault
 
 Written by `python -m faults.guarantees` from `results.json` of `scripts/faults.sh all`, backend local, 2 cores. Each
 row was broken on a real stack and judged by its records; `scripts/faults.sh list` shows the lines that break and
 repair.
-Times count from the fault. *Broken*: seconds until the repair began. *Gap*: the longest time without newly committed
-windows, which come every 10 s of event time when nothing is broken. An empty cell: it did not happen, such as a restart
-of the job after a fault of the synchronizer.
 
-| fault | mode | promised | because | broken | noticed | runs again | new windows | caught up | gap |
-|---|---|---|---|--:|--:|--:|--:|--:|--:|
+All times are seconds.
+
+| column | it is |
+|---|---|
+| broken | from the fault to the beginning of the repair, as the row says |
+| noticed | from the fault until Flink reports it |
+| runs again | from the fault until all tasks of the job run |
+| new windows | from the fault to the first windows that are committed after it |
+| new batch | from the fault to the first batch that the synchronizer commits after it |
+| caught up | from the fault until the job is no further behind the end of the topic than before it |
+| gap | the longest time without newly committed windows; they come every 10 s of event time when nothing is broken |
+
+An empty cell: it did not happen, such as a restart of the job after a fault of the synchronizer.
+"""
+_COLUMNS = """
+## {}
+
+| fault | mode | promised | because | broken | noticed | runs again | new windows | new batch | caught up | gap |
+|---|---|---|---|--:|--:|--:|--:|--:|--:|--:|
 """
 _CONTROLS = """
 ## Negative controls
@@ -62,20 +78,23 @@ def page(results: Sequence[dict[str, Any]], soaks: Sequence[dict[str, Any]]) -> 
         raise ValueError(f"not in the results: {', '.join(missing)}")
     if failed := [name for name in wanted if found[name]["outcome"] != Outcome.PASSED.value]:
         raise ValueError(f"not passed: {', '.join(failed)}")
-    lines = [_line(row, found[name]["times"]) for name, row in ROWS.items()]
+    tables = [
+        "".join([_COLUMNS.format(title), *(f"{_line(row, found[row.name]['times'])}\n" for row in rows)])
+        for title, rows in GROUPS.items()
+    ]
     again = [f"`{name}` {found[name]['attempts']}" for name in ROWS if found[name]["attempts"] > 1]
     duplicates = sum(any(judge.repeats for judge in row.judged) for row in ROWS.values())
     losses = sum(any(judge.loses for judge in row.judged) for row in ROWS.values())
-    lines.append(
-        f"\n{len(ROWS)} rows. {duplicates} of them write twice and {losses} lose windows; they pass only with the "
-        "number that the checkpoint predicts."
-    )
     seeds = ", ".join(sorted({str(each["seed"]) for each in found.values()}))
-    attempts = f" Attempts until the fault met the moment that the row is about: {', '.join(again)}." if again else ""
-    lines.append(f"Seed {seeds}.{attempts}")
-    controls = [control(name, rows) for name, rows in CONTROL_ROWS.items()]
-    parts = [_HEAD, *lines, _CONTROLS, *controls, *([_SOAKS, *map(_soak, soaks)] if soaks else [])]
-    return "".join(part if part.endswith("|\n") else f"{part}\n" for part in parts)
+    summary = (
+        f"{len(ROWS)} rows, seed {seeds}. {duplicates} of them write twice and {losses} lose windows; they pass only "
+        "with the number that the checkpoint predicts."
+    )
+    if again:
+        summary += f" Attempts until the fault met the moment that the row is about: {', '.join(again)}."
+    controls = [f"{control(name, rows)}\n" for name, rows in CONTROL_ROWS.items()]
+    ran = [_SOAKS, *(f"{_soak(each)}\n" for each in soaks)] if soaks else []
+    return "".join([_HEAD, f"\n{textwrap.fill(summary, _WIDTH)}\n", *tables, _CONTROLS, *controls, *ran])
 
 
 def _has_failed(result: Mapping[str, Any]) -> bool:

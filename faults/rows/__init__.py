@@ -9,11 +9,19 @@ from faults.model import Row
 from faults.rows import checkpoints, flink, kafka, network, source, spark, together, whole_stack
 from faults.rows.controls import CONTROLS
 
-ROWS = {
-    row.name: row
-    for module in (flink, checkpoints, kafka, network, spark, source, together, whole_stack)
-    for row in module.ROWS
+GROUPS = {
+    "Flink": flink.ROWS,
+    "Flink's checkpoints": checkpoints.ROWS,
+    "Kafka": kafka.ROWS,
+    "The network": network.ROWS,
+    "The synchronizer": spark.ROWS,
+    "The source": source.ROWS,
+    "Two at once": together.ROWS,
+    "The whole stack": whole_stack.ROWS,
 }
+"""The rows by what breaks, with a title."""
+
+ROWS = {row.name: row for rows in GROUPS.values() for row in rows}
 
 CONTROL_ROWS: dict[str, tuple[Row, ...]] = {
     control.name: tuple(control.under(ROWS[name]) for name in control.rows) for control in CONTROLS
