@@ -106,8 +106,9 @@ class Row:
 
     @property
     def fills(self) -> bool:
-        """Whether it sends many times the usual visits, which every later verdict on its stack reads too."""
-        return any("--rate " in text for text in (self.load, *(step.command for step in self.breaks)))
+        """Whether it sends many times the usual bytes, which every later verdict on its stack reads too."""
+        texts = (self.load, *(step.command for step in self.breaks))
+        return any(flag in text for flag in ("--rate ", "--large-percent ") for text in texts)
 
     @property
     def takes_down(self) -> bool:
