@@ -15,8 +15,15 @@ _RETRIED = "a checkpoint that cannot be written fails, the job goes on, and the 
 _FILES = "`_metadata` names the files, since large state is not in it; the restore looks at each before it submits"
 _LARGE_STATE = (
     Step("scripts/generator_start.sh --rate 3000 --active-visits 2000"),
-    Step(until(120, 'find {flink} -path "*/chk-*/*" -type f ! -name _metadata -size +16k | grep --quiet .')),
+    Step(
+        until(
+            120,
+            "find {flink} -name _metadata -newer {results}/begin.json | sed s,/_metadata,, "
+            "| xargs -I CHK find CHK -type f ! -name _metadata -size +16k | grep --quiet .",
+        )
+    ),
 )
+"""A complete checkpoint of this row has state in files: small state is in `_metadata`."""
 
 ROWS = (
     Row(
