@@ -30,7 +30,7 @@ _POLL_EVERY = 1000
 
 def main() -> int:
     """Run the command line; returns the exit code."""
-    total, rate = int(sys.argv[1]), float((sys.argv[2:] or [math.inf])[0])
+    total, rate = int(sys.argv[1]), float((sys.argv[2:] or ["inf"])[0])
     settings = Settings()
     defaults = argparse.ArgumentParser()
     add_flags(defaults)

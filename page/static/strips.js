@@ -227,7 +227,13 @@ Faultline.strips = (() => {
     mark(row, "stable", "rect", { class: "stable", x: 0, y: bar, width: x(stable), height: barHeight, rx: 3 }, `readers get it up to offset ${number(log.stable[partition])}`);
     if (waiting > 0) {
       mark(row, "prepared", "rect", { class: "prepared", x: x(stable), y: bar + 0.75, width: Math.max(3, x(end) - x(stable)), height: barHeight - 1.5, rx: 2 }, `${number(waiting)} written, not committed`);
-      mark(row, "prepared-name", "text", { class: "quiet-text", x: x(stable) - 7, y: bar + 11, "text-anchor": "end" }, `${number(waiting)} not committed`);
+      const label = `${number(waiting)} not committed`;
+      const room = 14 + label.length * 7;
+      const left = x(stable) > room;
+      // Where neither side has room, the sentence above has the number.
+      if (left || row.width - x(end) > room) {
+        mark(row, "prepared-name", "text", { class: "quiet-text", x: left ? x(stable) - 7 : x(end) + 7, y: bar + 11, "text-anchor": left ? "end" : "start" }, label);
+      }
     }
     say(row.end, number(log.stable[partition]));
     describe(row.picture, `visit_windows partition ${partition}: readers get it up to offset ${number(log.stable[partition])}, ${many(waiting, "record")} written and not committed`);
