@@ -10,11 +10,13 @@ import contextlib
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from contract.settings import ROOT
 from inspector.errors import InspectorError
 from inspector.model import Operator, StateStore
+from inspector.spark.operator_metadata import MetadataError, OperatorMetadata, Variable
+from inspector.spark.operator_metadata import read as read_metadata
 from inspector.spark.state_files import stores_of, words_of
 
 if TYPE_CHECKING:
@@ -36,42 +38,39 @@ NOT_READ = "keys and rows are not read without --state, which starts Spark for s
 
 
 def list_operators(checkpoint: Path, problems: list[str]) -> list[Operator]:
-    """List the state operators as `state/N/_metadata/metadata` names them; no JVM.
+    """List the state operators as their `_metadata` names them; no JVM.
 
-    Spark before 4.0 writes no such file: then only the operator's number is known.
+    Spark before 4.0 writes none: then only the operator's number is known.
     """
     operators = []
-    state = checkpoint / "state"
-    for folder in sorted(state.glob("[0-9]*"), key=lambda path: int(path.name)) if state.is_dir() else []:
+    for folder in _operator_folders(checkpoint):
         operator = Operator(folder.name, state_bytes=_bytes_of(folder))
         operators.append(operator)
         partitions = sum(1 for child in folder.iterdir() if child.name.isdigit())
-        file = folder / "_metadata" / "metadata"
         try:
-            document = json.loads(file.read_bytes().split(b"\n", 1)[1])
-            operator.name = document["operatorInfo"]["operatorName"]
-            operator.words = OPERATORS.get(operator.name, "")
-            stores = document["stateStoreInfo"]
-        except FileNotFoundError:
-            stores = [{"storeName": "default", "numPartitions": partitions}] if not _v2(folder) else []
-        except (ValueError, KeyError, IndexError, TypeError):
-            problems.append(f"{file} is cut short or not JSON")
-            stores = []
-        files = words_of(stores_of(folder, max([0, *(store["numPartitions"] for store in stores)])))
+            metadata = read_metadata(folder) or OperatorMetadata("", (("default", partitions),))
+        except MetadataError as error:
+            problems.append(str(error))
+            continue
+        operator.name, operator.words = metadata.name or None, OPERATORS.get(metadata.name, "")
+        files = words_of(stores_of(folder, max([0, *(count for _, count in metadata.stores)])))
         note = f"{files}; {NOT_READ}"
-        operator.state = [
-            StateStore(store["storeName"], "state store", partitions=store["numPartitions"], note=note)
-            for store in stores
-        ]
-        if not stores and _v2(folder):
-            note = f"{files}; its metadata is of version 2, which Spark's own reader reads: give --state"
-            operator.state = [StateStore("all states", "state store", partitions=partitions, note=note)]
+        for name, count in metadata.stores:
+            named = [(each.name, _kind(each)) for each in metadata.variables] or [(name, "state store")]
+            operator.state += [
+                StateStore(state, kind, partitions=count, note=f"in the same store as {named[0][0]}" if at else note)
+                for at, (state, kind) in enumerate(named)
+            ]
     return operators
 
 
-def _v2(folder: Path) -> bool:
-    """Whether the operator's metadata is in the second format (transformWithState), which only Spark reads."""
-    return (folder / "_metadata" / "v2").is_dir()
+def _operator_folders(checkpoint: Path) -> list[Path]:
+    state = checkpoint / "state"
+    return sorted(state.glob("[0-9]*"), key=lambda path: int(path.name)) if state.is_dir() else []
+
+
+def _kind(variable: Variable) -> str:
+    return "timers" if variable.timers else variable.kind
 
 
 def _bytes_of(folder: Path) -> int:
@@ -97,7 +96,9 @@ def read_state(checkpoint: Path, rows: int) -> list[Operator]:
     try:
         for entry in spark.read.format("state-metadata").load(str(checkpoint)).collect():
             operator = operators.setdefault(entry.operatorId, Operator(str(entry.operatorId), entry.operatorName))
-            operator.state.append(_store(spark, checkpoint, entry, rows))
+            metadata = read_metadata(checkpoint / "state" / str(entry.operatorId))
+            for variable in metadata.variables if metadata and metadata.variables else (None,):
+                operator.state.append(_store(spark, checkpoint, entry, variable, rows))
     except PySparkException as error:
         raise InspectorError(f"{checkpoint}/state: Spark cannot read it: {str(error).splitlines()[0]}") from None
     finally:
@@ -105,25 +106,32 @@ def read_state(checkpoint: Path, rows: int) -> list[Operator]:
     return [operators[number] for number in sorted(operators)]
 
 
-def _store(spark: SparkSession, checkpoint: Path, entry: Row, rows: int) -> StateStore:
-    content = (
+def _store(spark: SparkSession, checkpoint: Path, entry: Row, variable: Variable | None, rows: int) -> StateStore:
+    """Read a store, or of transformWithState's one a state variable, whose lists and maps have a row for each entry."""
+    reader = (
         spark.read.format("statestore")
         .option("operatorId", entry.operatorId)
         .option("storeName", entry.stateStoreName)
-        .load(str(checkpoint))
-    )
+    )  # fmt: skip
     store = StateStore(entry.stateStoreName, "state store", partitions=entry.numPartitions)
+    if variable is not None:
+        reader = reader.option(
+            *(("readRegisteredTimers", "true") if variable.timers else ("stateVarName", variable.name))
+        )
+        store.name, store.kind = variable.name, _kind(variable)
+    content = reader.load(str(checkpoint))
     store.keys = content.count()
     store.note = f"batches {entry.minBatchId} to {entry.maxBatchId}"
-    for row in content.limit(rows).collect():
-        store.rows.append({"key": _plain(row["key"]), "value": _plain(row["value"])})
+    for row in content.drop("partition_id").limit(rows).collect():
+        values = row.asDict(recursive=True)
+        key = values.pop("key")
+        value = values["value"] if set(values) == {"value"} else values
+        store.rows.append({"key": _plain(key), "value": _plain(value)})
     return store
 
 
-def _plain(row: Row | None) -> str:
-    if row is None:
-        return "none"
-    return json.dumps(row.asDict(recursive=True), default=str)
+def _plain(value: dict[str, Any] | None) -> str:
+    return "none" if value is None else json.dumps(value, default=str)
 
 
 def _session() -> SparkSession:

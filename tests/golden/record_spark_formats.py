@@ -7,7 +7,7 @@ Runs in an environment of the release that is to do it (requirements/spark-*.loc
 OUTPUT/<recipe>/checkpoint and leaves out recipes that the release has no feature for. `restart` starts in each FOLDER
 (whose last part is the recipe's name) the same query again until a batch is committed, and writes to ANSWER, as JSON
 by folder, the error (empty when there was none) and the batches committed. GOLDEN_SPARK_JARS names jars,
-comma-separated: Delta's for the recipe delta.
+comma-separated: Delta's for the recipe delta. The recipe processor needs pandas and protobuf, which no lock has.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +157,35 @@ def _windows(spark: SparkSession, out: Path) -> Any:
     return writer.option("path", str(out / "output")).trigger(processingTime="0 seconds")
 
 
+def _processor(spark: SparkSession, out: Path) -> Any:
+    """A processor of its own for each visit_id, with a state of each kind and a timer."""
+    from pyspark.sql.streaming import StatefulProcessor  # noqa: PLC0415  # since 4.0
+
+    class Visits(StatefulProcessor):  # type: ignore[misc, unused-ignore]
+        def init(self, handle: Any) -> None:
+            self.handle = handle
+            self.count = handle.getValueState("count", "visits INT")
+            self.minutes = handle.getListState("minutes", "minute INT")
+            self.by_minute = handle.getMapState("by_minute", "minute INT", "visits INT")
+
+        def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Any:
+            for batch in rows:
+                for at in batch["event_time"]:
+                    before = self.count.get()[0] if self.count.exists() else 0
+                    self.count.update((before + 1,))
+                    self.minutes.appendValue((at.minute,))
+                    self.by_minute.updateValue((at.minute,), (before + 1,))
+            self.handle.registerTimer(timerValues.getCurrentProcessingTimeInMs() + 3_600_000)
+            yield from ()
+
+        def close(self) -> None:
+            pass
+
+    writer = _files(spark.readStream, _input(out)).groupBy("visit_id")
+    rows = writer.transformWithStateInPandas(Visits(), "visit_id STRING", "update", "processingTime")
+    return _writer(rows, out).outputMode("update")
+
+
 @dataclass(frozen=True)
 class Recipe:
     """`since`: the first release with the feature; `settings`: below spark.sql.streaming; `commits`: how many."""
@@ -178,6 +208,7 @@ RECIPES = {
     "rocksdb": Recipe((3, 5), _counts, STATE),
     "async_progress": Recipe((3, 5), _async, commits=3),
     "delta": Recipe((3, 5), _delta, commits=2),
+    "processor": Recipe((4, 0), _processor, STATE),
     "state_ids": Recipe((4, 0), _counts, STATE | {"stateStore.checkpointFormatVersion": "2"}),
     "offsets_v2": Recipe((4, 2), _files_alone, {"offsetLog.formatVersion": "2"}),
     "named_sources": Recipe((4, 2), _named_sources, SOURCES),
@@ -227,7 +258,7 @@ def main() -> int:
     for name, recipe in RECIPES.items():
         if name not in (names or RECIPES) or recipe.since > RELEASE or not recipe.recorded:
             continue
-        if name == "delta" and "delta" not in jars:
+        if (name == "delta" and "delta" not in jars) or (name == "processor" and not find_spec("pandas")):
             continue
         out = Path(target).resolve() / name
         shutil.rmtree(out, ignore_errors=True)
