@@ -144,6 +144,7 @@ def _session() -> SparkSession:
         SparkSession.builder.master("local[1]")
         .appName("inspector")
         .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.driver.memory", "512m")
         .getOrCreate()

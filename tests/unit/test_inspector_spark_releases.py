@@ -249,6 +249,26 @@ def test_state_is_said_by_the_kind_of_its_files() -> None:
     assert "named by state ids" in notes["state_ids"]
 
 
+def test_states_of_a_processor_go_by_their_names_without_a_jvm() -> None:
+    [operator] = list_operators(GOLDEN / "spark-4.0" / "processor" / "checkpoint", [])
+    assert [(state.name, state.kind) for state in operator.state] == [
+        ("by_minute", "MapState"), ("minutes", "ListState"), ("count", "ValueState"),
+        ("$procTimers_keyToTimestamp", "timers"),
+    ]  # fmt: skip
+    assert operator.state[0].note.startswith("RocksDB: ")
+    assert operator.state[1].note == "in the same store as by_minute"
+
+
+def test_operator_metadata_that_is_cut_short_is_a_problem_with_its_name(tmp_path: Path) -> None:
+    checkpoint = copied("4.0", "processor", tmp_path) / "checkpoint"
+    [file] = (checkpoint / "state" / "0" / "_metadata" / "v2").glob("[0-9]*")
+    file.write_bytes(file.read_bytes()[:-40])
+    problems: list[str] = []
+    [operator] = list_operators(checkpoint, problems)
+    assert problems == [f"{file} is cut short or not JSON"]
+    assert operator.state == []
+
+
 def test_named_sources_of_4_2_do_not_start_with_4_3() -> None:
     restart = opened(GOLDEN / "spark-4.2" / "named_sources").restart
     assert restart is not None
