@@ -29,7 +29,7 @@ from faults.scene import CommandFailed, Scene
 from faults.schedule import Strike, as_script, events, make, shortened
 from faults.shrink import shrink
 from faults.timeline import Timeline, write_timeline
-from faults.times import GAP, measure
+from faults.times import longest_gap
 
 SUMMARY = "soak.json"
 _TRIES = (1, 3)
@@ -73,7 +73,7 @@ class Soak:
         finally:
             scene.stop_watching()
             keep_logs(scene)
-            self.gap = measure(write_timeline(folder)).get(GAP)
+            self.gap = longest_gap(write_timeline(folder))
             say(f"   longest gap without committed windows: {self.gap} s; {folder}")
 
     def _break(self, scene: Scene, strikes: Sequence[Strike]) -> list[str]:

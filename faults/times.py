@@ -38,6 +38,17 @@ def measure(timeline: dict[str, Any]) -> dict[str, float]:
     return {name: round(seconds, 1) for name, seconds in found.items() if seconds is not None}
 
 
+def longest_gap(timeline: dict[str, Any]) -> float | None:
+    """The longest time between two committed windows before settling, in seconds; None with fewer than two windows.
+
+    Of a schedule, whose first fault may come before the first window.
+    """
+    settled = phase_begin(timeline, "settle")
+    moments = sorted(each["at"] for each in timeline["seen"] if settled is None or each["at"] <= settled)
+    gaps = [later - at for at, later in zip(moments, moments[1:])]
+    return round(max(gaps), 1) if gaps else None
+
+
 def phase_begin(timeline: dict[str, Any], name: str) -> float | None:
     """When a phase began, the last time, in seconds since the epoch."""
     return max((e["at"] for e in timeline["events"] if e["kind"] == "phase" and e["text"] == name), default=None)

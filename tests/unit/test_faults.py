@@ -27,7 +27,7 @@ from faults.scene import Scene
 from faults.schedule import Strike, as_script, events, make, shortened
 from faults.shrink import shrink
 from faults.soak import cut_down
-from faults.times import CAUGHT_UP, FLINK_OUTPUT, GAP, NOTICED, RUNNING, SPARK_OUTPUT, measure
+from faults.times import CAUGHT_UP, FLINK_OUTPUT, GAP, NOTICED, RUNNING, SPARK_OUTPUT, longest_gap, measure
 from stack.home import Home
 from stack.waiting import wait_until
 
@@ -328,6 +328,13 @@ def test_the_gap_is_from_the_last_window_before_the_fault_to_the_first_after_it(
     samples = timeline(lambda at: "RUNNING")
     samples["seen"] = [{"at": float(at)} for at in moments]
     assert measure(samples).get(GAP) == gap
+
+
+def test_the_gap_of_a_soak_counts_from_the_first_window_to_the_end_of_its_repairs() -> None:
+    events = [{"kind": "phase", "text": "break", "at": 0.0}, {"kind": "phase", "text": "settle", "at": 50.0}]
+    timeline = {"events": events, "seen": [{"at": at} for at in (5.0, 12.0, 40.0, 49.0, 90.0)]}
+    assert longest_gap(timeline) == 28.0
+    assert longest_gap({**timeline, "seen": [{"at": 5.0}, {"at": 90.0}]}) is None
 
 
 def test_a_fault_that_flink_does_not_notice_has_no_such_time() -> None:
