@@ -159,7 +159,7 @@ def _windows(spark: SparkSession, out: Path) -> Any:
 
 def _processor(spark: SparkSession, out: Path) -> Any:
     """A processor of its own for each visit_id, with a state of each kind and a timer."""
-    from pyspark.sql.streaming import StatefulProcessor  # noqa: PLC0415  # since 4.0
+    from pyspark.sql.streaming.stateful_processor import StatefulProcessor  # noqa: PLC0415  # since 4.0
 
     class Visits(StatefulProcessor):  # type: ignore[misc, unused-ignore]
         def init(self, handle: Any) -> None:
