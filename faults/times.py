@@ -45,8 +45,12 @@ def longest_gap(timeline: dict[str, Any]) -> float | None:
     """
     settled = phase_begin(timeline, "settle")
     moments = sorted(each["at"] for each in timeline["seen"] if settled is None or each["at"] <= settled)
-    gaps = [later - at for at, later in zip(moments, moments[1:])]
-    return round(max(gaps), 1) if gaps else None
+    return round(_longest(moments), 1) if len(moments) > 1 else None
+
+
+def _longest(moments: list[float]) -> float:
+    """The longest time between two neighbours of at least two moments."""
+    return max(later - at for at, later in zip(moments, moments[1:]))
 
 
 def phase_begin(timeline: dict[str, Any], name: str) -> float | None:
@@ -108,5 +112,4 @@ def _longest_gap(windows: list[float], broken: float, there: float, settled: flo
     if not before or after is None:
         return None
     end = max(after, there if settled is None else settled)
-    moments = [before[-1], *(at for at in windows if broken < at <= end)]
-    return max(later - at for at, later in zip(moments, moments[1:]))
+    return _longest([before[-1], *(at for at in windows if broken < at <= end)])

@@ -93,12 +93,18 @@ def read_state(checkpoint: Path, rows: int) -> list[Operator]:
 
     spark = _session()
     operators: dict[int, Operator] = {}
+    variables: dict[int, tuple[Variable | None, ...]] = {}
     try:
         for entry in spark.read.format("state-metadata").load(str(checkpoint)).collect():
-            operator = operators.setdefault(entry.operatorId, Operator(str(entry.operatorId), entry.operatorName))
-            metadata = read_metadata(checkpoint / "state" / str(entry.operatorId))
-            for variable in metadata.variables if metadata and metadata.variables else (None,):
-                operator.state.append(_store(spark, checkpoint, entry, variable, rows))
+            number = entry.operatorId
+            if number not in operators:
+                operators[number] = Operator(str(number), entry.operatorName)
+                metadata = read_metadata(checkpoint / "state" / str(number))
+                variables[number] = (metadata.variables if metadata else ()) or (None,)
+            for variable in variables[number]:
+                operators[number].state.append(_store(spark, checkpoint, entry, variable, rows))
+    except MetadataError as error:
+        raise InspectorError(str(error)) from None
     except PySparkException as error:
         raise InspectorError(f"{checkpoint}/state: Spark cannot read it: {str(error).splitlines()[0]}") from None
     finally:

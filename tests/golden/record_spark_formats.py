@@ -195,6 +195,8 @@ class Recipe:
     settings: dict[str, str] = field(default_factory=dict)
     commits: int = FILES
     recorded: bool = True
+    has_parts: Callable[[], bool] = lambda: True
+    """Whether what it needs beyond Spark is there."""
 
 
 STATE = {
@@ -207,8 +209,8 @@ SOURCES = {"queryEvolution.enableSourceEvolution": "true"}
 RECIPES = {
     "rocksdb": Recipe((3, 5), _counts, STATE),
     "async_progress": Recipe((3, 5), _async, commits=3),
-    "delta": Recipe((3, 5), _delta, commits=2),
-    "processor": Recipe((4, 0), _processor, STATE),
+    "delta": Recipe((3, 5), _delta, commits=2, has_parts=lambda: "delta" in os.environ.get("GOLDEN_SPARK_JARS", "")),
+    "processor": Recipe((4, 0), _processor, STATE, has_parts=lambda: find_spec("pandas") is not None),
     "state_ids": Recipe((4, 0), _counts, STATE | {"stateStore.checkpointFormatVersion": "2"}),
     "offsets_v2": Recipe((4, 2), _files_alone, {"offsetLog.formatVersion": "2"}),
     "named_sources": Recipe((4, 2), _named_sources, SOURCES),
@@ -254,11 +256,8 @@ def main() -> int:
         answers = {name: run(spark, RECIPES[Path(name).name], Path(name), 1) for name in names}
         Path(target).write_text(json.dumps(answers, indent=1))
         return 0
-    jars = os.environ.get("GOLDEN_SPARK_JARS", "")
     for name, recipe in RECIPES.items():
-        if name not in (names or RECIPES) or recipe.since > RELEASE or not recipe.recorded:
-            continue
-        if (name == "delta" and "delta" not in jars) or (name == "processor" and not find_spec("pandas")):
+        if name not in (names or RECIPES) or recipe.since > RELEASE or not (recipe.recorded and recipe.has_parts()):
             continue
         out = Path(target).resolve() / name
         shutil.rmtree(out, ignore_errors=True)
