@@ -74,7 +74,7 @@ def spark_report(path: Path, arguments: argparse.Namespace, settings: Settings) 
     last = None if arguments.all else arguments.last
     report = read_report(path, last, sink_folder(path, arguments.sink, settings))
     try:
-        report.operators = list_operators(path, report.problems)
+        report.operators = list_operators(path, report.problems, report.notes)
         if arguments.state and report.operators:
             print("reading state by Spark's own readers: Spark starts, this takes some seconds", file=sys.stderr)
             for operator, read in zip(report.operators, read_state(path, arguments.rows), strict=True):

@@ -31,11 +31,16 @@ class Variable:
 
 @dataclass(frozen=True)
 class OperatorMetadata:
-    """One operator. `stores`: name and partitions; `variables`: empty but for transformWithState."""
+    """One operator. `stores`: name and partitions.
+
+    `variables` and `schemas` (paths of the schema files, as Spark writes them, absolute) are empty but for
+    transformWithState.
+    """
 
     name: str
     stores: tuple[tuple[str, int], ...]
     variables: tuple[Variable, ...] = ()
+    schemas: tuple[str, ...] = ()
 
 
 def read(folder: Path) -> OperatorMetadata | None:
@@ -50,6 +55,7 @@ def read(folder: Path) -> OperatorMetadata | None:
             document["operatorInfo"]["operatorName"],
             tuple((store["storeName"], store["numPartitions"]) for store in document["stateStoreInfo"]),
             tuple(_variables(json.loads(document.get("operatorPropertiesJson") or "{}"))),
+            tuple(path for store in document["stateStoreInfo"] for path in store.get("stateSchemaFilePaths", [])),
         )
     except FileNotFoundError:
         return None

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from contract.settings import ROOT
 from inspector.errors import InspectorError
 from inspector.model import Operator, StateStore
+from inspector.spark.moved import corrected, home_of
 from inspector.spark.operator_metadata import MetadataError, OperatorMetadata, Variable
 from inspector.spark.operator_metadata import read as read_metadata
 from inspector.spark.state_files import stores_of, words_of
@@ -37,10 +38,11 @@ OPERATORS = {
 NOT_READ = "keys and rows are not read without --state, which starts Spark for some seconds"
 
 
-def list_operators(checkpoint: Path, problems: list[str]) -> list[Operator]:
+def list_operators(checkpoint: Path, problems: list[str], notes: list[str]) -> list[Operator]:
     """List the state operators as their `_metadata` names them; no JVM.
 
-    Spark before 4.0 writes none: then only the operator's number is known.
+    Spark before 4.0 writes none: then only the operator's number is known. What is wrong goes to `problems`, what is
+    worth knowing to `notes`.
     """
     operators = []
     for folder in _operator_folders(checkpoint):
@@ -55,6 +57,12 @@ def list_operators(checkpoint: Path, problems: list[str]) -> list[Operator]:
         operator.name, operator.words = metadata.name or None, OPERATORS.get(metadata.name, "")
         files = words_of(stores_of(folder, max([0, *(count for _, count in metadata.stores)])))
         note = f"{files}; {NOT_READ}"
+        home = home_of(metadata, folder)
+        if home is not None:
+            notes.append(
+                f"{folder} was written in {home}, and names the schema files of its state by that absolute path: "
+                "a query that starts from this copy fails unless they are there too"
+            )
         for name, count in metadata.stores:
             named = [(each.name, _kind(each)) for each in metadata.variables] or [(name, "state store")]
             operator.state += [
@@ -89,26 +97,36 @@ def read_state(checkpoint: Path, rows: int) -> list[Operator]:
     Raises InspectorError when Spark cannot read the state; the message has Spark's own first line.
     """
     # Importing pyspark takes most of a second, which reading offsets must not cost.
+    from py4j.protocol import Py4JJavaError  # noqa: PLC0415
     from pyspark.errors import PySparkException  # noqa: PLC0415
 
-    spark = _session()
-    operators: dict[int, Operator] = {}
-    variables: dict[int, tuple[Variable | None, ...]] = {}
     try:
-        for entry in spark.read.format("state-metadata").load(str(checkpoint)).collect():
-            number = entry.operatorId
-            if number not in operators:
-                operators[number] = Operator(str(number), entry.operatorName)
-                metadata = read_metadata(checkpoint / "state" / str(number))
-                variables[number] = (metadata.variables if metadata else ()) or (None,)
-            for variable in variables[number]:
-                operators[number].state.append(_store(spark, checkpoint, entry, variable, rows))
+        metadata = {folder.name: read_metadata(folder) for folder in _operator_folders(checkpoint)}
     except MetadataError as error:
         raise InspectorError(str(error)) from None
+    homes = {name: home_of(each, checkpoint / "state" / name) for name, each in metadata.items() if each}
+    moved = {name: home for name, home in homes.items() if home}
+    spark = _session()
+    try:
+        with corrected(checkpoint, moved) if moved else contextlib.nullcontext(checkpoint) as place:
+            return _read_operators(spark, place, metadata, rows)
     except PySparkException as error:
         raise InspectorError(f"{checkpoint}/state: Spark cannot read it: {str(error).splitlines()[0]}") from None
+    except Py4JJavaError as error:
+        raise InspectorError(f"{checkpoint}/state: Spark cannot read it: {error.java_exception.getMessage()}") from None
     finally:
         spark.stop()
+
+
+def _read_operators(
+    spark: SparkSession, checkpoint: Path, metadata: dict[str, OperatorMetadata | None], rows: int
+) -> list[Operator]:
+    operators: dict[int, Operator] = {}
+    for entry in spark.read.format("state-metadata").load(str(checkpoint)).collect():
+        operator = operators.setdefault(entry.operatorId, Operator(str(entry.operatorId), entry.operatorName))
+        known = metadata.get(operator.id)
+        for variable in (known.variables if known else ()) or (None,):
+            operator.state.append(_store(spark, checkpoint, entry, variable, rows))
     return [operators[number] for number in sorted(operators)]
 
 

@@ -217,7 +217,7 @@ def test_everything_that_can_be_pressed_is_reached_by_tab(window: Browser, kill:
 
 
 def test_words_of_the_inspector_open_and_close(window: Browser, tmp_path: Path) -> None:
-    shutil.copytree(KILL, tmp_path, dirs_exist_ok=True)
+    shutil.copytree(KILL, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("inspected"))
     job = json.loads((KILL / "timeline.json").read_text(encoding="utf-8"))["flink"][0]["job_id"]
     (tmp_path / "inspected" / job).mkdir(parents=True)
     (tmp_path / "spark_before.txt").write_text("Spark checkpoint in <folder>\n", encoding="utf-8")

@@ -45,7 +45,7 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("folder", ALL, ids=IDS)
 def test_a_healthy_checkpoint_of_any_release_has_no_problem(folder: Path) -> None:
     report = opened(folder)
-    list_operators(folder / "checkpoint", report.problems)
+    list_operators(folder / "checkpoint", report.problems, report.notes)
     assert report.problems == []
     assert report.restart is not None
     assert report.restart.action in ("continue", "re-run")
@@ -241,7 +241,7 @@ def test_state_that_the_next_batch_needs_is_missed_and_no_other(
 
 def test_state_is_said_by_the_kind_of_its_files() -> None:
     notes = {
-        recipe: list_operators(GOLDEN / "spark-4.3" / recipe / "checkpoint", [])[0].state[0].note
+        recipe: list_operators(GOLDEN / "spark-4.3" / recipe / "checkpoint", [], [])[0].state[0].note
         for recipe in ("files_windowed", "rocksdb", "state_ids")
     }
     assert notes["files_windowed"].startswith("HDFS-backed: 26 delta files, the newest of version 13, 2 snapshots")
@@ -250,7 +250,14 @@ def test_state_is_said_by_the_kind_of_its_files() -> None:
 
 
 def test_states_of_a_processor_go_by_their_names_without_a_jvm() -> None:
-    [operator] = list_operators(GOLDEN / "spark-4.0" / "processor" / "checkpoint", [])
+    notes: list[str] = []
+    folder = GOLDEN / "spark-4.0" / "processor" / "checkpoint"
+    [operator] = list_operators(folder, [], notes)
+    assert notes == [
+        f"{folder}/state/0 was written in file:/tmp/faultline-golden/spark-4.0/processor/checkpoint, and names the "
+        "schema files of its state by that absolute path: a query that starts from this copy fails unless they are "
+        "there too"
+    ]
     assert [(state.name, state.kind) for state in operator.state] == [
         ("by_minute", "MapState"), ("minutes", "ListState"), ("count", "ValueState"),
         ("$procTimers_keyToTimestamp", "timers"),
@@ -264,7 +271,7 @@ def test_operator_metadata_that_is_cut_short_is_a_problem_with_its_name(tmp_path
     [file] = (checkpoint / "state" / "0" / "_metadata" / "v2").glob("[0-9]*")
     file.write_bytes(file.read_bytes()[:-40])
     problems: list[str] = []
-    [operator] = list_operators(checkpoint, problems)
+    [operator] = list_operators(checkpoint, problems, [])
     assert problems == [f"{file} is cut short or not JSON"]
     assert operator.state == []
 

@@ -1,0 +1,54 @@
+"""Checkpoints that are not where they were written, for which Spark's own readers need corrected paths.
+
+The operator metadata of transformWithState names its schema files by absolute path. Spark finds no other way to
+them: it refuses to read or to restart from a checkpoint that was copied or moved.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from inspector.spark.operator_metadata import OperatorMetadata
+
+
+def home_of(metadata: OperatorMetadata, operator: Path) -> str | None:
+    """Return the place that wrote the checkpoint, as Spark names it; None when that place is this one.
+
+    `operator` is the folder `state/N` that holds the metadata.
+    """
+    for schema in metadata.schemas:
+        home, found, _ = schema.rpartition(f"/state/{operator.name}/_stateSchema/")
+        if found and urlsplit(home).path != str(operator.parent.parent.absolute()):
+            return home
+    return None
+
+
+@contextlib.contextmanager
+def corrected(checkpoint: Path, homes: dict[str, str]) -> Iterator[Path]:
+    """Yield a folder of links to the checkpoint's files whose operator metadata names the schema files here.
+
+    `homes` has for each operator's number the place that its metadata names; the checkpoint itself does not change.
+    """
+    with tempfile.TemporaryDirectory(prefix="inspector-") as folder:
+        place = Path(folder).resolve()
+        _link(checkpoint, place, {"state"})
+        _link(checkpoint / "state", place / "state", set(homes))
+        for number, home in homes.items():
+            operator = place / "state" / number
+            _link(checkpoint / "state" / number, operator, {"_metadata"})
+            (operator / "_metadata" / "v2").mkdir(parents=True)
+            for file in (checkpoint / "state" / number / "_metadata" / "v2").glob("[0-9]*"):
+                text = file.read_text(encoding="utf-8").replace(f'"{home}/', f'"{place.as_uri()}/')
+                (operator / "_metadata" / "v2" / file.name).write_text(text, encoding="utf-8")
+        yield place
+
+
+def _link(source: Path, target: Path, but: set[str]) -> None:
+    target.mkdir(exist_ok=True)
+    for child in source.iterdir():
+        if child.name not in but:
+            (target / child.name).symlink_to(child.resolve(), target_is_directory=child.is_dir())
