@@ -1,4 +1,4 @@
-"""Which walkthroughs CI runs: a third of them, another third each day. `scripts/test.sh full` runs all."""
+"""Which walkthroughs CI runs: a fifth of them, another fifth each day. `scripts/test.sh full` runs all."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from datetime import UTC, datetime
 import pytest
 from _pytest.mark.structures import ParameterSet
 
-THIRDS = 3
-TURN = int(os.environ.get("FAULTLINE_TURN", datetime.now(UTC).timetuple().tm_yday)) % THIRDS
+PARTS = 5
+TURN = int(os.environ.get("FAULTLINE_TURN", datetime.now(UTC).timetuple().tm_yday)) % PARTS
 """scripts/test.sh sets the variable, so that all of its processes agree at midnight, too."""
 
 
 def in_turn(number: int) -> list[pytest.MarkDecorator]:
     """Return the marks of a walkthrough by its number: none when it is its turn."""
-    return [] if number % THIRDS == TURN else [pytest.mark.full]
+    return [] if number % PARTS == TURN else [pytest.mark.full]
 
 
 def turns(names: Iterable[str]) -> list[ParameterSet]:
