@@ -93,17 +93,6 @@ def test_what_does_not_answer_is_shown_with_its_reason() -> None:
     assert item == {"at": 1.0, "kind": "unknown", "source": "kafka", "text": "the broker is down"}
 
 
-def test_a_recording_of_an_older_watcher_plays_without_positions() -> None:
-    old = timeline(KILL)
-    del old["checkpoints"]
-    for sample in old["flink"]:
-        for name in ("position", "checkpoints", "restored_at"):
-            sample.pop(name, None)
-    kinds = {item["kind"] for item in of_timeline(old)}
-    assert {"log", "flink", "spark", "done"} <= kinds
-    assert "again" not in kinds
-
-
 def test_the_file_holds_all_that_it_needs(tmp_path: Path) -> None:
     folder = tmp_path / "row"
     shutil.copytree(KILL, folder)

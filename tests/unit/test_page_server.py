@@ -301,7 +301,7 @@ def test_what_was_watched_is_one_file(shown: Server) -> None:
     assert answer.text.startswith("<!doctype html>")
 
 
-def test_it_serves_so_many_pages_and_tells_the_next_one(tmp_path: Path) -> None:
+def test_it_serves_a_fixed_number_of_pages_and_refuses_the_next_one(tmp_path: Path) -> None:
     for server in started(tmp_path):
         with contextlib.ExitStack() as stack:
             open_pages = [stack.enter_context(server.events()) for _ in range(MOST_PAGES)]
@@ -337,7 +337,7 @@ def test_a_flood_of_requests_leaves_it_answering(shown: Server) -> None:
         assert next(events)[0] in ("more", "tick")
 
 
-def test_it_ends_in_peace_while_a_page_is_open(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_it_ends_without_an_error_while_a_page_is_open(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     servers = started(tmp_path)
     server = next(servers)
     with server.events() as events:

@@ -162,7 +162,7 @@ def test_what_is_kept_begins_with_the_last_of_each_kind() -> None:
     assert kept.all() == []
 
 
-def test_silence_of_the_jobmanager_is_no_crash_of_the_job() -> None:
+def test_a_silent_jobmanager_does_not_count_as_a_crash_of_the_job() -> None:
     made = Items()
     made.take("flink", job(1.0))
     made.take("flink", {"at": 2.0, "unknown": "no answer"})
