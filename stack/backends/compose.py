@@ -26,7 +26,8 @@ from stack.waiting import wait_until
 INSIDE = "/faultline"
 """The project and its home, in a container."""
 _SEEN = ("checkpoints", "output", "ledger")
-_UP_SECONDS, _KILL_SECONDS = 300.0, 60.0
+_UP_SECONDS, _KILL_SECONDS, _FREEZE_SECONDS = 300.0, 60.0, 30.0
+_GAVE_UP = "unable to freeze"
 _NOT_ROOT = 1000
 _PERMISSIONS = "permissions"
 """The one-shot service that only containers need: it makes the mounted folders writable."""
@@ -212,8 +213,21 @@ class ComposeBackend:
         wait_until(lambda: self.state(service) == EXITED, f"the end of {service.name}", seconds=_KILL_SECONDS)
 
     def pause(self, service: Service) -> None:
-        """Freeze the container."""
-        self.docker.act("pause", self._container(service).name)
+        """Freeze the container.
+
+        With cgroup v1 the engine gives up after a moment on a busy machine, and leaves it to its caller to ask again
+        (https://github.com/opencontainers/runc/pull/4388).
+        """
+        container, wrong = self._container(service).name, ""
+
+        def is_frozen() -> bool:
+            nonlocal wrong
+            wrong = self.docker.attempt("pause", container)
+            if wrong and _GAVE_UP not in wrong:
+                raise StackError(wrong)
+            return not wrong
+
+        wait_until(is_frozen, f"{service.name} to freeze", seconds=_FREEZE_SECONDS, explain=lambda: wrong)
 
     def resume(self, service: Service) -> None:
         """Resume the container."""

@@ -131,9 +131,14 @@ class Docker:
 
     def act(self, *arguments: str) -> None:
         """Run Docker. Raises StackError with its last line when it fails."""
+        wrong = self.attempt(*arguments)
+        if wrong:
+            raise StackError(wrong)
+
+    def attempt(self, *arguments: str) -> str:
+        """Run Docker; returns its last line when it fails, and nothing otherwise."""
         done = subprocess.run(["docker", *arguments], capture_output=True, text=True, check=False, env=self._environ)
-        if done.returncode:
-            raise StackError((done.stderr.strip().splitlines() or [f"docker {arguments[0]} failed"])[-1])
+        return (done.stderr.strip().splitlines() or [f"docker {arguments[0]} failed"])[-1] if done.returncode else ""
 
     def containers(self) -> dict[str, Container]:
         """The containers of this project, by service."""
