@@ -175,8 +175,12 @@ class ComposeBackend:
             # A frozen process does not see SIGTERM.
             if self.state(row) == PAUSED:
                 self.resume(row)
-        if not self.docker.quietly("down", "--remove-orphans", *(["--volumes"] if wipe else [])):
-            raise StackError("the stack could not be stopped; the reasons are above")
+        words = ("down", "--remove-orphans", *(["--volumes"] if wipe else []))
+        if not self.docker.quietly(*words):
+            # The page, or a person, may have started a command in a container of its own, which holds the network.
+            say("something of the stack started meanwhile; stopping it too ...")
+            if not self.docker.quietly(*words):
+                raise StackError("the stack could not be stopped; the reasons are above")
         return self._wipe() if wipe else []
 
     def _wipe(self) -> list[Path]:
