@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import socket
 import subprocess
+import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,7 @@ __all__ = ["window"]
 pytestmark = [pytest.mark.full, pytest.mark.timeout(3600)]
 
 WAIT_SECONDS = 240.0
+UNDISTURBED = ("job_id", "state", "restarts", "checkpoints_failed")
 
 
 @dataclass
@@ -260,6 +264,29 @@ def test_a_server_that_goes_disturbs_nothing_and_comes_back(stack: RunningStack,
     stack.wait_for_checkpoints(1)
     stack.script("start.sh", "page")
     beside.wait("state", "running", 60)
+
+
+def test_a_flood_and_connections_that_stay_open_disturb_nothing(stack: RunningStack, page: Shown) -> None:
+    port, before = int(stack.environment["STACK_PAGE_PORT"]), stack.job()
+    with contextlib.ExitStack() as held:
+        for _ in range(80):
+            held.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
+        for _ in range(2_000):
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=60) as flood:
+                flood.sendall(b"GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        after = stack.wait_for_checkpoints(2)
+        stack.require_all_running()
+    assert [after[name] for name in UNDISTURBED] == [before[name] for name in UNDISTURBED]
+    beside = Shown(page.window, f"http://127.0.0.1:{port}/")
+    wait_until(lambda: answers(beside.address), "the page to answer", seconds=60)
+    beside.open()
+    beside.wait("state", "running", 60)
+
+
+def answers(address: str) -> bool:
+    with contextlib.suppress(OSError), urllib.request.urlopen(address, timeout=10) as answer:
+        return bool(answer.status == HTTPStatus.OK)
+    return False
 
 
 def test_an_older_checkpoint_ends_in_a_verdict_with_the_records(stack: RunningStack, page: Shown) -> None:
