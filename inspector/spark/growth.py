@@ -15,6 +15,7 @@ from inspector.spark.log import list_log
 from inspector.spark.offsets import PlannedBatch
 from inspector.spark.sink import SINK_LOG
 from inspector.spark.sources import source_folder
+from inspector.spark.state_files import operator_folders
 from inspector.words import count
 
 REWRITTEN = "every compaction writes all of it again"
@@ -71,9 +72,7 @@ def _snapshots(path: Path, batches: Mapping[int, PlannedBatch]) -> list[Growth]:
     RocksDB shares files between its snapshots, whose sizes say nothing.
     """
     found = []
-    state = path / "state"
-    operators = sorted(state.glob("[0-9]*"), key=lambda each: int(each.name)) if state.is_dir() else []
-    for operator in operators:
+    for operator in operator_folders(path):
         sizes: dict[int, int] = {}
         for file in operator.rglob("[0-9]*.snapshot"):
             version = file.stem.partition("_")[0]

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from inspector.spark.operator_metadata import OperatorMetadata
+from inspector.spark.operator_metadata import OperatorMetadata, logged_files
 
 
 def home_of(metadata: OperatorMetadata, operator: Path) -> str | None:
@@ -38,12 +38,13 @@ def corrected(checkpoint: Path, homes: dict[str, str]) -> Iterator[Path]:
         _link(checkpoint, place, {"state"})
         _link(checkpoint / "state", place / "state", set(homes))
         for number, home in homes.items():
-            operator = place / "state" / number
-            _link(checkpoint / "state" / number, operator, {"_metadata"})
-            (operator / "_metadata" / "v2").mkdir(parents=True)
-            for file in (checkpoint / "state" / number / "_metadata" / "v2").glob("[0-9]*"):
+            operator = checkpoint / "state" / number
+            _link(operator, place / "state" / number, {"_metadata"})
+            for file in logged_files(operator):
                 text = file.read_text(encoding="utf-8").replace(f'"{home}/', f'"{place.as_uri()}/')
-                (operator / "_metadata" / "v2" / file.name).write_text(text, encoding="utf-8")
+                target = place / file.relative_to(checkpoint)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_text(text, encoding="utf-8")
         yield place
 
 

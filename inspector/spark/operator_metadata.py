@@ -46,9 +46,9 @@ class OperatorMetadata:
 def read(folder: Path) -> OperatorMetadata | None:
     """Return what is in `folder`, a `state/N`; None when it has no metadata. Raises MetadataError."""
     file = folder / "_metadata" / "metadata"
-    newest = sorted((folder / "_metadata" / "v2").glob("[0-9]*"), key=lambda path: int(path.name))
-    if newest:
-        file = newest[-1]
+    logged = logged_files(folder)
+    if logged:
+        file = logged[-1]
     try:
         document = json.loads(file.read_bytes().split(b"\n", 1)[1])
         return OperatorMetadata(
@@ -61,6 +61,11 @@ def read(folder: Path) -> OperatorMetadata | None:
         return None
     except (ValueError, KeyError, IndexError, TypeError, AttributeError):
         raise MetadataError(f"{file} is cut short or not JSON") from None
+
+
+def logged_files(folder: Path) -> list[Path]:
+    """List the files of version 2 in `folder`, a `state/N`, the newest last; empty for version 1."""
+    return sorted((folder / "_metadata" / "v2").glob("[0-9]*"), key=lambda path: int(path.name))
 
 
 def _variables(properties: dict[str, Any]) -> list[Variable]:

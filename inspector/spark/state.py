@@ -18,7 +18,7 @@ from inspector.model import Operator, StateStore
 from inspector.spark.moved import corrected, home_of
 from inspector.spark.operator_metadata import MetadataError, OperatorMetadata, Variable
 from inspector.spark.operator_metadata import read as read_metadata
-from inspector.spark.state_files import stores_of, words_of
+from inspector.spark.state_files import operator_folders, stores_of, words_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -45,7 +45,7 @@ def list_operators(checkpoint: Path, problems: list[str], notes: list[str]) -> l
     worth knowing to `notes`.
     """
     operators = []
-    for folder in _operator_folders(checkpoint):
+    for folder in operator_folders(checkpoint):
         operator = Operator(folder.name, state_bytes=_bytes_of(folder))
         operators.append(operator)
         partitions = sum(1 for child in folder.iterdir() if child.name.isdigit())
@@ -72,11 +72,6 @@ def list_operators(checkpoint: Path, problems: list[str], notes: list[str]) -> l
     return operators
 
 
-def _operator_folders(checkpoint: Path) -> list[Path]:
-    state = checkpoint / "state"
-    return sorted(state.glob("[0-9]*"), key=lambda path: int(path.name)) if state.is_dir() else []
-
-
 def _kind(variable: Variable) -> str:
     return "timers" if variable.timers else variable.kind
 
@@ -101,15 +96,15 @@ def read_state(checkpoint: Path, rows: int) -> list[Operator]:
     from pyspark.errors import PySparkException  # noqa: PLC0415
 
     try:
-        metadata = {folder.name: read_metadata(folder) for folder in _operator_folders(checkpoint)}
+        metadata = {folder: read_metadata(folder) for folder in operator_folders(checkpoint)}
     except MetadataError as error:
         raise InspectorError(str(error)) from None
-    homes = {name: home_of(each, checkpoint / "state" / name) for name, each in metadata.items() if each}
-    moved = {name: home for name, home in homes.items() if home}
+    homes = {folder.name: home for folder, each in metadata.items() if each and (home := home_of(each, folder))}
+    variables = {folder.name: each.variables for folder, each in metadata.items() if each}
     spark = _session()
     try:
-        with corrected(checkpoint, moved) if moved else contextlib.nullcontext(checkpoint) as place:
-            return _read_operators(spark, place, metadata, rows)
+        with corrected(checkpoint, homes) if homes else contextlib.nullcontext(checkpoint) as place:
+            return _read_operators(spark, place, variables, rows)
     except PySparkException as error:
         raise InspectorError(f"{checkpoint}/state: Spark cannot read it: {str(error).splitlines()[0]}") from None
     except Py4JJavaError as error:
@@ -119,13 +114,12 @@ def read_state(checkpoint: Path, rows: int) -> list[Operator]:
 
 
 def _read_operators(
-    spark: SparkSession, checkpoint: Path, metadata: dict[str, OperatorMetadata | None], rows: int
+    spark: SparkSession, checkpoint: Path, variables: dict[str, tuple[Variable, ...]], rows: int
 ) -> list[Operator]:
     operators: dict[int, Operator] = {}
     for entry in spark.read.format("state-metadata").load(str(checkpoint)).collect():
         operator = operators.setdefault(entry.operatorId, Operator(str(entry.operatorId), entry.operatorName))
-        known = metadata.get(operator.id)
-        for variable in (known.variables if known else ()) or (None,):
+        for variable in variables.get(operator.id) or (None,):
             operator.state.append(_store(spark, checkpoint, entry, variable, rows))
     return [operators[number] for number in sorted(operators)]
 

@@ -42,6 +42,12 @@ class StoreFiles:
         return f"{self.path} has no {shown}, of which batch {version} makes its state"
 
 
+def operator_folders(checkpoint: Path) -> list[Path]:
+    """List the folders of the state operators, `state/N`, in the order of their numbers; empty without state."""
+    state = checkpoint / "state"
+    return sorted(state.glob("[0-9]*"), key=lambda path: int(path.name)) if state.is_dir() else []
+
+
 def read_store(folder: Path) -> StoreFiles:
     """List one store's folder; a folder that is not there has no files."""
     found = StoreFiles(folder)
@@ -94,9 +100,7 @@ def words_of(stores: list[StoreFiles]) -> str:
 
 def what_is_missing(checkpoint: Path, version: int) -> str:
     """Say what the state lacks for batch `version`; empty when nothing is missing."""
-    state = checkpoint / "state"
-    operators = sorted(state.glob("[0-9]*"), key=lambda path: int(path.name)) if state.is_dir() else []
-    for operator in operators:
+    for operator in operator_folders(checkpoint):
         for store in stores_of(operator, 0):
             why = store.missing(version)
             if why:
