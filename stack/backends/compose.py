@@ -178,7 +178,7 @@ class ComposeBackend:
         words = ("down", "--remove-orphans", *(["--volumes"] if wipe else []))
         if not self.docker.quietly(*words):
             # The page, or a person, may have started a command in a container of its own, which holds the network.
-            say("something of the stack started meanwhile; stopping it too ...")
+            say("stopping once more, also what may have started meanwhile ...")
             if not self.docker.quietly(*words):
                 raise StackError("the stack could not be stopped; the reasons are above")
         return self._wipe() if wipe else []
