@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.stack.running_stack import RunningStack
+from tests.stack.turns import in_turn
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800), *in_turn(0)]
 
 CHECKPOINT_MS = 25_000
 """Longer than two windows: a window is written, and seen, between a checkpoint and the kill."""

@@ -1,4 +1,4 @@
-"""Which walkthroughs CI runs: a fifth of them, another fifth each day. `scripts/test.sh full` runs all."""
+"""Which long tests CI runs: a fifth of them, another fifth each day. `scripts/test.sh full` runs all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TURN = int(os.environ.get("FAULTLINE_TURN", datetime.now(UTC).timetuple().tm_yda
 
 
 def in_turn(number: int) -> list[pytest.MarkDecorator]:
-    """Return the marks of a walkthrough by its number: none when it is its turn."""
+    """Return the marks of a long test by its number, a walkthrough's or any other: none when it is its turn."""
     return [] if number % PARTS == TURN else [pytest.mark.full]
 
 
