@@ -12,6 +12,7 @@ import os
 import secrets
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,6 @@ from contract.jobs import EXACTLY_ONCE, MODES
 from contract.settings import PREFIX, ROOT, SettingsError
 from stack.errors import StackError
 from stack.messages import say
-from stack.services import LOCAL_PORTS
 from stack.stack import open_stack
 
 from faults.phases import keep_logs
@@ -34,8 +34,8 @@ from faults.times import longest_gap
 SUMMARY = "soak.json"
 _TRIES = (1, 3)
 _COUNTS = ("lost", "duplicated", "unexpected")
-_OWN = {f"{PREFIX}{name}" for name in ("HOME", "ARTIFACTS", "PORT_OFFSET", *LOCAL_PORTS)}
-"""Variables that say where this stack is, not how it behaves."""
+_OWN = (f"{PREFIX}HOME", f"{PREFIX}ARTIFACTS", f"{PREFIX}PORT_OFFSET")
+"""Variables that say where this stack is, as each one's port does, and not how it behaves."""
 _LEAST_MINUTES, _MOST_MINUTES = 1.0, 600.0
 _SHRINK_SECONDS = 1800.0
 
@@ -141,33 +141,36 @@ def _last(error: Exception) -> str:
     return str(error).splitlines()[-1]
 
 
-def cut_down(soak: Soak, strikes: Sequence[Strike]) -> tuple[list[Strike], bool]:
-    """Find the fewest faults that still fail, within half an hour; whether any part has failed at all.
+def cut_down(soak: Soak, strikes: Sequence[Strike]) -> tuple[list[Strike], list[bool]]:
+    """Find the fewest faults that still fail, within half an hour, and in which of their runs they failed.
 
     First each candidate has one try, and then those of the last step three: what fails only sometimes may have passed.
+    No run on record: no part has failed, and all faults are kept.
     """
     end = time.monotonic() + _SHRINK_SECONDS
-    seen = False
+    runs: dict[tuple[Strike, ...], list[bool]] = defaultdict(list)
 
     def fails(part: Sequence[Strike], tries: int) -> bool:
-        nonlocal seen
         candidate = shortened(part)
+        failed = runs[tuple(candidate)]
         say(f"== {len(candidate)} of {len(strikes)} faults: {', '.join(s.fault for s in candidate) or 'none'}")
         for _ in range(tries):
             try:
-                if time.monotonic() < end and soak.run(candidate):
-                    seen = True
+                if time.monotonic() < end:
+                    failed.append(bool(soak.run(candidate)))
+                if any(failed):
                     return True
             except (CommandFailed, StackError) as error:
                 say(f"   could not run: {_last(error)}")
         return False
 
     if fails([], 1):
-        return [], True
+        return [], runs[()]
     smallest = list(strikes)
     for tries in _TRIES:
         smallest = shrink(smallest, functools.partial(fails, tries=tries), lambda: time.monotonic() < end)
-    return shortened(smallest), seen
+    kept = shortened(smallest)
+    return kept, runs[tuple(kept)]
 
 
 def soak(minutes: float, seed: int, mode: str) -> int:
@@ -201,16 +204,23 @@ def soak(minutes: float, seed: int, mode: str) -> int:
 
 def _shrunk(running: Soak, strikes: Sequence[Strike], file: Path, title: Sequence[str]) -> str:
     """Cut the schedule down, write it as a script, and return the sentence about it."""
-    smallest, seen = cut_down(running, strikes)
-    if seen and not smallest:
+    smallest, failed = cut_down(running, strikes)
+    if not smallest:
         return "it fails without any fault: the stack is wrong before the first one"
-    enough = (
-        f"{len(smallest)} of {len(strikes)} faults are enough: {', '.join(strike.fault for strike in smallest)}"
-        if seen
-        else f"no part failed again; all {len(strikes)} faults are kept"
-    )
-    settings = {name: value for name, value in os.environ.items() if name.startswith(PREFIX) and name not in _OWN}
-    file.write_text(as_script(smallest, settings, [*title, enough]), encoding="utf-8")
+    enough, often = f"no part failed again; all {len(strikes)} faults are kept", ""
+    if failed:
+        enough = (
+            f"{len(smallest)} of {len(strikes)} faults are enough: {', '.join(strike.fault for strike in smallest)}"
+        )
+        often = (
+            f"This part failed in {sum(failed)} of {len(failed)} runs. If it holds, run it again: the moment decides."
+        )
+    settings = {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith(PREFIX) and name not in _OWN and not name.endswith("_PORT")
+    }
+    file.write_text(as_script(smallest, settings, [*title, enough, *filter(None, [often])]), encoding="utf-8")
     file.chmod(0o755)
     return f"{enough}; {file}"
 

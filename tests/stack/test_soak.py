@@ -13,6 +13,7 @@ from tests.stack.running_stack import ROOT, RunningStack
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
 KILLS_THE_SYNCHRONIZER_OFTEN = "2269"
 """A seed whose two minutes have seven faults, four of them kills of the synchronizer."""
+TRIES = 8
 
 
 def test_a_soak_with_a_new_seed_holds(tmp_path: Path) -> None:
@@ -36,11 +37,15 @@ def test_a_failing_soak_is_cut_down_to_a_script_that_fails_too(tmp_path: Path) -
         assert found, "not cut down"
         assert int(found[1]) < 7
         assert "synchronizer-kill" in found[2]
-        again = subprocess.run(
-            [found[3]], capture_output=True, text=True, check=False, env=running.environment, cwd=ROOT, timeout=900
-        )
-        print(again.stderr, again.stdout)
-        [home] = re.findall(r"^to remove this stack: STACK_HOME=(\S+) ", again.stderr, re.M)
-        running.script("down.sh", "--wipe", settings={"HOME": home})
+        # Whether the kill is between the write and the commit of a batch is a matter of its moment.
+        for _ in range(TRIES):
+            again = subprocess.run(
+                [found[3]], capture_output=True, text=True, check=False, env=running.environment, cwd=ROOT, timeout=900
+            )
+            print(again.stderr, again.stdout)
+            [home] = re.findall(r"^to remove this stack: STACK_HOME=(\S+) ", again.stderr, re.M)
+            running.script("down.sh", "--wipe", settings={"HOME": home})
+            if again.returncode != 0:
+                break
     assert again.returncode == 1
     assert "VIOLATED" in again.stdout

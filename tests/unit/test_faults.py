@@ -272,7 +272,7 @@ def test_a_schedule_that_fails_without_any_fault_accuses_none() -> None:
         def run(self, strikes: Sequence[Strike]) -> list[str]:
             return ["spark is violated"]
 
-    assert cut_down(Broken(), strikes_named("abc")) == ([], True)  # type: ignore[arg-type]
+    assert cut_down(Broken(), strikes_named("abc")) == ([], [True])  # type: ignore[arg-type]
 
 
 def test_a_schedule_that_does_not_fail_again_is_kept_whole() -> None:
@@ -280,8 +280,22 @@ def test_a_schedule_that_does_not_fail_again_is_kept_whole() -> None:
         def run(self, strikes: Sequence[Strike]) -> list[str]:
             return []
 
-    smallest, seen = cut_down(Whole(), strikes_named("abc"))  # type: ignore[arg-type]
-    assert ([strike.fault for strike in smallest], seen) == (["a", "b", "c"], False)
+    smallest, failed = cut_down(Whole(), strikes_named("abc"))  # type: ignore[arg-type]
+    assert ([strike.fault for strike in smallest], failed) == (["a", "b", "c"], [])
+
+
+def test_a_part_that_fails_only_sometimes_is_found_with_how_often_it_did() -> None:
+    class Sometimes:
+        runs_of_c = 0
+
+        def run(self, strikes: Sequence[Strike]) -> list[str]:
+            if [strike.fault for strike in strikes] != ["c"]:
+                return ["spark is violated"] if len(strikes) == 2 and strikes[-1].fault == "c" else []
+            self.runs_of_c += 1
+            return ["spark is violated"] if self.runs_of_c == 3 else []
+
+    smallest, failed = cut_down(Sometimes(), strikes_named("abc"))  # type: ignore[arg-type]
+    assert ([strike.fault for strike in smallest], failed) == (["c"], [False, False, True])
 
 
 def timeline(state: Callable[[float], str]) -> dict[str, list[dict[str, object]]]:
