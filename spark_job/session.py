@@ -79,7 +79,7 @@ def configuration(options: Options, settings: Settings, scratch: Path) -> dict[s
         # a small batch's time. This manager renames as atomically; the check it lacks, that no other query
         # writes the same log, is what the lock on the checkpoint is for.
         "spark.sql.streaming.checkpointFileManagerClass": (
-            "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager"
+            "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
         ),
         # query.stop() times out on a batch that does not react, instead of waiting forever.
         "spark.sql.streaming.stopTimeout": "60s",

@@ -13,7 +13,7 @@ import jakarta.servlet.ServletResponse;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 
-import org.sparkproject.jetty.server.handler.ContextHandler;
+import org.sparkproject.jetty.ee10.servlet.ServletContextHandler;
 
 /** Answers 403 to what {@link OriginRule} refuses, before every page of Spark's UI (spark.ui.filters). */
 public final class SparkGuard implements Filter {
@@ -23,7 +23,7 @@ public final class SparkGuard implements Filter {
     public void init(FilterConfig config) {
         rule = new OriginRule(config.getInitParameter("names"));
         // Jetty answers /jobs by a redirect to /jobs/ before any filter. So it leaves that to this one.
-        ((ContextHandler.Context) config.getServletContext()).getContextHandler().setAllowNullPathInfo(true);
+        ServletContextHandler.getServletContextHandler(config.getServletContext()).setAllowNullPathInContext(true);
     }
 
     public void doFilter(ServletRequest request, ServletResponse response, FilterChain chain)
