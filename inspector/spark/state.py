@@ -167,4 +167,6 @@ def _session() -> SparkSession:
         .config("spark.driver.memory", "512m")
         .getOrCreate()
     )
+    # Since 4.2 the readers ask the coordinator of state stores, which begins with the manager of queries.
+    _ = session.streams.active
     return session

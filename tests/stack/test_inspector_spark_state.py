@@ -21,6 +21,7 @@ OWN_READERS = """
 import json, sys
 from pyspark.sql import SparkSession
 spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+spark.streams.active
 metadata = [row.asDict() for row in spark.read.format("state-metadata").load(sys.argv[1]).collect()]
 rows = spark.read.format("statestore").load(sys.argv[1]).selectExpr("to_json(key) AS key", "to_json(value) AS value")
 print(json.dumps({"metadata": metadata, "rows": [row.asDict() for row in rows.collect()]}, default=str))
@@ -31,6 +32,7 @@ OWN_READER_OF_VARIABLES = """
 import json, sys
 from pyspark.sql import SparkSession
 spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+spark.streams.active
 def read(name, value):
     return spark.read.format("statestore").option(name, value).load(sys.argv[1])
 print(json.dumps({
