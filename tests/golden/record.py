@@ -2,8 +2,8 @@
 
 Usage: python -m tests.golden.record [spark] [flink]      from the project's root; takes some minutes
 
-Spark and Flink as pinned. For an older release line give an interpreter that has it and its connector:
-    GOLDEN_SPARK_PYTHON, GOLDEN_SPARK_JARS (comma-separated), GOLDEN_SPARK_NAME (folder name, default spark-4.0)
+Spark and Flink as pinned. For another release give an interpreter that has it and its connector:
+    GOLDEN_SPARK_PYTHON, GOLDEN_SPARK_JARS (comma-separated), GOLDEN_SPARK_NAME (folder name, as spark-4.1)
     GOLDEN_FLINK_PYTHON, GOLDEN_FLINK_CONNECTOR, GOLDEN_FLINK_NAME (default flink-2.2)
 GOLDEN_SPARK_RECIPES and GOLDEN_FLINK_RECIPES name some recipes, with spaces between; default: all, but Flink's rocksdb,
 which is recorded alone: a test computes its windows from the offsets, in a topic without the visits of other recipes.
@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Producer
+from pyspark.version import __version__ as spark_version
 
 from contract.settings import ROOT
 from contract.visit import iso_time
@@ -62,7 +63,9 @@ def record_spark(broker: Broker) -> None:
     python = os.environ.get("GOLDEN_SPARK_PYTHON") or sys.executable
     recipes = os.environ.get("GOLDEN_SPARK_RECIPES", "").split()
     subprocess.run([python, str(GOLDEN / "record_spark.py"), str(out), broker.bootstrap, *recipes], check=True)
-    _copy(out, GOLDEN / os.environ.get("GOLDEN_SPARK_NAME", "spark-4.0"))
+    name = os.environ.get("GOLDEN_SPARK_NAME") or f"spark-{'.'.join(spark_version.split('.')[:2])}"
+    for recipe in sorted(out.iterdir()):
+        _copy(recipe, GOLDEN / name / recipe.name)
 
 
 def rest(path: str, body: dict[str, Any] | None = None, method: str | None = None) -> Any:

@@ -56,8 +56,9 @@ def correct_paths(checkpoint: Path) -> None:
     file.with_name(f".{file.name}.crc").unlink()
 
 
-def test_states_of_a_processor_equal_sparks_own_reader(tmp_path: Path) -> None:
-    checkpoint = shutil.copytree(GOLDEN / "spark-4.0" / "processor" / "checkpoint", tmp_path / "query")
+@pytest.mark.parametrize("release", ["4.0", "4.1", "4.2", "4.3"])
+def test_states_of_a_processor_equal_sparks_own_reader(release: str, tmp_path: Path) -> None:
+    checkpoint = shutil.copytree(GOLDEN / f"spark-{release}" / "processor" / "checkpoint", tmp_path / "query")
     before = contents(checkpoint)
     command = [sys.executable, "-m", "inspector", "--no-lag", "--json", "--state", "--rows", "1000", str(checkpoint)]
     shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)

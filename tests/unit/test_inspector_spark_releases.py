@@ -249,14 +249,15 @@ def test_state_is_said_by_the_kind_of_its_files() -> None:
     assert "named by state ids" in notes["state_ids"]
 
 
-def test_states_of_a_processor_go_by_their_names_without_a_jvm() -> None:
+@pytest.mark.parametrize("release", ["4.0", "4.1", "4.2", "4.3"])
+def test_states_of_a_processor_go_by_their_names_without_a_jvm(release: str) -> None:
     notes: list[str] = []
-    folder = GOLDEN / "spark-4.0" / "processor" / "checkpoint"
+    folder = GOLDEN / f"spark-{release}" / "processor" / "checkpoint"
     [operator] = list_operators(folder, [], notes)
     assert notes == [
-        f"{folder}/state/0 was written in file:/tmp/faultline-golden/spark-4.0/processor/checkpoint, and names the "
-        "schema files of its state by that absolute path: a query that starts from this copy fails unless they are "
-        "there too"
+        f"{folder}/state/0 was written in file:/tmp/faultline-golden/spark-{release}/processor/checkpoint, and "
+        "names the schema files of its state by that absolute path: a query that starts from this copy fails unless "
+        "they are there too"
     ]
     assert [(state.name, state.kind) for state in operator.state] == [
         ("by_minute", "MapState"), ("minutes", "ListState"), ("count", "ValueState"),
