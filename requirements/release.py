@@ -4,14 +4,13 @@ Usage: python -m requirements.release spark 4.3      in the tools environment; s
 
 The packages are listed in spark-4.3.lock, the jars of its Kafka source in releases.jars.
 
-It goes to the artifacts' folder as `spark-4.3`, or to the folder that SPARK_ENVIRONMENTS names.
+It goes to the artifacts' folder as `spark-4.3`.
 Exit codes: 0 done, 1 it could not be made, 2 wrong usage.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import subprocess
 import sys
@@ -32,7 +31,7 @@ def locks() -> list[str]:
 
 def home_of(engine: str, release: str) -> Path:
     """Return the folder of a release's environment, whether it exists or not."""
-    return Path(os.environ.get("SPARK_ENVIRONMENTS") or artifacts()) / f"{engine}-{release}"
+    return artifacts() / f"{engine}-{release}"
 
 
 def python_of(engine: str, release: str) -> Path:
@@ -60,12 +59,11 @@ def fetch_jars(engine: str, release: str) -> None:
 
     Raises JarError when one cannot be fetched or differs from the lock.
     """
-    project = Path(os.environ.get("STACK_ARTIFACTS") or HERE.parent / ".artifacts")
     home = home_of(engine, release) / "artifacts" / "jars"
     (home / engine).mkdir(parents=True, exist_ok=True)
     for group in ("kafka", "web_guard"):
         (home / group).unlink(missing_ok=True)
-        (home / group).symlink_to(project.resolve() / "jars" / group)
+        (home / group).symlink_to(artifacts().resolve() / "jars" / group)
     wanted = {jar.coordinates: jar for jar in read_jars(JARS) if jar.group == f"{engine}-{release}"}
     for jar, path in retrieve(wanted.values(), transitive=False):
         if sha256_of(path) != wanted[jar.coordinates].sha256:

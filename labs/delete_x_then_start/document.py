@@ -27,7 +27,7 @@ is started again, now without a limit to a batch.
 - **rows** of a batch are those that Spark says it read. A batch that a sink skips reads none.
 - **duplicated**: rows in the output once more than they were sent, counted row by row.
 
-A count that is not in a cell is 0. `as 4.0`: the same as in that column.
+A count that is not in a cell is 0. A cell that says `as` and a release: the same as in the column of that release.
 
 Where Spark cannot read an output folder any more, the lines of its files were counted.
 

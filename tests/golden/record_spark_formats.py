@@ -261,9 +261,9 @@ def main() -> int:
             continue
         out = Path(target).resolve() / name
         shutil.rmtree(out, ignore_errors=True)
-        error, _ = run(spark, recipe, out, recipe.commits)
-        if error:
-            raise SystemExit(f"{name}: {error}")
+        error, committed = run(spark, recipe, out, recipe.commits)
+        if error or len(committed) < recipe.commits:
+            raise SystemExit(f"{name}: {error or f'{len(committed)} of {recipe.commits} batches in {SECONDS} s'}")
     return 0
 
 

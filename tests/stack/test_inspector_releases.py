@@ -1,8 +1,7 @@
 """What the inspector says of a restart, tested on each release of Spark that is installed.
 
-Long, and each release needs an environment: `python -m requirements.release spark 4.3` makes it. SPARK_ENVIRONMENTS
-names the folder that has them (default: the artifacts' folder), with `spark-4.3` and so on in it; a release without
-one is skipped.
+Long, and each release needs an environment: `python -m requirements.release spark 4.3` makes it. A release without one
+is skipped.
 """
 
 from __future__ import annotations
