@@ -56,7 +56,9 @@ def correct_paths(checkpoint: Path) -> None:
     file.with_name(f".{file.name}.crc").unlink()
 
 
-@pytest.mark.parametrize("release", ["4.0", "4.1", "4.2", "4.3"])
+@pytest.mark.parametrize(
+    "release", ["4.0", pytest.param("4.1", marks=pytest.mark.full), "4.2", pytest.param("4.3", marks=pytest.mark.full)]
+)
 def test_states_of_a_processor_equal_sparks_own_reader(release: str, tmp_path: Path) -> None:
     checkpoint = shutil.copytree(GOLDEN / f"spark-{release}" / "processor" / "checkpoint", tmp_path / "query")
     before = contents(checkpoint)
