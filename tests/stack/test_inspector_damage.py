@@ -10,13 +10,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from pyspark.version import __version__
 
 from contract.settings import ROOT
 from inspector.spark.report import read_report
 
 pytestmark = pytest.mark.stack
 
-GOLDEN = ROOT / "tests" / "golden"
+WRITTEN = ROOT / "tests" / "golden" / f"spark-{'.'.join(__version__.split('.')[:2])}"
+"""By the release that starts again here: another one may do something else."""
 CASES = (
     "before-last-missing",
     "last-truncated",
@@ -78,7 +80,7 @@ def damage(checkpoint: Path, case: str) -> None:
 def test_spark_does_what_the_inspector_says(tmp_path: Path) -> None:
     reports = {}
     for case in CASES:
-        folder = Path(shutil.copytree(GOLDEN / "spark-4.0" / "files_windowed", tmp_path / case))
+        folder = Path(shutil.copytree(WRITTEN / "files_windowed", tmp_path / case))
         damage(folder / "checkpoint", case)
         reports[case] = read_report(folder / "checkpoint", None, folder / "output")
     answer = tmp_path / "answer.json"
