@@ -31,7 +31,8 @@ def batches(query: StreamingQuery) -> list[Batch]:
     """Return the batches that this query ran, in order; reports of triggers without a batch are ignored."""
     ran: dict[int, Batch] = {}
     for progress in query.recentProgress:
-        document = json.loads(progress.json)
+        # A plain dictionary up to Spark 3.5.
+        document = json.loads(progress.json) if hasattr(progress, "json") else progress
         if "addBatch" not in document["durationMs"]:
             continue
         sources = document["sources"]

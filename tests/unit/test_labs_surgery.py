@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from contract.settings import ROOT, Settings
+from inspector.spark.releases import TRIED
 from labs.delete_x_then_start import __main__ as delete_x
 from labs.delete_x_then_start.case import Case, Group, Measured
 from labs.delete_x_then_start.damage import nothing
@@ -51,6 +52,10 @@ def test_every_case_stands_in_the_page_with_its_prose() -> None:
 
 def test_the_page_is_made_of_what_is_on_record() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(delete_x.CATALOGUE, read_columns())
+
+
+def test_every_release_that_the_inspector_knows_has_a_column() -> None:
+    assert [column.release for column in read_columns()] == list(TRIED)
 
 
 def test_names_of_cases_are_their_own() -> None:
