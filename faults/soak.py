@@ -207,22 +207,20 @@ def _shrunk(running: Soak, strikes: Sequence[Strike], file: Path, title: Sequenc
     smallest, failed = cut_down(running, strikes)
     if not smallest:
         return "it fails without any fault: the stack is wrong before the first one"
-    enough, often = f"no part failed again; all {len(strikes)} faults are kept", ""
+    found = [f"no part failed again; all {len(strikes)} faults are kept"]
     if failed:
-        enough = (
-            f"{len(smallest)} of {len(strikes)} faults are enough: {', '.join(strike.fault for strike in smallest)}"
-        )
-        often = (
-            f"This part failed in {sum(failed)} of {len(failed)} runs. If it holds, run it again: the moment decides."
-        )
+        found = [
+            f"{len(smallest)} of {len(strikes)} faults are enough: {', '.join(strike.fault for strike in smallest)}",
+            f"This part failed in {sum(failed)} of {len(failed)} runs. If it holds, run it again: the moment decides.",
+        ]
     settings = {
         name: value
         for name, value in os.environ.items()
         if name.startswith(PREFIX) and name not in _OWN and not name.endswith("_PORT")
     }
-    file.write_text(as_script(smallest, settings, [*title, enough, *filter(None, [often])]), encoding="utf-8")
+    file.write_text(as_script(smallest, settings, [*title, *found]), encoding="utf-8")
     file.chmod(0o755)
-    return f"{enough}; {file}"
+    return f"{found[0]}; {file}"
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -17,11 +17,15 @@ import sys
 import venv
 from pathlib import Path
 
+from pyspark.version import __version__ as spark_version
+
 from contract.settings import artifacts
 from requirements.jars import JarError, read_jars, retrieve, sha256_of
 
 HERE = Path(__file__).resolve().parent
 JARS = HERE / "releases.jars"
+THIS_RELEASE = ".".join(spark_version.split(".")[:2])
+"""The release of the Spark in this environment."""
 
 
 def locks() -> list[str]:

@@ -17,13 +17,13 @@ from pyspark.java_gateway import ensure_callback_server_started
 from labs.delete_x_then_start import logs, output, rivals, state, topic
 from labs.delete_x_then_start.case import ROWS, SPARK, Around, Case, Group, Measured, bench_for, measure
 from labs.delete_x_then_start.document import PAGE, cell_text, page
-from labs.delete_x_then_start.measured import FOLDER, THIS_RELEASE, Column, column_of, read_columns
+from labs.delete_x_then_start.measured import FOLDER, Column, column_of, read_columns
 from labs.frame.broker import running_broker
 from labs.frame.pipeline import APPEND, FILE_SINK
 from labs.frame.run import Lab, run
 from labs.frame.session import spark_session
 from labs.frame.story import Fact, same
-from requirements.release import home_of, python_of
+from requirements.release import THIS_RELEASE, home_of, python_of
 
 NAME = "15_delete_x_then_start"
 CATALOGUE = [logs.GROUP, state.GROUP, state.ROCKSDB, output.GROUP, topic.GROUP, rivals.GROUP]

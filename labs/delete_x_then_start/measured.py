@@ -11,10 +11,9 @@ from pyspark.version import __version__ as spark_version
 
 from contract.settings import artifacts
 from labs.delete_x_then_start.case import Measured
+from requirements.release import THIS_RELEASE
 
 FOLDER = Path(__file__).with_name("measured")
-THIS_RELEASE = ".".join(spark_version.split(".")[:2])
-"""The release of the Spark in this environment."""
 
 
 @dataclass(frozen=True)

@@ -28,10 +28,10 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Producer
-from pyspark.version import __version__ as spark_version
 
 from contract.settings import ROOT
 from contract.visit import iso_time
+from requirements.release import THIS_RELEASE
 from tests.stack.broker import Broker, run_broker
 
 GOLDEN = Path(__file__).resolve().parent
@@ -63,7 +63,7 @@ def record_spark(broker: Broker) -> None:
     python = os.environ.get("GOLDEN_SPARK_PYTHON") or sys.executable
     recipes = os.environ.get("GOLDEN_SPARK_RECIPES", "").split()
     subprocess.run([python, str(GOLDEN / "record_spark.py"), str(out), broker.bootstrap, *recipes], check=True)
-    name = os.environ.get("GOLDEN_SPARK_NAME") or f"spark-{'.'.join(spark_version.split('.')[:2])}"
+    name = os.environ.get("GOLDEN_SPARK_NAME") or f"spark-{THIS_RELEASE}"
     for recipe in sorted(out.iterdir()):
         _copy(recipe, GOLDEN / name / recipe.name)
 

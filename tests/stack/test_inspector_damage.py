@@ -10,14 +10,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from pyspark.version import __version__
 
 from contract.settings import ROOT
 from inspector.spark.report import read_report
+from requirements.release import THIS_RELEASE
 
 pytestmark = pytest.mark.stack
 
-WRITTEN = ROOT / "tests" / "golden" / f"spark-{'.'.join(__version__.split('.')[:2])}"
+WRITTEN = ROOT / "tests" / "golden" / f"spark-{THIS_RELEASE}"
 """By the release that starts again here: another one may do something else."""
 CASES = (
     "before-last-missing",
