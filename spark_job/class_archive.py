@@ -67,6 +67,8 @@ def write(file: Path) -> None:
         flags = ("-XX:TieredStopAtLevel=1", f"-XX:ArchiveClassesAtExit={part}", *QUIET)
         conf["spark.driver.extraJavaOptions"] = " ".join((conf["spark.driver.extraJavaOptions"], *flags))
         spark = launch(conf, settings, {"stdout": subprocess.DEVNULL})
+        # What fails is raised. Warnings would only frighten: no broker answers, and state is removed while in use.
+        spark.sparkContext.setLogLevel("OFF")
         practise(spark, Path(folder))
         process = spark.sparkContext._gateway.proc  # type: ignore[union-attr]
         spark.stop()
