@@ -312,6 +312,8 @@ def test_an_older_checkpoint_ends_in_a_verdict_with_the_records(stack: RunningSt
 
 
 def test_a_reset_makes_a_clean_stack_and_the_page_begins_again(page: Shown) -> None:
+    page.open()
+    page.wait("state", "running")
     page.press("reset")
     wait_until(
         lambda: page.text("said").startswith(("done: remove", "failed: remove")), "the reset", seconds=WAIT_SECONDS * 3,
