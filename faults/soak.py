@@ -155,10 +155,11 @@ def cut_down(soak: Soak, strikes: Sequence[Strike]) -> tuple[list[Strike], list[
         failed = runs[tuple(candidate)]
         say(f"== {len(candidate)} of {len(strikes)} faults: {', '.join(s.fault for s in candidate) or 'none'}")
         for _ in range(tries):
+            if time.monotonic() >= end:
+                break
             try:
-                if time.monotonic() < end:
-                    failed.append(bool(soak.run(candidate)))
-                if any(failed):
+                failed.append(bool(soak.run(candidate)))
+                if failed[-1]:
                     return True
             except (CommandFailed, StackError) as error:
                 say(f"   could not run: {_last(error)}")

@@ -188,5 +188,5 @@ def test_pause_needs_a_terminal(
 def test_names_the_jar_that_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STACK_ARTIFACTS", str(tmp_path))
     monkeypatch.setattr("labs.frame.parts.check_java", lambda: None)
-    with pytest.raises(LabError, match=r"Delta Lake is incomplete: delta-\S+\.jar is not in .*jars/spark"):
+    with pytest.raises(LabError, match=r"Delta Lake is incomplete: delta-kernel-api\S+\.jar is not in .*jars/spark"):
         require(DELTA)
