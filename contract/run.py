@@ -1,4 +1,8 @@
-"""The settings of a run, stored beside its checkpoints: the verdict judges a run by them, not by the shell's."""
+"""The settings of a run, noted on disk: the verdict judges a run by them, not by the shell's.
+
+They are this stack's notes and not the engine's state, so they stay on disk when its data lies in an object store: only
+there a lock holds (spark_job/checkpoint.py).
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,9 @@ from typing import Any, TypeVar
 from contract.settings import Settings
 
 SPARK_RUN_FILE = "synchronizer.json"
-"""In the checkpoint folder of a query."""
+"""In the folder of notes of a query: its checkpoint folder when that is on a disk, see places/data.py."""
 FLINK_RUN_FILE = "job.json"
-"""In the folder of a job's checkpoints, `checkpoints/flink/<job id>`."""
+"""In `checkpoints/flink/<job id>`."""
 
 SINKS = ("files", "foreach-append", "foreach-overwrite")
 """The synchronizer's sinks: exactly once; naive; idempotent."""
@@ -24,7 +28,7 @@ class RunError(Exception):
 
 @dataclass(frozen=True)
 class SparkRun:
-    """One query of the synchronizer. Paths below the stack's home are relative to it."""
+    """One query of the synchronizer. Places below the stack's data are paths below it, see places/data.py."""
 
     topic: str
     sink: str
@@ -55,18 +59,12 @@ class FlinkRun:
 _RunT = TypeVar("_RunT", SparkRun, FlinkRun)
 
 
-def relative_to_home(path: Path, home: Path) -> str:
-    """A path relative to the stack's home if it is below it (a container has another home); other paths unchanged."""
-    resolved = path.resolve()
-    return str(resolved.relative_to(home)) if resolved.is_relative_to(home) else str(resolved)
-
-
-def flink_runs(checkpoints: Path, windows: str) -> list[tuple[Path, FlinkRun]]:
+def flink_runs(notes: Path, windows: str) -> list[tuple[Path, FlinkRun]]:
     """List the runs that wrote to a topic of windows, the newest last. Raises RunError when one cannot be read."""
     try:
-        files = sorted(checkpoints.glob(f"*/{FLINK_RUN_FILE}"), key=lambda file: file.stat().st_mtime)
+        files = sorted(notes.glob(f"*/{FLINK_RUN_FILE}"), key=lambda file: file.stat().st_mtime)
     except OSError as error:
-        raise RunError(f"{checkpoints} cannot be read: {error.strerror}") from None
+        raise RunError(f"{notes} cannot be read: {error.strerror}") from None
     return [(file, run) for file in files if (run := read_run(FlinkRun, file)) and run.windows == windows]
 
 

@@ -7,8 +7,11 @@ Python 3.9 too, since the process layer on the host imports it.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
+
+from contract.copies import name_of, setting_of
 
 ROOT = Path(__file__).resolve().parents[1]
 """The project's folder: of the clone on a host, of the image in a container."""
@@ -23,6 +26,19 @@ def artifacts() -> Path:
     return Path(os.environ.get(PREFIX + "ARTIFACTS") or ROOT / ".artifacts")
 
 
+STORE_JARS = {"flink": "flink-s3", "spark": "spark-s3"}
+"""The group of jars with an engine's file system for an object store; only stacks whose data is in one need them."""
+
+
+def store_jars(engine: str) -> Path:
+    """Folder of the jars with the file system of `spark` or `flink` for an object store."""
+    return artifacts() / "jars" / STORE_JARS[engine]
+
+
+STORE_CREDENTIALS = "credentials"
+"""The file with the key, in the folder of the stack's own object store."""
+
+
 def guard_jar(engine: str) -> Path:
     """The jar that refuses foreign web pages, for `spark` or `flink`; web_guard/build.py makes it."""
     return artifacts() / "jars" / "web_guard" / f"web-guard-{engine}.jar"
@@ -31,6 +47,22 @@ def guard_jar(engine: str) -> Path:
 def class_archive(program: str) -> Path:
     """The file of classes that the JVM of a program maps at its start; spark_job/class_archive.py writes Spark's."""
     return artifacts() / "class-archives" / f"{program}.jsa"
+
+
+DISK = "disk"
+"""The value of DATA that means the stack's folders, as an empty one does: a variable that is empty sets nothing."""
+_BUCKET = re.compile(r"s3://[^/]+(/[^/]+)*")
+
+
+def own_store(values: Mapping[str, str]) -> bool:
+    """Whether a stack with these settings has an object store of its own: its data is in one, and none is named."""
+    return bool(store_of_data(values)) and not values.get("STORE_ENDPOINT")
+
+
+def store_of_data(values: Mapping[str, str]) -> str:
+    """The setting DATA when it names an object store, without a slash at its end; empty for the disk."""
+    data = values.get("DATA", "").rstrip("/")
+    return "" if data == DISK else data
 
 
 class SettingsError(Exception):
@@ -84,8 +116,53 @@ class Settings:
 
     @property
     def bootstrap(self) -> str:
-        """`host:port` of the broker as seen from this process."""
-        return self._values.get("KAFKA_BOOTSTRAP") or f"{self.text('BIND_ADDRESS')}:{self.text('KAFKA_PORT')}"
+        """`host:port` of each broker as seen from this process, with commas between them."""
+        return self._values.get("KAFKA_BOOTSTRAP") or ",".join(map(self.broker_address, self.brokers))
+
+    @property
+    def brokers(self) -> range:
+        """Numbers of the brokers, which are their node ids too: 1, or 1 to 3."""
+        return range(1, self.number("KAFKA_BROKERS") + 1)
+
+    @property
+    def replicas(self) -> int:
+        """How many brokers hold each record: all of them."""
+        return len(self.brokers)
+
+    @property
+    def least_in_sync(self) -> int:
+        """How many of them must have a record before it is acknowledged: a majority."""
+        return self.replicas // 2 + 1
+
+    def broker_address(self, broker: int) -> str:
+        """`host:port` of one broker as seen from this process: containers use the listener for containers."""
+        port = setting_of("KAFKA", "CONTAINER_PORT" if self.in_container else "PORT", broker)
+        return f"{self.service_host(name_of('kafka', broker))}:{self.text(port)}"
+
+    @property
+    def has_own_store(self) -> bool:
+        """Whether an object store is part of the stack."""
+        return own_store(self._values)
+
+    @property
+    def store_endpoint(self) -> str:
+        """Address of the object store as seen from this process, such as `http://HOST:PORT`. Raises SettingsError."""
+        if self.has_own_store:
+            return f"http://{self.service_host('store')}:{self.text('STORE_PORT')}"
+        value = self.text("STORE_ENDPOINT")
+        if not value.startswith(("http://", "https://")):
+            raise SettingsError(f"setting STORE_ENDPOINT={value!r} is not of the form http://HOST:PORT")
+        return value.rstrip("/")
+
+    @property
+    def store_folder(self) -> Path:
+        """Folder of the stack's own object store: its data and its key."""
+        return self.home / "store"
+
+    @property
+    def store_credentials(self) -> Path:
+        """The file with the key of the stack's own object store."""
+        return self.store_folder / STORE_CREDENTIALS
 
     @property
     def flink_rest(self) -> str:
@@ -99,6 +176,18 @@ class Settings:
     def flink_is_highly_available(self) -> bool:
         """Whether a standby JobManager and ZooKeeper are part of the stack."""
         return self.number("FLINK_JOBMANAGERS") > 1
+
+    @property
+    def spark_master(self) -> str:
+        """Where the synchronizer's tasks run: in its own process, or on the workers of the stack."""
+        if not self.has_spark_workers:
+            return self.text("SPARK_MASTER")
+        return f"spark://{self.service_host('spark-master')}:{self.text('SPARK_MASTER_PORT')}"
+
+    @property
+    def has_spark_workers(self) -> bool:
+        """Whether a cluster of Spark is part of the stack."""
+        return self.number("SPARK_WORKERS") > 0
 
     @property
     def values(self) -> dict[str, str]:
@@ -130,7 +219,12 @@ class Settings:
 
     def service_host(self, service: str) -> str:
         """Host of another service as seen from this process: its name in containers, BIND_ADDRESS elsewhere."""
-        return service if self._values.get("JOBMANAGER_HOST") else self.text("BIND_ADDRESS")
+        return service if self.in_container else self.text("BIND_ADDRESS")
+
+    @property
+    def in_container(self) -> bool:
+        """Whether services have host names of their own."""
+        return bool(self._values.get("JOBMANAGER_HOST"))
 
     @property
     def state(self) -> Path:
@@ -142,19 +236,50 @@ class Settings:
         return self._values.get(f"{service.upper()}_BIND_HOST") or self.text("BIND_ADDRESS")
 
     @property
-    def spark_checkpoints(self) -> Path:
-        """Parent of the checkpoint location of each Spark query."""
+    def data(self) -> str:
+        """URI of the folder below which the engines keep checkpoints and output. Raises SettingsError."""
+        return self._location()
+
+    @property
+    def has_store(self) -> bool:
+        """Whether that folder is in an object store. Raises SettingsError."""
+        return not self.data.startswith("file:")
+
+    @property
+    def spark_checkpoints(self) -> str:
+        """URI of the parent of the checkpoint location of each Spark query."""
+        return self._location("checkpoints", "spark")
+
+    @property
+    def flink_checkpoints(self) -> str:
+        """URI of the parent of `<job id>/chk-N` of each run of a Flink job."""
+        return self._location("checkpoints", self.text("FLINK_CHECKPOINTS"))
+
+    @property
+    def spark_outputs(self) -> str:
+        """URI of the parent of the synchronizer's JSON files, one folder per query."""
+        return self._location("output")
+
+    @property
+    def spark_notes(self) -> Path:
+        """Folder for what this stack notes of its Spark queries, by the name of the query: settings, locks, holds."""
         return self.home / "checkpoints" / "spark"
 
     @property
-    def flink_checkpoints(self) -> Path:
-        """Parent of `<job id>/chk-N` of each run of a Flink job."""
+    def flink_notes(self) -> Path:
+        """Folder for what this stack notes of its Flink jobs: their settings, and the id of the cluster."""
         return self.home / "checkpoints" / self.text("FLINK_CHECKPOINTS")
 
-    @property
-    def output(self) -> Path:
-        """Parent of the synchronizer's JSON files, one folder per query."""
-        return self.home / "output"
+    def _location(self, *names: str) -> str:
+        """URI of a folder of the engines' data: below DATA, an object store, or below the home when that is empty."""
+        store = store_of_data(self._values)
+        if not store:
+            return self.home.joinpath(*names).as_uri()
+        if not _BUCKET.fullmatch(store):
+            raise SettingsError(
+                f"setting DATA={store!r} is neither empty, nor {DISK}, nor of the form s3://BUCKET/PATH"
+            )
+        return "/".join((store, *names))
 
     @property
     def ledger(self) -> Path:

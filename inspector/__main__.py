@@ -20,7 +20,6 @@ import sys
 import time
 from collections.abc import Iterator
 from importlib.util import find_spec
-from pathlib import Path
 
 from contract.settings import Settings, SettingsError
 from inspector.against import CANNOT_BE_SAID, EXIT_CODES, render, render_json
@@ -32,6 +31,8 @@ from inspector.reading import flink_comparison, flink_python, flink_reports, spa
 from inspector.recognize import engine_of
 from inspector.render import prose
 from inspector.transactions import add_fates
+from places.place import Place
+from places.words import place_argument
 
 FOLLOW_SECONDS = 0.5
 """How often a Spark checkpoint is looked at while it is followed."""
@@ -43,7 +44,10 @@ def arguments_of(argv: list[str] | None) -> argparse.Namespace:
     own, program = (words[: words.index("--")], words[words.index("--") + 1 :]) if "--" in words else (words, [])
     parser = argparse.ArgumentParser(prog="inspect", description="What is in a checkpoint, and what a restart does.")
     parser.add_argument(
-        "path", type=Path, nargs="*", help="a Spark checkpoint location; a Flink job folder, chk-N or savepoint"
+        "path",
+        type=place_argument,
+        nargs="*",
+        help="a Spark checkpoint location; a Flink job folder, chk-N or savepoint; also s3://BUCKET/PATH",
     )
     parser.add_argument("--diff", action="store_true", help="what changed from the first path to the second")
     parser.add_argument(
@@ -62,7 +66,9 @@ def arguments_of(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--rows", type=int, default=5, help="rows of each state to show")
     parser.add_argument("--last", type=int, default=10, help="batches to show")
     parser.add_argument("--all", action="store_true", help="show every batch")
-    parser.add_argument("--sink", type=Path, help="folder of Spark's file sink; default: the stack's for its queries")
+    parser.add_argument(
+        "--sink", type=place_argument, help="folder of Spark's file sink; default: the stack's for its queries"
+    )
     parser.add_argument(
         "--can-read", action="store_true", help="only say by the exit code whether all is here to read it"
     )
@@ -96,7 +102,7 @@ def reports(arguments: argparse.Namespace, settings: Settings) -> Iterator[Repor
             time.sleep(FOLLOW_SECONDS)
 
 
-def can_read(paths: list[Path]) -> bool:
+def can_read(paths: list[Place]) -> bool:
     """Whether this environment has what the paths need: Flink's files need Flink's classes."""
     try:
         engines = [engine_of(path) for path in paths]
@@ -176,28 +182,34 @@ def show_comparison(arguments: argparse.Namespace) -> int:
     return EXIT_CODES[comparison.outcome]
 
 
+def run(arguments: argparse.Namespace) -> int:
+    """Do what was asked for; returns the exit code."""
+    if arguments.can_read:
+        return 0 if can_read(arguments.path) else 1
+    if arguments.against:
+        return show_comparison(arguments)
+    settings = Settings()
+    found = reports(arguments, settings)
+    if arguments.follow:
+        with contextlib.suppress(KeyboardInterrupt):
+            follow(found, arguments)
+        return 0
+    read = list(found)
+    if arguments.diff:
+        if len(read) != 2:
+            raise InspectorError(f"a difference needs two checkpoints, {len(read)} could be read")
+        show_diff(read[0], read[1], arguments.json)
+    else:
+        for report in read:
+            show(with_lag(report, arguments, settings), arguments)
+    return 1 if any(report.problems for report in read) else 0
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     arguments = arguments_of(argv)
     try:
-        if arguments.can_read:
-            return 0 if can_read(arguments.path) else 1
-        if arguments.against:
-            return show_comparison(arguments)
-        settings = Settings()
-        found = reports(arguments, settings)
-        if arguments.follow:
-            with contextlib.suppress(KeyboardInterrupt):
-                follow(found, arguments)
-            return 0
-        read = list(found)
-        if arguments.diff:
-            if len(read) != 2:
-                raise InspectorError(f"a difference needs two checkpoints, {len(read)} could be read")
-            show_diff(read[0], read[1], arguments.json)
-        else:
-            for report in read:
-                show(with_lag(report, arguments, settings), arguments)
+        return run(arguments)
     except (InspectorError, SettingsError) as error:
         print(error, file=sys.stderr)
         return 1
@@ -205,7 +217,10 @@ def main(argv: list[str] | None = None) -> int:
         # The reader of the output (head) has closed it.
         sys.stderr.close()
         return 0
-    return 1 if any(report.problems for report in read) else 0
+    except OSError as error:
+        # A disk may fail in the middle of it, and an object store be stopped.
+        print(f"{error.filename or 'the checkpoint'} cannot be read: {error.strerror or error}", file=sys.stderr)
+        return 1
 
 
 if __name__ == "__main__":

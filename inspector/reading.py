@@ -17,6 +17,8 @@ from inspector.errors import InspectorError
 from inspector.model import Report, report_from
 from inspector.spark.report import read_report
 from inspector.spark.state import list_operators, read_state
+from places.data import spark_checkpoints, spark_outputs
+from places.place import Place
 
 
 def flink_python() -> Path:
@@ -47,29 +49,29 @@ def _flink_lines(*words: str) -> Iterator[str]:
         raise InspectorError(f"reading Flink's files ended with exit code {process.returncode}")
 
 
-def flink_reports(paths: list[Path], rows: int, follow: bool) -> Iterator[Report]:
+def flink_reports(paths: Sequence[Place], rows: int, follow: bool) -> Iterator[Report]:
     """Yield the reports that the Flink environment prints. Raises InspectorError when it fails."""
     flags = [f"--rows={rows}", *(["--follow"] if follow else [])]
     for line in _flink_lines("describe", *flags, *map(str, paths)):
         yield report_from(json.loads(line))
 
 
-def flink_comparison(path: Path, job: str, arguments: Sequence[str]) -> Comparison:
+def flink_comparison(path: Place, job: str, arguments: Sequence[str]) -> Comparison:
     """Set a checkpoint against a job that the Flink environment plans. Raises InspectorError when it fails."""
     (line,) = _flink_lines("against", str(path), job, *arguments)
     return comparison_from(json.loads(line))
 
 
-def sink_folder(path: Path, chosen: Path | None, settings: Settings) -> Path | None:
+def sink_folder(path: Place, chosen: Place | None, settings: Settings) -> Place | None:
     """Return the file sink's folder: the one given, or the stack's own for a query of the stack."""
     if chosen is not None:
         return chosen
-    if path.resolve().parent == settings.spark_checkpoints:
-        return settings.output / path.resolve().name
+    if path.resolve().parent == spark_checkpoints(settings):
+        return spark_outputs(settings) / path.resolve().name
     return None
 
 
-def spark_report(path: Path, arguments: argparse.Namespace, settings: Settings) -> Report:
+def spark_report(path: Place, arguments: argparse.Namespace, settings: Settings) -> Report:
     """Read a Spark checkpoint; with --state, its state rows by Spark itself."""
     last = None if arguments.all else arguments.last
     report = read_report(path, last, sink_folder(path, arguments.sink, settings))

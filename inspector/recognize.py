@@ -7,9 +7,10 @@ from pathlib import Path
 from inspector.errors import InspectorError
 from inspector.flink.folder import METADATA, is_checkpoint_folder, list_folders
 from inspector.spark.report import is_spark_checkpoint
+from places.place import Place
 
 
-def engine_of(path: Path) -> str:
+def engine_of(path: Place) -> str:
     """`spark` or `flink`.
 
     Raises InspectorError when the path does not exist, cannot be read, or is no checkpoint of either.
@@ -17,12 +18,14 @@ def engine_of(path: Path) -> str:
     try:
         return _engine_of(path)
     except PermissionError as error:
-        raise InspectorError(
-            f"{error.filename} cannot be read: no permission; ask its owner, or run as that user"
-        ) from None
+        on_disk = isinstance(path, Path)
+        why = "no permission; ask its owner, or run as that user" if on_disk else error.strerror
+        raise InspectorError(f"{error.filename} cannot be read: {why}") from None
+    except OSError as error:
+        raise InspectorError(f"{error.filename} cannot be read: {error.strerror}") from None
 
 
-def _engine_of(path: Path) -> str:
+def _engine_of(path: Place) -> str:
     if not path.exists():
         raise InspectorError(f"{path} does not exist")
     if path.name == METADATA and path.is_file():
@@ -40,7 +43,7 @@ def _engine_of(path: Path) -> str:
     raise InspectorError(_why_none(path, children))
 
 
-def _why_none(path: Path, children: list[Path]) -> str:
+def _why_none(path: Place, children: list[Place]) -> str:
     if not children:
         return f"{path} is empty: not a checkpoint (yet)"
     queries = [child.name for child in children if child.is_dir() and is_spark_checkpoint(child)]

@@ -5,12 +5,13 @@ Pure: it takes the samples of measure/watch.py and of `python -m inspector.flink
 
 from __future__ import annotations
 
-import urllib.parse
 from typing import Any
+
+from places.engines import flink_name
 
 Offsets = dict[str, int]
 _Restore = tuple[str, int]
-"""Path and time (ms) of a restore."""
+"""Path or URI of a checkpoint, and time (ms) of its restore."""
 _FRESH_SECONDS = 3.0
 """How old the last position may be when the job stops."""
 
@@ -38,7 +39,7 @@ class Restores:
             return []
         job, now, position = sample["job_id"], sample["at"], sample.get("position", {})
         path, at = sample.get("restored_from"), sample.get("restored_at")
-        restore = (urllib.parse.urlparse(path).path, int(at)) if path and at else None
+        restore = (flink_name(path), int(at)) if path and at else None
         if restore and restore != self._restore:
             # How far the job had read is not known when nobody looked just before it stopped.
             if self._is_fresh(min(now, restore[1] / 1000)):

@@ -30,18 +30,20 @@ from typing import Any
 from confluent_kafka import Consumer, Message, TopicPartition
 
 from contract.digest import record_digest
+from contract.run import SPARK_RUN_FILE
 from contract.settings import Settings, SettingsError
 from flink_job.position import position
 from flink_job.rest import checkpoints
 from flink_job.status import newest_job, status_of
 from measure.batches import newest_batches
+from places.data import spark_checkpoints
 from verdict.cluster import Cluster
 from verdict.model import Unknown
 
 INTERVAL_SECONDS = 0.5
 _WINDOWS = 5000
 _STOP = "stop"
-_BEGIN = "begin.json"
+BEGIN = "begin.json"
 
 Sample = Callable[[], dict[str, Any]]
 
@@ -102,9 +104,12 @@ def _runs(job: dict[str, Any]) -> bool:
     return bool(job["tasks"]["running"] == job["tasks"]["total"])
 
 
-def spark_sample(checkpoint: Path) -> Sample:
+def spark_sample(settings: Settings) -> Sample:
     """Sample the newest batches of the synchronizer."""
-    return lambda: newest_batches(checkpoint)
+    query = settings.query()
+    checkpoint = spark_checkpoints(settings) / query
+    run_file = settings.spark_notes / query / SPARK_RUN_FILE
+    return lambda: newest_batches(checkpoint, run_file)
 
 
 def samplers(settings: Settings) -> dict[str, Callable[[], Sample]]:
@@ -112,7 +117,7 @@ def samplers(settings: Settings) -> dict[str, Callable[[], Sample]]:
     return {
         "kafka": lambda: kafka_sample(settings),
         "flink": lambda: flink_sample(settings),
-        "spark": lambda: spark_sample(settings.spark_checkpoints / settings.query()),
+        "spark": lambda: spark_sample(settings),
     }
 
 
@@ -167,7 +172,7 @@ def read_windows(settings: Settings, file: Path, stopped: Callable[[], bool]) ->
     begins = begin_of(file.parent)
     if begins is None:
         begins = _window_ends(settings)
-        (file.parent / _BEGIN).write_text(json.dumps(begins), encoding="utf-8")
+        (file.parent / BEGIN).write_text(json.dumps(begins), encoding="utf-8")
     consumer = _window_reader(settings, begins | read_up_to(file))
     try:
         with file.open("a", encoding="utf-8") as out:
@@ -182,7 +187,7 @@ def read_windows(settings: Settings, file: Path, stopped: Callable[[], bool]) ->
 
 def begin_of(folder: Path) -> dict[int, int] | None:
     """The offset of each partition from which the first watcher of the folder has read; None before there is one."""
-    file = folder / _BEGIN
+    file = folder / BEGIN
     if not file.exists():
         return None
     return {int(partition): offset for partition, offset in json.loads(file.read_text(encoding="utf-8")).items()}

@@ -14,13 +14,15 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 from contract.jobs import JOBS, settings_of
 from contract.settings import Settings, SettingsError
 from inspector.errors import InspectorError
 from inspector.flink.jvm import flink_jvm
+from places.data import flink_checkpoints
+from places.place import Place
+from places.words import place_argument
 from transactions.act import end
 from transactions.advice import advise, allow
 from transactions.broker import Broker
@@ -41,23 +43,26 @@ def arguments_of(words: Sequence[str] | None) -> argparse.Namespace:
     act.add_argument("--commit", metavar="ID", help="commit this one, if a complete checkpoint promises it")
     act.add_argument("--abort", metavar="ID", help="abort this one, if no complete checkpoint promises to commit it")
     parser.add_argument("--apply", action="store_true", help="do it; without an ID, what is right for each")
-    parser.add_argument("--checkpoints", type=Path, help="a folder with the checkpoints of another Flink job")
+    parser.add_argument("--checkpoints", type=place_argument, help="a folder with the checkpoints of another Flink job")
     parser.add_argument("--json", action="store_true", help="JSON for programs; fields as in transactions/model.py")
     arguments = parser.parse_args(words)
     # A checkpoint that is not found would promise nothing, and its transaction might be aborted.
-    if arguments.checkpoints is not None and not arguments.checkpoints.is_dir():
-        parser.error(f"--checkpoints {arguments.checkpoints} is not a folder on this disk; name the other job's folder")
+    try:
+        found = arguments.checkpoints is None or arguments.checkpoints.is_dir()
+    except OSError as error:
+        parser.error(f"--checkpoints {arguments.checkpoints} cannot be read: {error.strerror}")
+    if not found:
+        parser.error(f"--checkpoints {arguments.checkpoints} is not a folder; name the other job's folder")
     return arguments
 
 
-def complete(jvm: Any, found: Found, settings: Settings, more: Path | None) -> None:
+def complete(jvm: Any, found: Found, settings: Settings, roots: list[Place]) -> None:
     """Add to each open transaction its job, the promises of checkpoints, and the advice."""
     for each in found.transactions:
         each.job = job_of(each.transactional_id, found.topic, settings)
     # First whether the jobs run, then the checkpoints: a job that does not run completes none in between.
     runs = {job: job_runs(job, settings) for job in {each.job for each in found.transactions if each.job}}
-    roots = [settings_of(job, settings).flink_checkpoints for job in JOBS]
-    promises, found.unreadable = read_promises(jvm, [*roots, *([more] if more else [])])
+    promises, found.unreadable = read_promises(jvm, roots)
     for each in found.transactions:
         each.job_runs = runs.get(each.job)
         each.promises = promises.get((each.transactional_id, each.producer_id, each.epoch), [])
@@ -88,8 +93,10 @@ def run(arguments: argparse.Namespace, settings: Settings) -> None:
         found = Found(arguments.topic, stops, opened)
         jvm: Any = None
         if found.transactions:
-            jvm = stack.enter_context(flink_jvm())
-            complete(jvm, found, settings, arguments.checkpoints)
+            roots: list[Place] = [flink_checkpoints(settings_of(job, settings)) for job in JOBS]
+            roots += [arguments.checkpoints] if arguments.checkpoints else []
+            jvm = stack.enter_context(flink_jvm(roots))
+            complete(jvm, found, settings, roots)
         acts = chosen(found, arguments)
         print(json.dumps(as_document(found), indent=2) if arguments.json else render(found, time.time()))
         sys.stdout.flush()
@@ -111,6 +118,10 @@ def main(words: Sequence[str] | None = None) -> int:
         return 1
     except (NotKnown, InspectorError, SettingsError) as error:
         print(f"transactions: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        # What promises it made is not known.
+        print(f"transactions: {error.filename or 'a file'} cannot be read: {error.strerror or error}", file=sys.stderr)
         return 2
     return 0
 

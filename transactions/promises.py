@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from inspector.errors import InspectorError
@@ -10,13 +9,14 @@ from inspector.flink.folder import list_folders
 from inspector.flink.metadata import load_metadata, operators
 from inspector.flink.offsets import state_names
 from inspector.flink.sink import COMMITTER_STATE, prepared
+from places.place import Place
 from transactions.model import Promise
 
 Promises = dict[tuple[str, int, int], list[Promise]]
 """(transactional id, producer id, epoch) -> the checkpoints that hold it, the oldest first."""
 
 
-def read_promises(jvm: Any, roots: list[Path]) -> tuple[Promises, list[str]]:
+def read_promises(jvm: Any, roots: list[Place]) -> tuple[Promises, list[str]]:
     """Read every complete checkpoint below the folders; also return a sentence for each that cannot be read."""
     promises: Promises = {}
     unreadable: list[str] = []

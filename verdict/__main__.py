@@ -19,6 +19,7 @@ from types import FrameType
 import duckdb
 
 from contract.settings import Settings, SettingsError
+from places.words import place_argument
 from verdict.checker import Options, judge
 from verdict.checkers import CHECKERS, PIPELINES
 from verdict.cluster import Cluster
@@ -38,8 +39,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--dump", type=Path, metavar="DIR", help="write every finding to this folder, as JSON lines")
     parser.add_argument("--bootstrap", metavar="HOST:PORT", help="the broker (default: the stack's)")
     parser.add_argument("--sink", help="spark: which sink's output to judge (default: as the query ran)")
-    parser.add_argument("--output", type=Path, metavar="FOLDER", help="spark: the sink's output folder")
-    parser.add_argument("--checkpoint", type=Path, metavar="FOLDER", help="spark: the query's checkpoint folder")
+    parser.add_argument("--output", type=place_argument, metavar="FOLDER", help="spark: the sink's output folder")
+    parser.add_argument(
+        "--checkpoint", type=place_argument, metavar="FOLDER", help="spark: the query's checkpoint folder"
+    )
     parser.add_argument(
         "--as-is", action="store_true", help="judge a running pipeline: what is not due yet may be pending"
     )

@@ -7,10 +7,10 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Protocol
 
 from contract.settings import Settings
+from places.place import Place
 from verdict.cluster import Cluster
 from verdict.model import Judgement, Outcome, Unknown, plural
 from verdict.records import Span, Spans
@@ -27,8 +27,8 @@ class Options:
     """Options of the command line; None: use the run's own settings."""
 
     sink: str | None = None
-    output: Path | None = None
-    checkpoint: Path | None = None
+    output: Place | None = None
+    checkpoint: Place | None = None
     as_is: bool = False
     wait_seconds: float = 30.0
 

@@ -28,6 +28,9 @@ from contract.settings import Settings, SettingsError
 from inspector.errors import InspectorError, NothingToRestore
 from inspector.flink.folder import METADATA, CheckpointFolder, is_checkpoint_folder, list_folders, resolve
 from inspector.model import as_dict
+from places.data import flink_checkpoints
+from places.place import Place
+from places.words import place_argument
 
 FOLLOW_SECONDS = 1.0
 """How often a folder is looked at while it is followed; listing it costs a millisecond."""
@@ -46,14 +49,14 @@ def print_list(folders: list[CheckpointFolder], as_json: bool) -> None:
         print(f"{folder.job_id or '-':32}  {folder.name:24}  {age:8.0f} s old  {folder.size:10} bytes  {state}")
 
 
-def print_offsets(path: Path) -> None:
+def print_offsets(path: Place) -> None:
     """Print one line of JSON: partition to offset."""
     # Only the Flink environment has the JVM's client library; list and resolve do not need it.
     from inspector.flink.jvm import flink_jvm  # noqa: PLC0415
     from inspector.flink.metadata import check_files, load_metadata, operators  # noqa: PLC0415
     from inspector.flink.offsets import MARKERS, all_offsets, by_partition  # noqa: PLC0415
 
-    with flink_jvm() as jvm:
+    with flink_jvm([path]) as jvm:
         entries = operators(jvm, load_metadata(jvm, path))
         check_files(jvm, entries)
         offsets = all_offsets(jvm, entries)
@@ -70,7 +73,7 @@ def print_offsets(path: Path) -> None:
     print(json.dumps(ends))
 
 
-def print_reports(paths: list[Path], rows: int, follow: bool) -> None:
+def print_reports(paths: list[Place], rows: int, follow: bool) -> None:
     """Print one JSON report per path; with `follow`, again whenever the newest restorable checkpoint changes."""
     from inspector.flink.jvm import flink_jvm  # noqa: PLC0415
     from inspector.flink.report import describe, folder_report  # noqa: PLC0415
@@ -87,7 +90,7 @@ def print_reports(paths: list[Path], rows: int, follow: bool) -> None:
                 states = [(step.path, step.state == "complete") for step in report.steps]
                 if states != described:
                     if folders:
-                        jvm = jvm or stack.enter_context(flink_jvm())
+                        jvm = jvm or stack.enter_context(flink_jvm(paths))
                         describe(jvm, report, folders, rows)
                     print(json.dumps(as_dict(report)), flush=True)
                 described = states
@@ -97,14 +100,14 @@ def print_reports(paths: list[Path], rows: int, follow: bool) -> None:
                     raise KeyboardInterrupt
 
 
-def print_retained(root: Path, until: Path | None, words: Path | None) -> None:
+def print_retained(root: Place, until: Path | None, words: Path | None) -> None:
     """Print the retained checkpoints whenever they change, until the file `until` appears; keep words on each."""
     from inspector.flink.follow import follow  # noqa: PLC0415
 
     follow(root, FOLLOW_SECONDS, lambda: until is not None and until.exists(), words)
 
 
-def print_comparison(path: Path, job: str, arguments: list[str]) -> None:
+def print_comparison(path: Place, job: str, arguments: list[str]) -> None:
     """Print one line of JSON: the checkpoint, or the newest below the path, set against the job."""
     from inspector.against import as_document  # noqa: PLC0415
     from inspector.flink.against import compare  # noqa: PLC0415
@@ -126,19 +129,19 @@ def main() -> int:
     commands.add_parser("resolve").add_argument("which")
     commands.add_parser("offsets").add_argument("path")
     describe_parser = commands.add_parser("describe")
-    describe_parser.add_argument("paths", type=Path, nargs="+")
+    describe_parser.add_argument("paths", type=place_argument, nargs="+")
     describe_parser.add_argument("--rows", type=int, default=5)
     describe_parser.add_argument("--follow", action="store_true")
     follow_parser = commands.add_parser("follow")
     follow_parser.add_argument("--until", type=Path, metavar="FILE")
     follow_parser.add_argument("--words", type=Path, metavar="FOLDER")
     against_parser = commands.add_parser("against")
-    against_parser.add_argument("path", type=Path)
+    against_parser.add_argument("path", type=place_argument)
     against_parser.add_argument("planned", metavar="JOB")
     against_parser.add_argument("words", nargs=argparse.REMAINDER)
     arguments = parser.parse_args()
     try:
-        root = settings_of(arguments.job, Settings()).flink_checkpoints
+        root = flink_checkpoints(settings_of(arguments.job, Settings()))
         if arguments.command == "list":
             print_list(list_folders(root) if root.is_dir() else [], arguments.json)
         elif arguments.command == "resolve":
@@ -159,6 +162,10 @@ def main() -> int:
         return 3
     except (InspectorError, SettingsError) as error:
         print(error, file=sys.stderr)
+        return 1
+    except OSError as error:
+        # A disk may fail in the middle of it, and an object store be stopped.
+        print(f"{error.filename or 'a checkpoint'} cannot be read: {error.strerror or error}", file=sys.stderr)
         return 1
     return 0
 

@@ -20,24 +20,25 @@ from inspector.flink.folder import METADATA
 from inspector.flink.hidden import field
 from inspector.flink.jvm import each, java_cause, program_jvm
 from inspector.flink.metadata import Entry, load_metadata, missing_files, operators
-from inspector.flink.offsets import READER_STATE, handles_with, list_state, state_names
+from inspector.flink.offsets import READER_STATE, list_state, state_names
 from inspector.flink.planned import PlannedOperator, planned_operators
 from inspector.flink.program import run_program
 from inspector.flink.sink import COMMITTER_STATE, WRITER_STATE
 from inspector.flink.state import key_snapshot, keyed_types
 from inspector.flink.trial import trial_cluster
 from inspector.words import count, size_words
+from places.place import Place
 
 Pair = tuple[Entry, PlannedOperator]
 
 
-def compare(checkpoint: Path, name: str, program: Path, arguments: Sequence[str]) -> Comparison:
+def compare(checkpoint: Place, name: str, program: Path, arguments: Sequence[str]) -> Comparison:
     """Plan the job of a program and set the checkpoint's state against it. Call it once in a process.
 
     Raises InspectorError when the checkpoint or the program cannot be read.
     """
     comparison = Comparison(str(checkpoint), name)
-    with program_jvm() as (jvm, scratch):
+    with program_jvm([checkpoint]) as (jvm, scratch):
         entries = operators(jvm, load_metadata(jvm, checkpoint))
         gone = [problem for entry in entries for problem in missing_files(jvm, entry)]
         comparison.refused += gone
@@ -159,7 +160,7 @@ def _read_splits(jvm: Any, entry: Entry, operator: PlannedOperator) -> None:
     source = field(operator.node.getOperatorFactory(), "source")
     read = jvm.org.apache.flink.core.io.SimpleVersionedSerialization.readVersionAndDeSerialize
     try:
-        for element in list_state(jvm, handles_with(jvm, entry, READER_STATE), READER_STATE):
+        for element in list_state(jvm, entry, READER_STATE):
             read(source.getSplitSerializer(), element)
     except Py4JJavaError as error:
         raise InspectorError(f"the job's source cannot read its positions ({java_cause(error)})") from None

@@ -14,7 +14,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from contract.settings import Settings
 from inspector.errors import InspectorError, NothingToRestore
+from places.place import Place
+from places.reading import changed_at
+from places.words import is_uri, place_of
 
 METADATA = "_metadata"
 CHECKPOINT = re.compile(r"chk-(\d+)")
@@ -34,7 +38,7 @@ class CheckpointFolder:
     `changed_at` that of the folder; `size` counts bytes of the folder's own files, not of `shared/`.
     """
 
-    path: Path
+    path: Place
     job_id: str
     name: str
     number: int | None
@@ -57,7 +61,7 @@ class CheckpointFolder:
         return SAVEPOINT.fullmatch(self.name) is not None
 
 
-def _children(folder: Path) -> list[Path]:
+def _children(folder: Place) -> list[Place]:
     """Subfolders; none when the folder was removed meanwhile, for instance by retention."""
     try:
         return sorted(child for child in folder.iterdir() if child.is_dir())
@@ -65,12 +69,12 @@ def _children(folder: Path) -> list[Path]:
         return []
 
 
-def is_checkpoint_folder(path: Path) -> bool:
+def is_checkpoint_folder(path: Place) -> bool:
     """Whether the name, or a `_metadata` inside, says that this is one checkpoint or savepoint."""
     return bool(CHECKPOINT.fullmatch(path.name) or SAVEPOINT.fullmatch(path.name)) or (path / METADATA).is_file()
 
 
-def read_folder(path: Path) -> CheckpointFolder | None:
+def read_folder(path: Place) -> CheckpointFolder | None:
     """Look at one folder; None when it was removed meanwhile."""
     number = CHECKPOINT.fullmatch(path.name)
     job_id = path.parent.name if JOB_ID.fullmatch(path.parent.name) else ""
@@ -80,7 +84,7 @@ def read_folder(path: Path) -> CheckpointFolder | None:
             # It may be renamed meanwhile: `_metadata` has another name while it is written.
             with contextlib.suppress(FileNotFoundError):
                 files.append((child, child.stat()))
-        changed_at = path.stat().st_mtime
+        changed = changed_at(path, (status for _, status in files))
     except FileNotFoundError:
         return None
     except PermissionError:
@@ -99,11 +103,11 @@ def read_folder(path: Path) -> CheckpointFolder | None:
         reason = ""
     completed_at = metadata.st_mtime if metadata is not None and not reason else None
     return CheckpointFolder(
-        path, job_id, path.name, _number(number), not reason, reason, completed_at, changed_at, size, readable
+        path, job_id, path.name, _number(number), not reason, reason, completed_at, changed, size, readable
     )
 
 
-def _is_readable(file: Path) -> bool:
+def _is_readable(file: Place) -> bool:
     try:
         file.open("rb").close()
     except PermissionError:
@@ -118,7 +122,7 @@ def _number(match: re.Match[str] | None) -> int | None:
     return int(match[1]) if match else None
 
 
-def _walk(folder: Path, depth: int, closed: list[str] | None) -> Iterator[Path]:
+def _walk(folder: Place, depth: int, closed: list[str] | None) -> Iterator[Place]:
     try:
         is_one = is_checkpoint_folder(folder)
         children = _children(folder) if depth > 0 and not is_one else []
@@ -134,7 +138,7 @@ def _walk(folder: Path, depth: int, closed: list[str] | None) -> Iterator[Path]:
         yield from _walk(child, depth - 1, closed)
 
 
-def list_folders(root: Path, closed: list[str] | None = None) -> list[CheckpointFolder]:
+def list_folders(root: Place, closed: list[str] | None = None) -> list[CheckpointFolder]:
     """All checkpoints and savepoints below `root`, newest last.
 
     Checkpoints of one job are ordered by number, since a copied folder has the times of the copy; jobs by their newest
@@ -166,7 +170,7 @@ def _restorable(folders: list[CheckpointFolder]) -> str:
     return "\n".join([f"{head}:", *names[-LISTED:]])
 
 
-def resolve(which: str, root: Path) -> Path:
+def resolve(which: str, root: Place) -> Place:
     """Find the absolute folder of `latest`, of `chk-N` (newest of that number) or of a path, if it can be restored.
 
     A path may name the folder or its `_metadata`, from here or from `root`.
@@ -189,12 +193,13 @@ def resolve(which: str, root: Path) -> Path:
             return restorable[-1].path.resolve()
         facts = [f"{folder.path} cannot be restored: {folder.reason}" for folder in candidates]
         raise InspectorError("\n".join([*(facts or [f"{which} does not exist below {root}"]), _restorable(folders)]))
-    return _resolve_path(Path(which), root, folders)
+    return _resolve_path(which, root, folders)
 
 
-def _resolve_path(path: Path, root: Path, folders: list[CheckpointFolder]) -> Path:
-    if not path.exists() and not path.is_absolute() and (root / path).exists():
-        path = root / path
+def _resolve_path(which: str, root: Place, folders: list[CheckpointFolder]) -> Place:
+    path = place_of(which, Settings()) if is_uri(which) else Path(which)
+    if not path.exists() and not path.is_absolute() and (root / which).exists():
+        path = root / which
     if path.name == METADATA:
         path = path.parent
     if not path.is_dir():

@@ -16,19 +16,20 @@ from inspector.flink.metadata import load_metadata, operators
 from inspector.flink.offsets import all_offsets, by_partition
 from inspector.flink.report import describe, folder_report
 from inspector.render import prose
+from places.place import Place
 
 ROWS = 5
 """Rows of each state in the words."""
 
 
-def follow(root: Path, seconds: float, stopped: Callable[[], bool], words: Path | None = None) -> None:
+def follow(root: Place, seconds: float, stopped: Callable[[], bool], words: Path | None = None) -> None:
     """Print a line of JSON whenever other checkpoints are retained, until `stopped`: `at`, `checkpoints`.
 
     Each checkpoint has path, job_id, name, at (ms), bytes, and offsets by partition; or `unknown`, why it has none.
     With `words`, a folder, the inspector's sentences on each go to a text file there, such as `<job id>/chk-7.txt`.
     """
-    known: dict[Path, dict[str, Any]] = {}
-    printed: list[Path] | None = None
+    known: dict[Place, dict[str, Any]] = {}
+    printed: list[Place] | None = None
     with ExitStack() as stack:
         jvm: Any = None
         while not stopped():
@@ -36,7 +37,7 @@ def follow(root: Path, seconds: float, stopped: Callable[[], bool], words: Path 
             paths = [folder.path for folder in folders]
             new = [path for path in paths if path not in known]
             if new:
-                jvm = jvm or stack.enter_context(flink_jvm())
+                jvm = jvm or stack.enter_context(flink_jvm([root]))
             known = {folder.path: known.get(folder.path) or _read(jvm, folder) for folder in folders}
             if paths != printed:
                 print(json.dumps({"at": time.time(), "checkpoints": list(known.values())}), flush=True)
@@ -47,7 +48,7 @@ def follow(root: Path, seconds: float, stopped: Callable[[], bool], words: Path 
             time.sleep(seconds)
 
 
-def _folders(root: Path) -> list[CheckpointFolder]:
+def _folders(root: Place) -> list[CheckpointFolder]:
     # The folder is made by the first job.
     return list_folders(root) if root.is_dir() else []
 
@@ -64,7 +65,7 @@ def _read(jvm: Any, folder: CheckpointFolder) -> dict[str, Any]:
     return found
 
 
-def _write_words(jvm: Any, path: Path, place: Path) -> None:
+def _write_words(jvm: Any, path: Place, place: Path) -> None:
     try:
         report, folders = folder_report(path)
         describe(jvm, report, folders, ROWS)

@@ -11,7 +11,7 @@ import struct
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,8 +20,11 @@ from typing import Any, TextIO
 from py4j.java_gateway import GatewayParameters, JavaGateway
 from py4j.protocol import Py4JJavaError
 
-from contract.settings import Settings, artifacts
+from contract.settings import Settings, artifacts, store_jars
 from inspector.errors import InspectorError
+from places.engines import flink_environment, flink_options
+from places.objects import ObjectStore, store_among
+from places.place import Place
 
 GATEWAY = "org.apache.flink.api.python.shaded.py4j.GatewayServer"
 PROGRAM_GATEWAY = "org.apache.flink.client.python.PythonGatewayServer"
@@ -37,10 +40,10 @@ FLAGS = (
 _POLL_SECONDS = 0.05
 
 
-def class_path() -> str:
-    """Flink's libraries, as the pip package holds them, and the connectors of the job.
+def class_path(store: ObjectStore | None) -> str:
+    """Flink's libraries, as the pip package holds them, and the connectors of the job; its file system for a store.
 
-    Raises InspectorError when this interpreter has no PyFlink, or the connectors are not there.
+    Raises InspectorError when this interpreter has no PyFlink, or the connectors or the file system are not there.
     """
     spec = find_spec("pyflink")
     if spec is None or spec.origin is None:
@@ -51,15 +54,24 @@ def class_path() -> str:
     jars += [*sorted((home / "opt").glob("flink-python-*.jar")), *sorted(connectors.glob("*.jar"))]
     if not any(jar.parent == connectors for jar in jars):
         raise InspectorError(f"no connector jar in {connectors}; run scripts/up.sh once, which fetches them")
+    if store is not None:
+        folder = store_jars("flink")
+        file_system = sorted(folder.glob("*.jar"))
+        if not file_system:
+            raise InspectorError(
+                f"no jar of Flink's file system for s3:// in {folder}; scripts/up.sh fetches it for a stack whose data "
+                "is in an object store"
+            )
+        jars += file_system
     return os.pathsep.join(map(str, jars))
 
 
-def _command(scratch: Path, *program: str) -> list[str]:
+def _command(scratch: Path, store: ObjectStore | None, *program: str) -> list[str]:
     """Return the command line of a JVM that keeps its files in `scratch` and logs nothing."""
     logging = scratch / "log4j2.properties"
     logging.write_text("rootLogger.level = off\n")
     command = ["java", *Settings().text("JVM_FLAGS_SHORT").split(), *FLAGS, f"-Djava.io.tmpdir={scratch}"]
-    return [*command, f"-Dlog4j.configurationFile={logging}", "-cp", class_path(), *program]
+    return [*command, f"-Dlog4j.configurationFile={logging}", "-cp", class_path(store), *program]
 
 
 def _start(command: list[str], output: int | TextIO, **environment: str) -> subprocess.Popen[str]:
@@ -80,14 +92,27 @@ def _not_started(words: str) -> InspectorError:
     return InspectorError(f"the JVM did not start: {words.strip()[-500:]}")
 
 
-@contextmanager
-def flink_jvm() -> Iterator[Any]:
-    """Start a JVM and yield its view (`jvm.org.apache.flink…`); it ends with the block.
+def _reach(jvm: Any, store: ObjectStore | None) -> None:
+    """Tell Flink's file system where the store is: without its address it would ask Amazon's."""
+    if store is None:
+        return
+    options = jvm.org.apache.flink.configuration.Configuration()
+    for name, value in flink_options(store).items():
+        options.setString(name, value)
+    # It is on the class path, and no plugin.
+    jvm.org.apache.flink.core.fs.FileSystem.initialize(options, None)
 
-    Raises InspectorError when Java is missing or does not start.
+
+@contextmanager
+def flink_jvm(places: Iterable[Place]) -> Iterator[Any]:
+    """Start a JVM that reads these places and yield its view (`jvm.org.apache.flink…`); it ends with the block.
+
+    Raises InspectorError when Java is missing or does not start, and when Flink's classes cannot read the places.
     """
+    store = store_among(places)
     with tempfile.TemporaryDirectory(prefix="inspector-") as scratch:
-        process = _start(_command(Path(scratch), GATEWAY, "--die-on-broken-pipe", "0"), subprocess.PIPE)
+        command = _command(Path(scratch), store, GATEWAY, "--die-on-broken-pipe", "0")
+        process = _start(command, subprocess.PIPE, **flink_environment(store))
         assert process.stdout is not None
         assert process.stderr is not None
         port = process.stdout.readline().strip()
@@ -96,6 +121,7 @@ def flink_jvm() -> Iterator[Any]:
             raise _not_started(process.stderr.read())
         gateway = JavaGateway(gateway_parameters=GatewayParameters(port=int(port), auto_convert=True))
         try:
+            _reach(gateway.jvm, store)
             yield gateway.jvm
         finally:
             gateway.close()
@@ -105,16 +131,17 @@ def flink_jvm() -> Iterator[Any]:
 
 
 @contextmanager
-def program_jvm() -> Iterator[tuple[Any, Path]]:
+def program_jvm(places: Iterable[Place]) -> Iterator[tuple[Any, Path]]:
     """Start the JVM that a PyFlink program of this process uses; yield its view and a folder for its files.
 
     PyFlink can use one JVM in the life of a process, so this can be called once. Raises InspectorError as `flink_jvm`.
     """
+    store = store_among(places)
     with tempfile.TemporaryDirectory(prefix="inspector-") as scratch:
         place, log = Path(scratch) / "port", Path(scratch) / "output"
         with log.open("w") as output:
-            command = _command(Path(scratch), PROGRAM_GATEWAY)
-            process = _start(command, output, _PYFLINK_CONN_INFO_PATH=str(place))
+            command = _command(Path(scratch), store, PROGRAM_GATEWAY)
+            process = _start(command, output, _PYFLINK_CONN_INFO_PATH=str(place), **flink_environment(store))
         try:
             # Flink writes the port under another name first.
             while not place.exists():
@@ -126,6 +153,7 @@ def program_jvm() -> Iterator[tuple[Any, Path]]:
 
             gateway = get_gateway()
             try:
+                _reach(gateway.jvm, store)
                 yield gateway.jvm, Path(scratch)
             finally:
                 # Python's copies of Java objects that go away later must not call the JVM.

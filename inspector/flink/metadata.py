@@ -9,9 +9,12 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
+from contract.settings import Settings
 from inspector.errors import InspectorError, UnknownFormat
 from inspector.flink.folder import METADATA
 from inspector.flink.jvm import each, java_cause
+from places.place import Place
+from places.words import place_of
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class Entry:
         return self.uid or self.name or self.id
 
 
-def load_metadata(jvm: Any, folder: Path) -> Any:
+def load_metadata(jvm: Any, folder: Place) -> Any:
     """Flink's CheckpointMetadata of the folder.
 
     Raises InspectorError when `_metadata` is missing, unreadable, cut short or of an unknown version.
@@ -41,9 +44,10 @@ def load_metadata(jvm: Any, folder: Path) -> Any:
     if not file.is_file():
         raise InspectorError(f"{file} is missing: without it the folder is no checkpoint and cannot be restored")
     try:
-        stream = jvm.java.io.DataInputStream(jvm.java.io.BufferedInputStream(jvm.java.io.FileInputStream(str(file))))
-    except Py4JJavaError as error:
-        raise InspectorError(f"{file} cannot be read: {java_cause(error)}") from None
+        content = file.read_bytes()
+    except OSError as error:
+        raise InspectorError(f"{file} cannot be read: {error.strerror}") from None
+    stream = jvm.java.io.DataInputStream(jvm.java.io.ByteArrayInputStream(content))
     try:
         checkpoints = jvm.org.apache.flink.runtime.checkpoint.Checkpoints
         return checkpoints.loadCheckpointMetadata(stream, _class_loader(jvm), folder.resolve().as_uri())
@@ -56,8 +60,6 @@ def load_metadata(jvm: Any, folder: Path) -> Any:
             ) from None
         hint = "it is cut short or damaged" if "EOF" in cause else "it is damaged, or of a version not known here"
         raise InspectorError(f"{file} is not a whole checkpoint metadata file: {hint} ({cause})") from None
-    finally:
-        stream.close()
 
 
 def _class_loader(jvm: Any) -> Any:
@@ -98,12 +100,20 @@ def _stream_handles(jvm: Any, handle: Any) -> Iterator[Any]:
         yield handle
 
 
-def state_files(jvm: Any, entry: Entry) -> dict[Path, int]:
+def _place(path: Any) -> Place:
+    """The place of a file that a handle names, by Flink's Path."""
+    uri = path.toUri()
+    if uri.getScheme() in (None, "file"):
+        return Path(path.getPath())
+    return place_of(f"{uri.getScheme()}://{uri.getAuthority()}{path.getPath()}", Settings())
+
+
+def state_files(jvm: Any, entry: Entry) -> dict[Place, int]:
     """Files outside `_metadata` that the operator's state is in, with their bytes as Flink recorded them.
 
     A path that several handles share (channel state, file merging) is one entry.
     """
-    files: dict[Path, int] = {}
+    files: dict[Place, int] = {}
     for subtask in each(jvm, entry.state.getStates()):
         collections = (
             subtask.getManagedOperatorState(),
@@ -117,9 +127,9 @@ def state_files(jvm: Any, entry: Entry) -> dict[Path, int]:
             for stream in _stream_handles(jvm, handle):
                 kind = stream.getClass().getSimpleName()
                 if kind in ("FileStateHandle", "RelativeFileStateHandle"):
-                    files[Path(stream.getFilePath().getPath())] = stream.getStateSize()
+                    files[_place(stream.getFilePath())] = stream.getStateSize()
                 elif kind == "SegmentFileStateHandle":
-                    path = Path(stream.getFilePath().getPath())
+                    path = _place(stream.getFilePath())
                     files[path] = max(files.get(path, 0), stream.getStartPos() + stream.getStateSize())
     return files
 

@@ -22,8 +22,19 @@ Offsets = dict[tuple[str, int], int]
 """(topic, partition) -> offset of the next record to read, or one of MARKERS."""
 
 
-def _restored_list(jvm: Any, handles: list[Any], name: str, serializer: Any) -> list[Any]:
-    """Elements of a list state, restored by Flink's operator state backend."""
+def _restored_list(jvm: Any, entry: Entry, name: str, serializer: Any) -> list[Any]:
+    """Elements of a list state, restored by Flink's operator state backend.
+
+    Raises InspectorError when it cannot be read; a running job deletes old checkpoints while they are looked at.
+    """
+    handles = _handles_with(jvm, entry, name)
+    try:
+        return _elements(jvm, handles, name, serializer)
+    except Py4JJavaError as error:
+        raise InspectorError(f"operator {entry.label}: its state {name} cannot be read ({java_cause(error)})") from None
+
+
+def _elements(jvm: Any, handles: list[Any], name: str, serializer: Any) -> list[Any]:
     flink = jvm.org.apache.flink
     collected = jvm.java.util.ArrayList()
     for handle in handles:
@@ -48,23 +59,23 @@ def _is_union(handles: list[Any], name: str) -> bool:
     return bool(mode.toString() == "UNION")
 
 
-def list_state(jvm: Any, handles: list[Any], name: str) -> list[bytes]:
-    """Elements of a list state of byte arrays."""
+def list_state(jvm: Any, entry: Entry, name: str) -> list[bytes]:
+    """Elements of an operator's list state of byte arrays. Raises InspectorError when it cannot be read."""
     serializers = jvm.org.apache.flink.api.common.typeutils.base.array
     return [
         bytes(element)
-        for element in _restored_list(jvm, handles, name, serializers.BytePrimitiveArraySerializer.INSTANCE)
+        for element in _restored_list(jvm, entry, name, serializers.BytePrimitiveArraySerializer.INSTANCE)
     ]
 
 
-def list_longs(jvm: Any, handles: list[Any], name: str) -> list[int]:
-    """Elements of a list state of longs."""
+def list_longs(jvm: Any, entry: Entry, name: str) -> list[int]:
+    """Elements of an operator's list state of longs. Raises InspectorError when it cannot be read."""
     serializers = jvm.org.apache.flink.api.common.typeutils.base
-    return [int(element) for element in _restored_list(jvm, handles, name, serializers.LongSerializer.INSTANCE)]
+    return [int(element) for element in _restored_list(jvm, entry, name, serializers.LongSerializer.INSTANCE)]
 
 
-def list_pairs(jvm: Any, handles: list[Any], name: str) -> list[tuple[int, int]]:
-    """Elements of a list state of Tuple2<Integer, Long>."""
+def list_pairs(jvm: Any, entry: Entry, name: str) -> list[tuple[int, int]]:
+    """Elements of an operator's list state of Tuple2<Integer, Long>. Raises InspectorError when it cannot be read."""
     types = jvm.org.apache.flink.api.common.typeinfo.Types
     fields = jvm.java.lang.reflect.Array.newInstance(
         jvm.java.lang.Class.forName("org.apache.flink.api.common.typeinfo.TypeInformation"), 2
@@ -73,11 +84,11 @@ def list_pairs(jvm: Any, handles: list[Any], name: str) -> list[tuple[int, int]]
     serializer = types.TUPLE(fields).createSerializer(
         jvm.org.apache.flink.api.common.serialization.SerializerConfigImpl()
     )
-    pairs = _restored_list(jvm, handles, name, serializer)
+    pairs = _restored_list(jvm, entry, name, serializer)
     return [(int(pair.getField(0)), int(pair.getField(1))) for pair in pairs]
 
 
-def handles_with(jvm: Any, entry: Entry, name: str) -> list[Any]:
+def _handles_with(jvm: Any, entry: Entry, name: str) -> list[Any]:
     """Find the managed operator state handles of all subtasks that hold a list state of that name."""
     return [
         handle
@@ -100,14 +111,14 @@ def state_names(jvm: Any, entry: Entry) -> set[str]:
 def source_offsets(jvm: Any, entry: Entry) -> Offsets:
     """Offsets of one source operator, readers first, then partitions that wait in the enumerator.
 
-    Raises InspectorError when the state is not one of Flink's Kafka source.
+    Raises InspectorError when the state cannot be read, or is not one of Flink's Kafka source.
     """
     kafka = jvm.org.apache.flink.connector.kafka.source
     read = jvm.org.apache.flink.core.io.SimpleVersionedSerialization.readVersionAndDeSerialize
     offsets: Offsets = {}
     try:
         serializer = kafka.split.KafkaPartitionSplitSerializer()
-        for element in list_state(jvm, handles_with(jvm, entry, READER_STATE), READER_STATE):
+        for element in list_state(jvm, entry, READER_STATE):
             split = read(serializer, element)
             offsets[(split.getTopic(), split.getPartition())] = split.getStartingOffset()
         for split in _waiting_splits(jvm, entry):

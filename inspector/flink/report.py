@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from inspector.errors import InspectorError, UnknownFormat
@@ -11,7 +10,6 @@ from inspector.flink.metadata import Entry, load_metadata, missing_files, operat
 from inspector.flink.offsets import (
     READER_STATE,
     Offsets,
-    handles_with,
     list_longs,
     list_pairs,
     source_offsets,
@@ -23,6 +21,7 @@ from inspector.flink.state import keyed_state
 from inspector.growth import MINIMUM, bytes_per_day
 from inspector.model import Growth, Operator, Report, Restart, SourceRange, StateStore, Step
 from inspector.words import count, positions, time_words
+from places.place import Place
 
 WATERMARK_STATE = "watermark"
 """Union list state in which the table runtime's window operators keep their watermark."""
@@ -46,7 +45,7 @@ def step_of(folder: CheckpointFolder) -> Step:
     )
 
 
-def folder_report(path: Path) -> tuple[Report, list[Path]]:
+def folder_report(path: Place) -> tuple[Report, list[Place]]:
     """Report a path without a JVM, and what to open: the path itself, or the checkpoints below it, newest first.
 
     Raises InspectorError when the path is neither a checkpoint nor a folder of checkpoints.
@@ -116,7 +115,7 @@ def _completed_after(other: CheckpointFolder, folder: CheckpointFolder) -> bool:
     return (other.completed_at or 0) > (folder.completed_at or 0)
 
 
-def describe(jvm: Any, report: Report, folders: list[Path], rows: int) -> None:
+def describe(jvm: Any, report: Report, folders: list[Place], rows: int) -> None:
     """Fill the report from the first checkpoint that can be restored; its problems say why those before it cannot.
 
     When none can, the report has what can be read of the first.
@@ -126,7 +125,7 @@ def describe(jvm: Any, report: Report, folders: list[Path], rows: int) -> None:
         one = Report(report.engine, report.kind, report.path, counts=dict(report.counts))
         # A skipped checkpoint had completed: the job committed what belongs to it.
         one.counts["later"] = one.counts.get("later", 0) + len(found)
-        one.steps = [step for step in report.steps if Path(step.path) == folder]
+        one.steps = [step for step in report.steps if step.path == str(folder)]
         _describe(jvm, one, folder, rows)
         report.problems += one.problems
         found.append(one)
@@ -140,7 +139,7 @@ def describe(jvm: Any, report: Report, folders: list[Path], rows: int) -> None:
     report.notes += chosen.notes
 
 
-def _describe(jvm: Any, report: Report, folder: Path, rows: int) -> None:
+def _describe(jvm: Any, report: Report, folder: Place, rows: int) -> None:
     try:
         metadata = load_metadata(jvm, folder)
     except UnknownFormat as error:
@@ -197,13 +196,13 @@ def _watermark(jvm: Any, entry: Entry, names: set[str]) -> int | None:
     if WATERMARK_STATE not in names:
         return None
     # Each subtask kept its own; a window is closed when all of them have passed it.
-    return min(list_longs(jvm, handles_with(jvm, entry, WATERMARK_STATE), WATERMARK_STATE), default=None)
+    return min(list_longs(jvm, entry, WATERMARK_STATE), default=None)
 
 
 def _clocks(jvm: Any, entry: Entry, names: set[str]) -> list[StateStore]:
     if CLOCK_STATE not in names:
         return []
-    clocks = sorted(list_pairs(jvm, handles_with(jvm, entry, CLOCK_STATE), CLOCK_STATE))
+    clocks = sorted(list_pairs(jvm, entry, CLOCK_STATE))
     rows = [
         {"partition": str(partition), "closed_windows_up_to": time_words(closed)}
         for partition, closed in clocks
@@ -212,8 +211,8 @@ def _clocks(jvm: Any, entry: Entry, names: set[str]) -> list[StateStore]:
     return [StateStore(CLOCK_STATE, "list", keys=len(clocks), rows=rows)]
 
 
-def _sources(report: Report, offsets: dict[str, Offsets], folder: Path) -> None:
-    step = next(step for step in report.steps if Path(step.path) == folder)
+def _sources(report: Report, offsets: dict[str, Offsets], folder: Place) -> None:
+    step = next(step for step in report.steps if step.path == str(folder))
     for label, found in offsets.items():
         partitions = partitions_of(found)
         topics = ", ".join(sorted({each_one.topic for each_one in partitions})) or "not known yet"

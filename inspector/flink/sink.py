@@ -14,7 +14,7 @@ from inspector.errors import InspectorError
 from inspector.flink.hidden import new
 from inspector.flink.jvm import each, java_cause
 from inspector.flink.metadata import Entry
-from inspector.flink.offsets import handles_with, list_state
+from inspector.flink.offsets import list_state
 from inspector.model import Transaction
 
 COMMITTER_STATE = "streaming_committer_raw_states"
@@ -24,13 +24,13 @@ KAFKA = "org.apache.flink.connector.kafka.sink"
 
 def transactional_writers(jvm: Any, entry: Entry) -> int:
     """Count the writer subtasks that keep transactions: 0 when the sink is not exactly-once."""
-    return len(list_state(jvm, handles_with(jvm, entry, WRITER_STATE), WRITER_STATE))
+    return len(list_state(jvm, entry, WRITER_STATE))
 
 
 def prepared(jvm: Any, entry: Entry) -> list[Transaction]:
     """List the transactions of one committer.
 
-    Raises InspectorError when its committables are not of this Kafka connector.
+    Raises InspectorError when its state cannot be read, or its committables are not of this Kafka connector.
     """
     flink = jvm.org.apache.flink
     groups = flink.runtime.metrics.groups
@@ -44,7 +44,7 @@ def prepared(jvm: Any, entry: Entry) -> list[Transaction]:
             new(jvm, f"{KAFKA}.KafkaCommittableSerializer"), 0, 1, metrics
         )
         read = flink.core.io.SimpleVersionedSerialization.readVersionAndDeSerialize
-        for element in list_state(jvm, handles_with(jvm, entry, COMMITTER_STATE), COMMITTER_STATE):
+        for element in list_state(jvm, entry, COMMITTER_STATE):
             for manager in each(jvm, read(serializer, element).getCheckpointCommittablesUpTo(2**63 - 1)):
                 for subtask in each(jvm, manager.getSubtaskCommittableManagers()):
                     for request in each(jvm, subtask.getRequests()):

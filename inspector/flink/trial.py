@@ -20,6 +20,7 @@ from inspector.errors import InspectorError
 from inspector.flink.jvm import java_cause
 from inspector.flink.metadata import Entry
 from inspector.flink.planned import PlannedOperator
+from places.place import Place
 
 LIMIT_SECONDS = 120.0
 _POLL_SECONDS = 0.05
@@ -36,7 +37,7 @@ class Trial:
         self._jvm, self._cluster, self._empty = jvm, cluster, empty
         self._graph, self._configuration = graph, configuration
 
-    def refusal(self, planned: PlannedOperator, entry: Entry, checkpoint: Path, loader: Any) -> str | None:
+    def refusal(self, planned: PlannedOperator, entry: Entry, checkpoint: Place, loader: Any) -> str | None:
         """Say why Flink does not restore the operator; None when it does.
 
         Raises InspectorError when neither is seen.

@@ -56,7 +56,7 @@ def read_commits(folder: LogFolder) -> Commits:
     found = Commits()
     for number in list(folder.numbers):
         try:
-            version, lines = read_versioned(f"{folder.path}/{number}", NEWEST)
+            version, lines = read_versioned(folder.path, str(number), NEWEST)
             document = parse(lines[0]) if lines and lines[0] else {}
             found.commits[number] = Commit(
                 number,

@@ -7,7 +7,6 @@ Every tenth entry of the file source's log, and of the file sink's, repeats all 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from inspector.growth import DAY_MS, bytes_per_day
 from inspector.model import Growth
@@ -17,11 +16,12 @@ from inspector.spark.sink import SINK_LOG
 from inspector.spark.sources import source_folder
 from inspector.spark.state_files import operator_folders
 from inspector.words import count
+from places.place import Place
 
 REWRITTEN = "every compaction writes all of it again"
 
 
-def read_growth(path: Path, batches: Mapping[int, PlannedBatch], output: Path | None) -> list[Growth]:
+def read_growth(path: Place, batches: Mapping[int, PlannedBatch], output: Place | None) -> list[Growth]:
     """Say how each compacted log and the state of each operator grow; nothing for what has no history yet.
 
     A file that a running query deletes meanwhile is left out.
@@ -45,7 +45,7 @@ def read_growth(path: Path, batches: Mapping[int, PlannedBatch], output: Path | 
     return [each for each in found if each is not None]
 
 
-def _compacted(folder: Path, name: str, taken: list[tuple[int, int]]) -> Growth | None:
+def _compacted(folder: Place, name: str, taken: list[tuple[int, int]]) -> Growth | None:
     """Growth of the newest compact file: bytes of an entry, times the entries of a day.
 
     `taken`: a time, and the number of the entry that was the newest then.
@@ -66,7 +66,7 @@ def _compacted(folder: Path, name: str, taken: list[tuple[int, int]]) -> Growth 
     return Growth(f"{name}/{newest}.compact, {count(newest + 1, 'entry')}", size, per_day, span, REWRITTEN)
 
 
-def _snapshots(path: Path, batches: Mapping[int, PlannedBatch]) -> list[Growth]:
+def _snapshots(path: Place, batches: Mapping[int, PlannedBatch]) -> list[Growth]:
     """Growth of the HDFS-backed state, by its snapshots: one of version N is the state after batch N - 1.
 
     RocksDB shares files between its snapshots, whose sizes say nothing.
@@ -75,7 +75,7 @@ def _snapshots(path: Path, batches: Mapping[int, PlannedBatch]) -> list[Growth]:
     for operator in operator_folders(path):
         sizes: dict[int, int] = {}
         for file in operator.rglob("[0-9]*.snapshot"):
-            version = file.stem.partition("_")[0]
+            version = file.name.removesuffix(".snapshot").partition("_")[0]
             if version.isdecimal() and int(version) - 1 in batches:
                 try:
                     sizes[int(version)] = sizes.get(int(version), 0) + file.stat().st_size

@@ -7,10 +7,11 @@ entries so far (CompactibleFileStreamLog). Files that start with a dot are check
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
+
+from places.place import Place
+from places.reading import names, read
 
 _decode = json.JSONDecoder().decode
 """json.loads without guessing the encoding: a fifth of the time of reading 10,000 batches."""
@@ -37,50 +38,46 @@ class LogGone(LogError):
 class LogFolder:
     """Numbers of the files in a log folder, ascending; `compact` those that are folded."""
 
-    path: Path
+    path: Place
     numbers: list[int]
     compact: list[int]
 
 
-def list_log(path: Path) -> LogFolder:
+def list_log(path: Place) -> LogFolder:
     """List a log folder; an empty listing when it does not exist. Raises PermissionError."""
     try:
-        names = os.listdir(path)  # noqa: PTH208 - twice as fast as Path.iterdir for 10,000 files
+        there = names(path)
     except (FileNotFoundError, NotADirectoryError):
-        names = []
-    numbers = sorted(int(name) for name in names if name.isdecimal())
+        there = []
+    numbers = sorted(int(name) for name in there if name.isdecimal())
     compact = sorted(
         int(name.removesuffix(".compact"))
-        for name in names
+        for name in there
         if name.endswith(".compact") and name.removesuffix(".compact").isdigit()
     )
     return LogFolder(path, numbers, compact)
 
 
-def read_lines(path: str, known: int = 1) -> list[bytes]:
+def read_lines(folder: Place, name: str, known: int = 1) -> list[bytes]:
     """Return the lines of a log file after its version. Raises LogError as `read_versioned` does."""
-    return read_versioned(path, known)[1]
+    return read_versioned(folder, name, known)[1]
 
 
-def read_versioned(path: str, known: int) -> tuple[int, list[bytes]]:
+def read_versioned(folder: Place, name: str, known: int) -> tuple[int, list[bytes]]:
     """Return the version of a log file and the lines after it; `known` is the highest version that is read here.
 
     Raises LogError for a file that is empty, cut short or not readable, UnknownVersion for one of a higher version.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY)
+        content = read(folder, name)
     except PermissionError:
         raise LogError("no permission to read it") from None
     except FileNotFoundError:
         raise LogGone("it is missing") from None
-    try:
-        content = os.read(descriptor, os.fstat(descriptor).st_size)
     except IsADirectoryError:
         raise LogError("it is a folder, not a file of Spark's log") from None
     except OSError as error:
         raise LogError(f"the system cannot read it: {error.strerror}") from None
-    finally:
-        os.close(descriptor)
     # Kafka's initial offsets start with a byte 0, for readers of Spark 2.1 (KafkaSourceInitialOffsetWriter).
     lines = content.removeprefix(b"\0").split(b"\n")
     if not content:

@@ -13,16 +13,18 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from inspector.spark.operator_metadata import OperatorMetadata, logged_files
+from places.place import Place
+from places.reading import posix_path
 
 
-def home_of(metadata: OperatorMetadata, operator: Path) -> str | None:
+def home_of(metadata: OperatorMetadata, operator: Place) -> str | None:
     """Return the place that wrote the checkpoint, as Spark names it; None when that place is this one.
 
     `operator` is the folder `state/N` that holds the metadata.
     """
     for schema in metadata.schemas:
         home, found, _ = schema.rpartition(f"/state/{operator.name}/_stateSchema/")
-        if found and urlsplit(home).path != str(operator.parent.parent.absolute()):
+        if found and urlsplit(home).path != str(posix_path(operator.parent.parent.absolute())):
             return home
     return None
 

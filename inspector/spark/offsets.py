@@ -47,7 +47,7 @@ class Offsets:
 
 def read_planned(folder: LogFolder, number: int) -> PlannedBatch:
     """Read one offsets file. Raises LogError."""
-    version, lines = read_versioned(f"{folder.path}/{number}", NEWEST)
+    version, lines = read_versioned(folder.path, str(number), NEWEST)
     return _batch(number, version, lines)
 
 

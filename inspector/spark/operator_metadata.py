@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
+
+from places.place import Place
 
 
 class MetadataError(Exception):
@@ -43,7 +44,7 @@ class OperatorMetadata:
     schemas: tuple[str, ...] = ()
 
 
-def read(folder: Path) -> OperatorMetadata | None:
+def read(folder: Place) -> OperatorMetadata | None:
     """Return what is in `folder`, a `state/N`; None when it has no metadata. Raises MetadataError."""
     file = folder / "_metadata" / "metadata"
     logged = logged_files(folder)
@@ -63,9 +64,11 @@ def read(folder: Path) -> OperatorMetadata | None:
         raise MetadataError(f"{file} is cut short or not JSON") from None
 
 
-def logged_files(folder: Path) -> list[Path]:
+def logged_files(folder: Place) -> list[Place]:
     """List the files of version 2 in `folder`, a `state/N`, the newest last; empty for version 1."""
-    return sorted((folder / "_metadata" / "v2").glob("[0-9]*"), key=lambda path: int(path.name))
+    logged = folder / "_metadata" / "v2"
+    files = [each for each in logged.iterdir() if each.name[:1].isdigit()] if logged.is_dir() else []
+    return sorted(files, key=lambda place: int(place.name))
 
 
 def _variables(properties: dict[str, Any]) -> list[Variable]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 from inspector.errors import InspectorError
@@ -17,17 +16,18 @@ from inspector.spark.restart import Logs, predict
 from inspector.spark.sink import read_sink
 from inspector.spark.sources import UNKNOWN, explain, initial_offset, kind_of
 from inspector.spark.state_files import what_is_missing
+from places.place import Place
 
 LOGS = ("offsets", "commits")
 CUT = "is cut short or not JSON"
 
 
-def is_spark_checkpoint(path: Path) -> bool:
+def is_spark_checkpoint(path: Place) -> bool:
     """Whether the folder has one of the logs of a Structured Streaming query."""
     return any((path / name).is_dir() for name in LOGS)
 
 
-def read_report(path: Path, last: int | None, output: Path | None) -> Report:
+def read_report(path: Place, last: int | None, output: Place | None) -> Report:
     """Read the checkpoint of one query; `last` limits the batches shown (None: all), all of them are checked.
 
     `output`: the folder of the file sink, which the checkpoint does not name.
@@ -80,7 +80,7 @@ def read_report(path: Path, last: int | None, output: Path | None) -> Report:
     return report
 
 
-def _backwards(path: Path, restart: Restart) -> list[str]:
+def _backwards(path: Place, restart: Restart) -> list[str]:
     """Ranges of the batch to re-run that end before they begin: their end is from a newer topic of the same name."""
     return [
         f"{path}/offsets/{restart.step} takes {each.topic} partition {each.partition} from {each.start} back to"
@@ -90,7 +90,7 @@ def _backwards(path: Path, restart: Restart) -> list[str]:
     ]
 
 
-def _missing_state(path: Path, planned: list[int], committed: set[int], problems: list[str]) -> str:
+def _missing_state(path: Place, planned: list[int], committed: set[int], problems: list[str]) -> str:
     """Say what the state that the next batch loads lacks, and make it a problem."""
     if not planned:
         return ""
@@ -106,7 +106,7 @@ def _missing_state(path: Path, planned: list[int], committed: set[int], problems
     return why
 
 
-def _say_what_is_wrong(report: Report, path: Path, offsets: Offsets, commits: Commits) -> None:
+def _say_what_is_wrong(report: Report, path: Place, offsets: Offsets, commits: Commits) -> None:
     """Damaged files are problems; files of a version that is not known here are notes."""
     for number, why in offsets.errors.items():
         report.problems.append(f"{path}/offsets/{number} cannot be read: {why}")
@@ -125,7 +125,7 @@ def _is_asynchronous(planned: list[int], committed: set[int]) -> bool:
     return bool(lacking) and not lacking & committed and len(runs(sorted(lacking))) > 1 and committed >= set(planned)
 
 
-def _query_id(path: Path, problems: list[str]) -> tuple[str, str]:
+def _query_id(path: Place, problems: list[str]) -> tuple[str, str]:
     """The query's id, and whether its file is there, missing or damaged."""
     file = path / "metadata"
     try:
@@ -148,7 +148,7 @@ def _before_needed() -> list[str]:
     return [release for release in TRIED if is_before(release, METADATA_NEEDED_SINCE)]
 
 
-def _gaps(path: Path, planned: list[int], committed: set[int], asynchronous: bool) -> list[str]:
+def _gaps(path: Place, planned: list[int], committed: set[int], asynchronous: bool) -> list[str]:
     present = set(planned)
     lacking = sorted(set(range(planned[0], planned[-1] + 1)) - present) if planned and not asynchronous else []
     problems = [f"{path}/offsets/{run} missing: a gap between batches" for run in runs(lacking)]
@@ -177,7 +177,7 @@ def runs(numbers: list[int]) -> list[str]:
     return [f"{run[0]} is" if len(run) == 1 else f"{run[0]} to {run[-1]} are" for run in found]
 
 
-def _initial(path: Path, batches: dict[int, PlannedBatch], problems: list[str]) -> dict[str, Any]:
+def _initial(path: Place, batches: dict[int, PlannedBatch], problems: list[str]) -> dict[str, Any]:
     """The offsets that sources began with, by source: Kafka and rate keep them."""
     kinds: dict[str, str] = {}
     for batch in batches.values():
@@ -191,7 +191,7 @@ def _initial(path: Path, batches: dict[int, PlannedBatch], problems: list[str]) 
     return found
 
 
-def _step(path: Path, number: int, offsets: Offsets, initial: dict[str, Any]) -> Step:
+def _step(path: Place, number: int, offsets: Offsets, initial: dict[str, Any]) -> Step:
     """One batch as its offsets file has it; its state is empty when the commit has to decide it."""
     step = Step(number, f"batch {number}", "", path=str(path))
     if number in offsets.errors:

@@ -8,7 +8,6 @@ batch is re-run. Older batches are not looked at. What the releases do different
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from inspector.model import Elsewhere, Partition, Restart, SourceRange
@@ -17,6 +16,7 @@ from inspector.spark.commits import Commits
 from inspector.spark.offsets import Offsets, PlannedBatch
 from inspector.spark.sources import explain, kafka_partitions, kind_of
 from inspector.words import positions, ranges
+from places.place import Place
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Logs:
     logs are those that asynchronous progress tracking leaves.
     """
 
-    checkpoint: Path
+    checkpoint: Place
     offsets: Offsets
     commits: Commits
     committed: set[int]
@@ -131,13 +131,13 @@ def _not_known(last: int, why: str) -> Restart:
     return Restart("unknown", last, f"What a restart does is not known here: {why}")
 
 
-def _begin(checkpoint: Path, committed: set[int]) -> Restart:
+def _begin(checkpoint: Place, committed: set[int]) -> Restart:
     if committed:
         return _taken(checkpoint, 0, min(committed), "from the sources' start, since no batch is planned")
     return Restart("continue", 0, "A restart begins with batch 0: nothing was planned yet")
 
 
-def _taken(checkpoint: Path, begin: int, taken: int, why: str) -> Restart:
+def _taken(checkpoint: Place, begin: int, taken: int, why: str) -> Restart:
     # When a commit file is there already, MicroBatchExecution assumes a second query on this checkpoint.
     return Restart(
         "impossible",
@@ -171,7 +171,7 @@ def _after(source: str, end: Any, initial: Any) -> str:
     return f"source {source} after {end}" if end is not None else f"source {source} from its start"
 
 
-def _rerun(checkpoint: Path, last: int, batches: dict[int, PlannedBatch], initial: dict[str, Any]) -> Restart:
+def _rerun(checkpoint: Place, last: int, batches: dict[int, PlannedBatch], initial: dict[str, Any]) -> Restart:
     starts = batches[last - 1].ends if last - 1 in batches else {}
     sources: list[SourceRange] = [
         explain(checkpoint, name, starts.get(name), end, initial.get(name)) for name, end in batches[last].ends.items()

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from inspector.model import Sink
 from inspector.spark.log import LogError, list_log, parse, read_lines
 from inspector.words import count
+from places.place import Place
 
 SINK_LOG = "_spark_metadata"
 
 
-def read_sink(output: Path, committed: set[int], problems: list[str]) -> Sink | None:
+def read_sink(output: Place, committed: set[int], problems: list[str]) -> Sink | None:
     """Read the log of a file sink; None when the folder has none. What cannot be read goes to `problems`."""
     log = list_log(output / SINK_LOG)
     if not log.numbers and not log.compact:
@@ -21,7 +20,7 @@ def read_sink(output: Path, committed: set[int], problems: list[str]) -> Sink | 
     files = 0
     for name in names:
         try:
-            entries = [parse(line) for line in read_lines(f"{log.path}/{name}") if line]
+            entries = [parse(line) for line in read_lines(log.path, name) if line]
             files += sum(1 for entry in entries if entry.get("action") == "add")
         except LogError as error:
             problems.append(f"{log.path}/{name} cannot be read: {error}; readers of the sink would fail on it")

@@ -6,12 +6,13 @@ A source is recognized by the shape of its offset: the log does not name it.
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import Any
 
 from inspector.model import Partition, SourceRange
 from inspector.spark.log import LogError, list_log, parse, read_lines
 from inspector.words import count, ranges, time_words
+from places.place import Place
 
 UNKNOWN = "unknown"
 """Start of a batch whose predecessor Spark has deleted (spark.sql.streaming.minBatchesToRetain)."""
@@ -51,7 +52,7 @@ def is_sound(offset: Any) -> bool:
     return all(type(offset.get(name)) is int for name in NUMBERS.get(kind, ()))
 
 
-def source_folder(checkpoint: Path, source: str, kind: str) -> Path:
+def source_folder(checkpoint: Place, source: str, kind: str) -> Place:
     """The folder of a source below `sources/`, by its number or name.
 
     Spark 4.2 names the folders of named sources and numbers their offsets: then the only folder of the kind is taken.
@@ -64,27 +65,27 @@ def source_folder(checkpoint: Path, source: str, kind: str) -> Path:
     return fitting[0] if len(fitting) == 1 else folder
 
 
-def _kind_of_log(folder: Path) -> str:
+def _kind_of_log(folder: Place) -> str:
     """The kind of source that writes this log: a file source lists paths, Kafka and rate keep where they started."""
     log = list_log(folder)
     names = [str(number) for number in log.numbers] + [f"{number}.compact" for number in log.compact]
     try:
-        entry = parse(read_lines(f"{folder}/{names[0]}")[0]) if names else None
+        entry = parse(read_lines(folder, names[0])[0]) if names else None
     except (LogError, IndexError):
         return "unknown"
     return "file" if isinstance(entry, dict) and "path" in entry else kind_of(entry)
 
 
-def initial_offset(checkpoint: Path, source: str, kind: str) -> Any:
+def initial_offset(checkpoint: Place, source: str, kind: str) -> Any:
     """`sources/N/0`: where a Kafka source started, or when a rate source did; None when there is none.
 
     Raises LogError when the file is damaged.
     """
-    path = source_folder(checkpoint, source, kind) / "0"
+    folder = source_folder(checkpoint, source, kind)
     # The log of a file source has another meaning, and what other sources keep there only they can read.
-    if kind not in ("kafka", "counter") or not path.exists():
+    if kind not in ("kafka", "counter") or not (folder / "0").exists():
         return None
-    return parse(b"\n".join(read_lines(str(path))))
+    return parse(b"\n".join(read_lines(folder, "0")))
 
 
 def kafka_partitions(start: Any, end: Any) -> list[Partition]:
@@ -105,7 +106,7 @@ def _kafka(start: Any, end: Any) -> SourceRange:
     return SourceRange("kafka", f"Kafka topic {topics}: {ranges(partitions)}{total}", partitions)
 
 
-def file_entries(checkpoint: Path, source: str, first: int, last: int) -> list[str]:
+def file_entries(checkpoint: Place, source: str, first: int, last: int) -> list[str]:
     """Paths that the file source logged as `first` to `last`, also from a compact file.
 
     Raises LogError when a file of the log is damaged.
@@ -114,18 +115,18 @@ def file_entries(checkpoint: Path, source: str, first: int, last: int) -> list[s
     paths = []
     for number in range(first, last + 1):
         if number in log.numbers:
-            lines = read_lines(f"{log.path}/{number}")
+            lines = read_lines(log.path, str(number))
         else:
             folded = next((each for each in log.compact if each >= number), None)
             if folded is None:
                 raise LogError(f"sources/{source} has neither {number} nor a compact file that holds it")
-            lines = read_lines(f"{log.path}/{folded}.compact")
+            lines = read_lines(log.path, f"{folded}.compact")
         entries = [parse(line) for line in lines if line]
         paths += [entry["path"] for entry in entries if entry.get("batchId", number) == number]
     return paths
 
 
-def _files(checkpoint: Path, source: str, start: Any, end: Any) -> SourceRange:
+def _files(checkpoint: Place, source: str, start: Any, end: Any) -> SourceRange:
     last = end["logOffset"]
     first = start["logOffset"] + 1 if isinstance(start, dict) else (last if start == UNKNOWN else 0)
     found = SourceRange("file", "", facts={"log offset": str(last)})
@@ -134,7 +135,7 @@ def _files(checkpoint: Path, source: str, start: Any, end: Any) -> SourceRange:
     except LogError as error:
         found.words = f"files: log offset {last}; {error}"
         return found
-    names = ", ".join(Path(path).name for path in found.files[:5])
+    names = ", ".join(PurePosixPath(path).name for path in found.files[:5])
     more = f" and {count(len(found.files) - 5, 'more file')}" if len(found.files) > 5 else ""
     found.words = f"files: log offset {last}, {names}{more}" if names else f"files: no new file (log offset {last})"
     return found
@@ -174,7 +175,7 @@ def _rate_micro_batch(start: Any, end: Any) -> SourceRange:
     return SourceRange("rate-micro-batch", words)
 
 
-def explain(checkpoint: Path, source: str, start: Any, end: Any, initial: Any) -> SourceRange:
+def explain(checkpoint: Place, source: str, start: Any, end: Any, initial: Any) -> SourceRange:
     """Say what a source gives between two of its offsets; a source with a name is called by it.
 
     `start` is None for the source's beginning, UNKNOWN where it was deleted; `end` None: nothing was there yet.
@@ -186,7 +187,7 @@ def explain(checkpoint: Path, source: str, start: Any, end: Any, initial: Any) -
     return found
 
 
-def _explain(checkpoint: Path, source: str, start: Any, end: Any, initial: Any) -> SourceRange:
+def _explain(checkpoint: Place, source: str, start: Any, end: Any, initial: Any) -> SourceRange:
     if end is None:
         return SourceRange("none", f"source {source}: nothing yet")
     explained = {

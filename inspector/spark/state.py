@@ -19,6 +19,8 @@ from inspector.spark.moved import corrected, home_of
 from inspector.spark.operator_metadata import MetadataError, OperatorMetadata, Variable
 from inspector.spark.operator_metadata import read as read_metadata
 from inspector.spark.state_files import operator_folders, stores_of, words_of
+from places.place import Place
+from places.reading import size_below
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -38,7 +40,7 @@ OPERATORS = {
 NOT_READ = "keys and rows are not read without --state, which starts Spark for some seconds"
 
 
-def list_operators(checkpoint: Path, problems: list[str], notes: list[str]) -> list[Operator]:
+def list_operators(checkpoint: Place, problems: list[str], notes: list[str]) -> list[Operator]:
     """List the state operators as their `_metadata` names them; no JVM.
 
     Spark before 4.0 writes none: then only the operator's number is known. What is wrong goes to `problems`, what is
@@ -46,7 +48,7 @@ def list_operators(checkpoint: Path, problems: list[str], notes: list[str]) -> l
     """
     operators = []
     for folder in operator_folders(checkpoint):
-        operator = Operator(folder.name, state_bytes=_bytes_of(folder))
+        operator = Operator(folder.name, state_bytes=size_below(folder))
         operators.append(operator)
         partitions = sum(1 for child in folder.iterdir() if child.name.isdigit())
         try:
@@ -76,21 +78,13 @@ def _kind(variable: Variable) -> str:
     return "timers" if variable.timers else variable.kind
 
 
-def _bytes_of(folder: Path) -> int:
-    """A file that a running query removes or renames meanwhile does not count."""
-    total = 0
-    for root, _, names in os.walk(folder):
-        for name in names:
-            with contextlib.suppress(FileNotFoundError):
-                total += (Path(root) / name).stat().st_size
-    return total
-
-
-def read_state(checkpoint: Path, rows: int) -> list[Operator]:
+def read_state(checkpoint: Place, rows: int) -> list[Operator]:
     """Read keys and up to `rows` rows of each state store with Spark's own readers, as of the last commit.
 
     Raises InspectorError when Spark cannot read the state; the message has Spark's own first line.
     """
+    if not isinstance(checkpoint, Path):
+        raise InspectorError(f"{checkpoint}/state: Spark reads it from a disk only; copy the checkpoint to one")
     # Importing pyspark takes most of a second, which reading offsets must not cost.
     from py4j.protocol import Py4JJavaError  # noqa: PLC0415
     from pyspark.errors import PySparkException  # noqa: PLC0415

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from inspector.words import count
+from places.place import Place
 
 NAME = re.compile(r"(\d+)(_[0-9a-f-]+)?\.(delta|snapshot|changelog|zip)(\.crc)?")
 CHANGES, SNAPSHOTS = ("delta", "changelog"), ("snapshot", "zip")
@@ -22,7 +22,7 @@ NOT_STORES = ("_metadata", "SSTs", "archive")
 class StoreFiles:
     """The files of one store in one partition: versions that there are changes of, and snapshots of."""
 
-    path: Path
+    path: Place
     changes: set[int] = field(default_factory=set)
     snapshots: set[int] = field(default_factory=set)
     kinds: set[str] = field(default_factory=set)
@@ -42,13 +42,13 @@ class StoreFiles:
         return f"{self.path} has no {shown}, of which batch {version} makes its state"
 
 
-def operator_folders(checkpoint: Path) -> list[Path]:
+def operator_folders(checkpoint: Place) -> list[Place]:
     """List the folders of the state operators, `state/N`, in the order of their numbers; empty without state."""
     state = checkpoint / "state"
     return sorted(state.glob("[0-9]*"), key=lambda path: int(path.name)) if state.is_dir() else []
 
 
-def read_store(folder: Path) -> StoreFiles:
+def read_store(folder: Place) -> StoreFiles:
     """List one store's folder; a folder that is not there has no files."""
     found = StoreFiles(folder)
     for child in folder.iterdir() if folder.is_dir() else ():
@@ -64,7 +64,7 @@ def read_store(folder: Path) -> StoreFiles:
     return found
 
 
-def stores_of(operator: Path, partitions: int) -> list[StoreFiles]:
+def stores_of(operator: Place, partitions: int) -> list[StoreFiles]:
     """List the stores of an operator in all its partitions: in a partition's folder, or each in its own folder."""
     numbers = {int(each.name) for each in operator.iterdir() if each.name.isdigit()} | set(range(partitions))
     found: list[StoreFiles] = []
@@ -98,7 +98,7 @@ def words_of(stores: list[StoreFiles]) -> str:
     return f"{'RocksDB' if rocksdb else 'HDFS-backed'}: {', '.join([*parts, *extras])}"
 
 
-def what_is_missing(checkpoint: Path, version: int) -> str:
+def what_is_missing(checkpoint: Place, version: int) -> str:
     """Say what the state lacks for batch `version`; empty when nothing is missing."""
     for operator in operator_folders(checkpoint):
         for store in stores_of(operator, 0):

@@ -291,7 +291,7 @@ LOOK_UP = """
 import sys
 from inspector.flink.jvm import flink_jvm, java_cause
 from py4j.protocol import Py4JJavaError
-with flink_jvm() as jvm:
+with flink_jvm([]) as jvm:
     storage = jvm.org.apache.flink.runtime.state.filesystem.AbstractFsCheckpointStorageAccess
     for path in sys.argv[1:]:
         try:

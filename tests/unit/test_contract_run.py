@@ -16,7 +16,6 @@ from contract.run import (
     flink_run_of,
     flink_runs,
     read_run,
-    relative_to_home,
 )
 from contract.settings import Settings
 
@@ -47,8 +46,3 @@ def test_runs_of_a_topic_are_listed_the_newest_last(tmp_path: Path) -> None:
         os.utime(file, (number, number))
     assert [run.job_id for _, run in flink_runs(tmp_path, settings.text("VISIT_WINDOWS_TOPIC"))] == ["b", "a"]
     assert flink_runs(tmp_path / "missing", "visit_windows") == []
-
-
-def test_paths_are_relative_to_the_home(tmp_path: Path) -> None:
-    assert relative_to_home(tmp_path / "output" / "x", tmp_path.resolve()) == "output/x"
-    assert relative_to_home(Path("/elsewhere/x"), tmp_path.resolve()) == "/elsewhere/x"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from contract.run import SPARK_RUN_FILE
 from measure.again import Restores
 from measure.batches import newest_batches
 from verdict.model import Unknown
@@ -28,10 +30,10 @@ def write(file: Path, text: str, at: float) -> None:
     os.utime(file, (at, at))
 
 
-def begun(checkpoint: Path, at: float) -> Path:
-    """A new run of the query claims the folder."""
-    os.utime(checkpoint, (at, at))
-    return checkpoint
+def batches(checkpoint: Path, begun: float) -> dict[str, Any]:
+    """The newest batches, when the newest run of the query has claimed the checkpoint at this time."""
+    write(checkpoint / SPARK_RUN_FILE, "", begun)
+    return newest_batches(checkpoint, checkpoint / SPARK_RUN_FILE)
 
 
 def two_batches(checkpoint: Path) -> None:
@@ -43,12 +45,12 @@ def two_batches(checkpoint: Path) -> None:
 def test_before_the_first_commit_nothing_is_known(tmp_path: Path) -> None:
     plan(tmp_path, 0, (10, 20), 100)
     with pytest.raises(Unknown, match="no committed batch"):
-        newest_batches(tmp_path)
+        batches(tmp_path, 99)
 
 
 def test_a_planned_batch_has_its_range(tmp_path: Path) -> None:
     two_batches(tmp_path)
-    found = newest_batches(begun(tmp_path, 99))
+    found = batches(tmp_path, 99)
     assert (found["batch"], found["offsets"]) == (0, {"0": 10, "1": 20})
     assert found["planned"] == {"batch": 1, "begin": {"0": 10, "1": 20}, "end": {"0": 15, "1": 22}, "visits": 7}
     assert found["again"] is None
@@ -56,9 +58,9 @@ def test_a_planned_batch_has_its_range(tmp_path: Path) -> None:
 
 def test_a_batch_that_an_earlier_run_had_planned_runs_again(tmp_path: Path) -> None:
     two_batches(tmp_path)
-    assert newest_batches(begun(tmp_path, 200))["again"]["visits"] == 7
+    assert batches(tmp_path, 200)["again"]["visits"] == 7
     commit(tmp_path, 1, 201)
-    found = newest_batches(begun(tmp_path, 200))
+    found = batches(tmp_path, 200)
     assert (found["batch"], found["planned"]) == (1, None)
     assert found["again"]["batch"] == 1
 
@@ -66,14 +68,19 @@ def test_a_batch_that_an_earlier_run_had_planned_runs_again(tmp_path: Path) -> N
 def test_a_batch_that_the_earlier_run_has_committed_does_not(tmp_path: Path) -> None:
     two_batches(tmp_path)
     commit(tmp_path, 1, 106)
-    assert newest_batches(begun(tmp_path, 200))["again"] is None
+    assert batches(tmp_path, 200)["again"] is None
+
+
+def test_without_settings_of_a_run_nothing_runs_again(tmp_path: Path) -> None:
+    two_batches(tmp_path)
+    assert newest_batches(tmp_path, tmp_path / SPARK_RUN_FILE)["again"] is None
 
 
 def test_a_damaged_file_is_unknown(tmp_path: Path) -> None:
     two_batches(tmp_path)
     write(tmp_path / "offsets" / "1", "", 105)
     with pytest.raises(Unknown, match="cannot be read"):
-        newest_batches(begun(tmp_path, 99))
+        batches(tmp_path, 99)
 
 
 def held(*names: str) -> dict[str, object]:
@@ -95,6 +102,14 @@ def test_a_restore_reads_again_what_was_read_after_the_checkpoint() -> None:
     [found] = restores.flink(job(None, "chk-1"))
     assert (found["name"], found["begin"], found["end"], found["visits"]) == ("chk-1", {"0": 100}, {"0": 130}, 30)
     assert restores.flink(job(101, "chk-1")) == []
+
+
+def test_a_checkpoint_in_a_store_is_known_by_its_uri() -> None:
+    restores = Restores()
+    restores.checkpoints({"checkpoints": [{"path": "s3://bucket/c/chk-1", "offsets": {"0": 100}}]})
+    restores.flink(job(130))
+    [found] = restores.flink({**job(None), "restored_from": "s3://bucket/c/chk-1", "restored_at": 1})
+    assert (found["name"], found["visits"]) == ("chk-1", 30)
 
 
 def test_the_same_checkpoint_restored_twice_counts_twice() -> None:

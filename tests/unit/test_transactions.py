@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from contract.settings import Settings
+from places.objects import CREDENTIALS
 from transactions.__main__ import arguments_of
 from transactions.advice import advise, allow
 from transactions.errors import Refused
@@ -115,12 +116,26 @@ def test_the_words() -> None:
     assert "no transaction is open" in render(Found("visits", [Stop(0, 5, 5)], []), now=0.0)
 
 
-@pytest.mark.parametrize("folder", ["nowhere", "s3://bucket/checkpoints"])
-def test_checkpoints_that_are_not_there_are_not_taken_for_none(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("folder", "said"),
+    [
+        ("nowhere", "--checkpoints nowhere is not a folder"),
+        (
+            "s3://bucket/x",
+            "s3://bucket/x cannot be read: the object store at http://127.0.0.1:1 does not answer",
+        ),
+    ],
+)
+def test_checkpoints_that_are_not_there_are_not_taken_for_none(
+    folder: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "key").write_text("[default]\naws_access_key_id = a\naws_secret_access_key = b\n")
+    monkeypatch.setenv(CREDENTIALS, str(tmp_path / "key"))
+    monkeypatch.setenv("STACK_STORE_ENDPOINT", "http://127.0.0.1:1")
     with pytest.raises(SystemExit) as caught:
         arguments_of(["visit_windows", "--checkpoints", folder])
     assert caught.value.code == 2
-    assert "is not a folder on this disk" in capsys.readouterr().err
+    assert said in capsys.readouterr().err
 
 
 def test_a_folder_of_checkpoints_is_taken(tmp_path: Path) -> None:

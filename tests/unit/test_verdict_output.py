@@ -335,7 +335,7 @@ def test_parts_of_a_file_give_each_line_once(tmp_path: Path, seed: int) -> None:
     lines = [b"x" * chance.choice([0, 0, 1, 3, 30, 200]) + b"%d" % number for number in range(chance.randrange(60))]
     content = b"\n".join([*lines, b""]) + chance.choice([b"", b"torn"])
     file = OutputFile("x", tmp_path / "x", len(content))
-    whole = places(file.path, content)
+    whole = places(tmp_path / "x", content)
     for part_bytes in (1, 2, 7, 64, 1000):
         parts = [job.parts[0] for job in lines_jobs([file], part_bytes)]
         found = [

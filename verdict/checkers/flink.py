@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -11,6 +10,8 @@ from contract.ledger import ledger_files
 from contract.run import FlinkRun, RunError, flink_run_of, flink_runs
 from contract.settings import Settings
 from contract.visit import iso_time
+from places.data import flink_checkpoints
+from places.place import Place
 from verdict.checker import Behind, Checker, Clock, Moved, Options, lag, require_whole, source_spans
 from verdict.cluster import Cluster
 from verdict.flink.clock import Arrivals, Rules
@@ -36,13 +37,13 @@ class _Runs:
 
 
 def _settings_of_the_run(settings: Settings) -> _Runs:
-    """Read the settings of the run, which each submission writes beside its checkpoints.
+    """Read the settings of the run, which each submission notes.
 
     Raises Unknown when two runs that wrote to the same topic contradict each other.
     """
     own = flink_run_of(settings)
     try:
-        found = flink_runs(settings.flink_checkpoints, own.windows)
+        found = flink_runs(settings.flink_notes, own.windows)
     except RunError as error:
         raise Unknown(str(error)) from None
     if not found:
@@ -179,8 +180,8 @@ class FlinkChecker:
 
     def _newest_checkpoint(self) -> str:
         """Return a text that names the newest complete checkpoint and its time."""
-        done: list[tuple[float, Path]] = []
-        for file in self._settings.flink_checkpoints.glob("*/chk-*/_metadata"):
+        done: list[tuple[float, Place]] = []
+        for file in flink_checkpoints(self._settings).glob("*/chk-*/_metadata"):
             try:
                 done.append((file.stat().st_mtime, file.parent))
             except OSError:
@@ -193,8 +194,7 @@ class FlinkChecker:
 
     def _notes(self) -> tuple[str, ...]:
         if not self._runs.recorded:
-            folder = self._settings.flink_checkpoints
-            return (f"no settings of a run in {folder}: judged by those of .env and the shell",)
+            return (f"no settings of a run in {self._settings.flink_notes}: judged by those of .env and the shell",)
         if self._run.mode != "exactly-once":
             return (f"the job ran in mode {self._run.mode}, which allows windows that are there more than once",)
         return ()

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from io import BufferedReader, BytesIO
-from pathlib import Path
 from typing import NamedTuple
 
 from contract.digest import DIGEST_BYTES, digest
+from places.place import Place
 from verdict.checker import Moved
 from verdict.model import Unknown
 
@@ -24,7 +24,7 @@ LONG_BYTES = 8 << 20
 class Part:
     """The lines of a file that begin at byte `begin` or later, and before byte `end`."""
 
-    path: Path
+    path: Place
     begin: int
     end: int
 
@@ -120,7 +120,7 @@ class Text(NamedTuple):
     torn: bool
 
 
-def line_at(path: Path, position: int, limit: int) -> Text:
+def line_at(path: Place, position: int, limit: int) -> Text:
     """Read the line that begins at a position, up to a maximum of bytes. Raises OSError."""
     with path.open("rb") as stream:
         stream.seek(position)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import re
-import stat
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from contract.run import SINKS
+from places.place import Place
+from places.reading import walk
 from verdict.checker import Moved
 from verdict.escape import printable
 from verdict.model import EXAMPLES_PER_CATEGORY, Unknown
@@ -20,12 +18,6 @@ FILES, FOREACH_APPEND, FOREACH_OVERWRITE = SINKS
 # The names of Spark's output files: part-<task>-<job uuid>[-c<file>][.extension]
 _SPARK_NAME = re.compile(r"part-\d{5}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(-c\d+)?(\.\w+)*")
 _BATCH_FOLDER = re.compile(r"batch_id=(\d{1,18})/")
-_KINDS = {
-    stat.S_IFIFO: "a named pipe",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-}
 
 
 @dataclass(frozen=True)
@@ -37,7 +29,7 @@ class OutputFile:
     """
 
     name: str
-    path: Path
+    path: Place
     size: int
     leftover: bool = False
     batch: int | None = None
@@ -51,14 +43,14 @@ class Output:
     opened, since it is not a file, to its kind.
     """
 
-    folder: Path
+    folder: Place
     files: list[OutputFile] = field(default_factory=list)
     missing: dict[str, int] = field(default_factory=dict)
     special: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
 
-def list_output(folder: Path, sink: str, committed: int | None) -> Output:
+def list_output(folder: Place, sink: str, committed: int | None) -> Output:
     """List the output of a query; `committed` is the newest batch that its checkpoint calls done.
 
     For the file sink, only the log decides which files count. Raises Unknown when folder or log cannot be read or do
@@ -68,8 +60,9 @@ def list_output(folder: Path, sink: str, committed: int | None) -> Output:
         if not folder.exists():
             return Output(folder, notes=[f"the output folder {folder} does not exist"])
         # List files before the log: a batch that ends in between is in the log, and none of its files is a leftover.
-        present, special = _walk(folder)
-        output = Output(folder, special=special)
+        # Like Hadoop's readers, it skips names that begin with `_` or `.`.
+        found = walk(folder, skipped=("_", "."))
+        present, output = found.files, Output(folder, special=found.special)
         if sink == FILES:
             _by_the_log(output, present, committed)
         else:
@@ -81,51 +74,6 @@ def list_output(folder: Path, sink: str, committed: int | None) -> Output:
         raise Moved(f"{error.filename} was removed while the output was read; judge again") from None
     except OSError as error:
         raise Unknown(f"output {folder} cannot be read: {error.strerror} ({error.filename})") from None
-
-
-def _walk(root: Path) -> tuple[dict[str, int], dict[str, str]]:
-    """Find the files below a folder, with their sizes, and entries that are neither file nor folder, with their kind.
-
-    Like Hadoop's readers, it skips names that begin with `_` or `.`. Each folder is read once: a link to one
-    that is already read would repeat its lines, or never end.
-    """
-    files: dict[str, int] = {}
-    special: dict[str, str] = {}
-    read: set[tuple[int, int]] = set()
-    folders = [("", root)]
-    links: list[tuple[str, Path]] = []
-    while folders or links:
-        prefix, folder = folders.pop() if folders else links.pop()
-        found = folder.stat()
-        if (found.st_dev, found.st_ino) in read:
-            special[prefix.removesuffix("/")] = "a link to a folder that is already read"
-            continue
-        read.add((found.st_dev, found.st_ino))
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.name.startswith(("_", ".")):
-                    continue
-                name = prefix + entry.name
-                mode, size = _look_at(entry)
-                if stat.S_ISDIR(mode):
-                    # Links last: their target is read under its own name, if it has one here.
-                    (links if entry.is_symlink() else folders).append((f"{name}/", folder / entry.name))
-                elif stat.S_ISREG(mode):
-                    files[name] = size
-                else:
-                    special[name] = _KINDS.get(stat.S_IFMT(mode), "a broken link")
-    return files, special
-
-
-def _look_at(entry: os.DirEntry[str]) -> tuple[int, int]:
-    """Find mode and size of the target of an entry; mode 0 for a broken link."""
-    try:
-        found = entry.stat()
-        return found.st_mode, found.st_size
-    except OSError as error:
-        if error.errno not in (errno.ENOENT, errno.ELOOP) or not entry.is_symlink():
-            raise
-        return 0, 0
 
 
 def _batch_of(name: str, sink: str) -> int | None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
-from contract.run import SINKS, SPARK_RUN_FILE, RunError, SparkRun, read_run, relative_to_home
+from contract.run import SINKS, SPARK_RUN_FILE, RunError, SparkRun, read_run
 from contract.settings import Settings
+from places.data import noted, notes_of, place_noted, spark_checkpoints, spark_outputs
+from places.place import Place
 from verdict.checker import Options
 from verdict.model import Unknown
 
@@ -17,8 +19,8 @@ class Places:
 
     topic: str
     sink: str
-    output: Path
-    checkpoint: Path
+    output: Place
+    checkpoint: Place
     notes: tuple[str, ...] = ()
 
 
@@ -26,14 +28,15 @@ def places(settings: Settings, options: Options) -> Places:
     """Find the places of a query. Raises Unknown when its own settings contradict the flags or the folder."""
     sink = _known(options.sink or settings.text("SPARK_SINK"), "--sink" if options.sink else "SPARK_SINK")
     query = settings.query(sink)
-    checkpoint = (options.checkpoint or settings.spark_checkpoints / query).resolve()
-    run = _run_of(checkpoint)
-    if run is None:
-        note = f"no settings of a run in {checkpoint}, judged with those of .env"
-        output = (options.output or settings.output / query).resolve()
+    checkpoint = (options.checkpoint or spark_checkpoints(settings) / query).resolve()
+    notes = notes_of(checkpoint, settings)
+    run = _run_in(notes) if notes else None
+    if notes is None or run is None:
+        note = f"no settings of a run in {notes or checkpoint}, judged with those of .env"
+        output = (options.output or spark_outputs(settings) / query).resolve()
         return Places(settings.text("VISITS_TOPIC"), sink, output, checkpoint, (note,))
-    _refuse_contradiction(run, checkpoint, settings.home, options)
-    return Places(run.topic, run.sink, (settings.home / run.output).resolve(), checkpoint)
+    _refuse_contradiction(run, notes, checkpoint, settings, options)
+    return Places(run.topic, run.sink, place_noted(run.output, settings), checkpoint)
 
 
 def _known(sink: str, where: str) -> str:
@@ -42,8 +45,8 @@ def _known(sink: str, where: str) -> str:
     return sink
 
 
-def _run_of(checkpoint: Path) -> SparkRun | None:
-    file = checkpoint / SPARK_RUN_FILE
+def _run_in(notes: Path) -> SparkRun | None:
+    file = notes / SPARK_RUN_FILE
     if file.exists() and not file.is_file():
         raise Unknown(f"{file} is not a file")
     try:
@@ -57,16 +60,16 @@ def _run_of(checkpoint: Path) -> SparkRun | None:
     return run
 
 
-def _refuse_contradiction(run: SparkRun, checkpoint: Path, home: Path, options: Options) -> None:
-    folder = relative_to_home(checkpoint, home)
+def _refuse_contradiction(run: SparkRun, notes: Path, checkpoint: Place, settings: Settings, options: Options) -> None:
+    folder = noted(checkpoint, settings)
     if run.checkpoint != folder:
         raise Unknown(
-            f"{checkpoint / SPARK_RUN_FILE} is of checkpoint {run.checkpoint} and is in {folder}, so it does not say "
+            f"{notes / SPARK_RUN_FILE} is of checkpoint {run.checkpoint} and is in {folder}, so it does not say "
             "what this checkpoint belongs to; judge the one that the query wrote (--checkpoint)"
         )
     asked = {
         "sink": options.sink,
-        "output": None if options.output is None else relative_to_home(options.output, home),
+        "output": None if options.output is None else noted(options.output, settings),
     }
     for name, value in asked.items():
         if value not in (None, getattr(run, name)):

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from contract.visit import output_line
+from places.place import Place
 from verdict.loading import Job, TopicReader, in_processes, topic_rows
 from verdict.progress import ReadProgress
 from verdict.records import Batch, Spans
@@ -94,7 +95,7 @@ def load_lines(store: Store, files: Sequence[OutputFile]) -> None:
     store.create("lines", LINES)
     jobs = lines_jobs(files)
     total = sum(job.size for job in jobs)
-    ended: Counter[Path] = Counter()
+    ended: Counter[Place] = Counter()
     with ReadProgress("output", total, "bytes") as progress:
         for job, tables in _results(jobs, store.folder, parallel=total >= _PARALLEL_BYTES):
             # The lines of a large file's later parts are counted from where the part before it ended.

@@ -6,9 +6,11 @@ import json
 import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
+from places.place import Place
+from places.reading import posix_path
 from verdict.model import Unknown
 from verdict.spark.checkpoint import read_log
 
@@ -32,7 +34,7 @@ class Entry:
 class Log:
     """The entries of a log, and its batches from the newest compaction on."""
 
-    folder: Path
+    folder: Place
     first: int
     batches: tuple[int, ...]
     entries: tuple[Entry, ...]
@@ -48,7 +50,7 @@ class Log:
                 )
 
 
-def read_sink_log(output: Path) -> Log | None:
+def read_sink_log(output: Place) -> Log | None:
     """Read the log of an output folder; None without one. Raises OSError, and Unknown when it is damaged.
 
     It consists of the newest `N.compact`, which has all up to N, and each later batch. Each file: a line `v1`, then one
@@ -58,7 +60,7 @@ def read_sink_log(output: Path) -> Log | None:
     log = output / METADATA_FOLDER
     if not log.is_dir():
         return None
-    files: dict[int, Path] = {}
+    files: dict[int, Place] = {}
     compacted = -1
     for file in log.iterdir():
         number, _, suffix = file.name.partition(".")
@@ -73,7 +75,7 @@ def read_sink_log(output: Path) -> Log | None:
     return Log(log, first, batches, entries)
 
 
-def _entries(file: Path, batch: int, output: Path) -> Iterator[Entry]:
+def _entries(file: Place, batch: int, output: Place) -> Iterator[Entry]:
     version, *lines = read_log(file).removesuffix("\n").split("\n")
     if version != "v1":
         raise Unknown(f"{file} is not a sink log of version v1; the log is damaged")
@@ -90,15 +92,16 @@ def _entries(file: Path, batch: int, output: Path) -> Iterator[Entry]:
         yield Entry(batch, name, size)
 
 
-def _name_in(folder: Path, uri: str) -> str:
+def _name_in(folder: Place, uri: str) -> str:
     """Find a logged file's name under the folder that is judged; empty when there is none.
 
     The URI is absolute and may have been written under another root (in a container): only the
     part below the last folder of the output's name counts; a path without that name is a file of the folder.
     """
     path = PurePosixPath(posixpath.normpath(unquote(urlsplit(uri).path, errors="surrogateescape")))
-    if path.is_relative_to(folder):
-        return "/".join(path.relative_to(folder).parts)
+    root = posix_path(folder)
+    if path.is_relative_to(root):
+        return "/".join(path.relative_to(root).parts)
     parts = path.parts[:-1]
     if folder.name in parts:
         last = len(parts) - 1 - parts[::-1].index(folder.name)

@@ -1,0 +1,111 @@
+"""What the synchronizer's planned batches have come to.
+
+Usage: python -m measure.planned BATCH...                 these batches, as they are now
+       python -m measure.planned --wait-written SECONDS   wait until one is not committed and has written a file
+
+Prints one line of JSON, by the number of the batch: its range as in measure/batches.py, null when its file in offsets/
+is gone, and `lines`, how many it has written by the sink's log, null when the sink has none. Exit codes: 0 done, 1 not
+within SECONDS, 2 it cannot be read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from contract.settings import Settings, SettingsError
+from measure.batches import batch_range
+from places.data import spark_checkpoints, spark_outputs
+from places.place import Place
+from places.reading import names
+from verdict.spark.sink_log import METADATA_FOLDER
+
+_POLL_SECONDS = 0.1
+
+
+def as_it_is(checkpoint: Place, output: Place, batch: int) -> dict[str, Any]:
+    """The range of a batch and the lines that it has written. Raises OSError and ValueError."""
+    return {
+        "range": batch_range(checkpoint, batch) if (checkpoint / "offsets" / str(batch)).exists() else None,
+        "lines": lines_of(output, batch) if (output / METADATA_FOLDER).is_dir() else None,
+    }
+
+
+def is_writing(checkpoint: Place, output: Place) -> bool:
+    """Whether the newest batch is not committed, and something was written after it was planned. Raises OSError."""
+    newest = max((name for name in names(checkpoint / "offsets") if name.isdigit()), key=int, default="")
+    if not newest or (checkpoint / "commits" / newest).exists():
+        return False
+    planned = (checkpoint / "offsets" / newest).stat().st_mtime
+    return any(file.stat().st_mtime > planned for file in output.rglob("part-*"))
+
+
+def lines_of(output: Place, batch: int) -> int:
+    """Count the lines in the files of a batch; a compacted log also names those of earlier batches."""
+    log = output / METADATA_FOLDER
+    own = _logged(log / str(batch))
+    if own is None:
+        before = [
+            _logged(file) or []
+            for file in log.iterdir()
+            if (number := file.name.removesuffix(".compact")).isdigit() and int(number) < batch
+        ]
+        own = [name for name in _logged(log / f"{batch}.compact") or [] if not any(name in each for each in before)]
+    return sum((output / name).read_bytes().count(b"\n") for name in own)
+
+
+def _logged(file: Place) -> list[str] | None:
+    """Names of the files in a file of the log: a line `v1`, then one JSON object a line. None when it is not there."""
+    if not file.exists():
+        return None
+    entries = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()[1:]]
+    return [PurePosixPath(unquote(urlsplit(each["path"]).path)).name for each in entries]
+
+
+def wait_written(checkpoint: Place, output: Place, seconds: float) -> bool:
+    """Wait until a batch is being written; returns whether one was. Raises OSError."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            if is_writing(checkpoint, output):
+                return True
+        except FileNotFoundError:
+            # Spark has removed an old batch, or a file that it did not commit.
+            pass
+        time.sleep(_POLL_SECONDS)
+    return False
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="planned", description="Planned batches.", allow_abbrev=False)
+    parser.add_argument("batches", nargs="*", type=int, metavar="BATCH")
+    parser.add_argument("--wait-written", type=float, metavar="SECONDS")
+    chosen = parser.parse_args(arguments)
+    try:
+        settings = Settings()
+        query = settings.query()
+        checkpoint, output = spark_checkpoints(settings) / query, spark_outputs(settings) / query
+        if chosen.wait_written is not None and not wait_written(checkpoint, output, chosen.wait_written):
+            sys.stderr.write(
+                f"planned: no batch was being written within {chosen.wait_written:g} s; is there a load?\n"
+            )
+            return 1
+        if chosen.batches:
+            print(json.dumps({batch: as_it_is(checkpoint, output, batch) for batch in chosen.batches}))
+    except (OSError, ValueError, SettingsError) as error:
+        sys.stderr.write(f"planned: {error}\n")
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

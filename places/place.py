@@ -1,0 +1,111 @@
+"""A place: a file or folder that an engine has written, as far as it is read here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from io import BufferedReader
+from pathlib import PurePath
+from typing import Any, Literal, Protocol
+
+
+class Status(Protocol):
+    """What is known of a place; `os.stat_result` is one."""
+
+    @property
+    def st_mode(self) -> int:
+        """Its kind, for the functions of the module `stat`."""
+        ...
+
+    @property
+    def st_size(self) -> int:
+        """Its bytes."""
+        ...
+
+    @property
+    def st_mtime(self) -> float:
+        """When it was changed last, in seconds since the epoch."""
+        ...
+
+
+class Place(Protocol):
+    """A file or folder: exactly the methods of `pathlib.Path` that readers of engines' data use.
+
+    `pathlib.Path` is one as it is. Errors are those of Path: FileNotFoundError, PermissionError and other OSErrors,
+    with `filename` and `strerror`.
+    """
+
+    @property
+    def name(self) -> str:
+        """The last part."""
+        ...
+
+    @property
+    def parent(self) -> Place:
+        """The folder that it is in."""
+        ...
+
+    def __truediv__(self, key: str, /) -> Place:
+        """A place in this folder."""
+        ...
+
+    def __lt__(self, other: Any, /) -> bool: ...
+
+    def exists(self) -> bool:
+        """Whether it is there."""
+        ...
+
+    def is_file(self) -> bool:
+        """Whether it is there and a file."""
+        ...
+
+    def is_dir(self) -> bool:
+        """Whether it is there and a folder."""
+        ...
+
+    def is_absolute(self) -> bool:
+        """Whether it is the same from every working directory."""
+        ...
+
+    def absolute(self) -> Place:
+        """The absolute place; links stay."""
+        ...
+
+    def resolve(self) -> Place:
+        """The absolute place, without links."""
+        ...
+
+    def relative_to(self, other: Any, /) -> PurePath:
+        """Its path below another place."""
+        ...
+
+    def as_uri(self) -> str:
+        """Its URI, as engines take it."""
+        ...
+
+    def iterdir(self) -> Iterator[Place]:
+        """What is in the folder, in any order."""
+        ...
+
+    def glob(self, pattern: str) -> Iterator[Place]:
+        """What is below the folder and fits the pattern, a name or several with `/` between them."""
+        ...
+
+    def rglob(self, pattern: str) -> Iterator[Place]:
+        """What has a name that fits the pattern, at any depth below the folder."""
+        ...
+
+    def stat(self) -> Status:
+        """What is known of it. Raises FileNotFoundError when it is not there."""
+        ...
+
+    def open(self, mode: Literal["rb"], /) -> BufferedReader:
+        """Open the file to read and to seek in it."""
+        ...
+
+    def read_bytes(self) -> bytes:
+        """The content of the file."""
+        ...
+
+    def read_text(self, encoding: str | None = None) -> str:
+        """The content of the file as text."""
+        ...

@@ -1,0 +1,20 @@
+"""Whether a place can be written: engines write there, and nothing here does but this."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryFile
+
+from places.objects import ObjectPlace
+from places.place import Place
+
+
+def require_writable(folder: Place, size: int) -> None:
+    """Write so many bytes to a folder and remove them; a folder on a disk is made if it is missing. Raises OSError."""
+    if isinstance(folder, ObjectPlace):
+        folder.probe(size)
+        return
+    assert isinstance(folder, Path)
+    folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryFile(dir=folder) as probe:
+        probe.write(bytes(size))

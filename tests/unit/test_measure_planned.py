@@ -1,0 +1,63 @@
+"""What planned batches have come to, and the lines that were written, read from files as Spark writes them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from measure.batches import batch_range
+from measure.planned import as_it_is, is_writing, lines_of, wait_written
+from measure.written import lines_since
+from tests.unit.test_measure_batches import commit, plan, write
+from verdict.spark.sink_log import METADATA_FOLDER
+
+
+def test_lines_of_a_batch_are_those_of_its_own_files(tmp_path: Path) -> None:
+    log = tmp_path / METADATA_FOLDER
+    log.mkdir()
+
+    def write(file: str, *names: str) -> None:
+        entries = [json.dumps({"path": f"file://{tmp_path}/{name}".replace(" ", "%20"), "size": 1}) for name in names]
+        (log / file).write_text("\n".join(["v1", *entries]), encoding="utf-8")
+
+    for number, name in enumerate(("part a", "b", "c", "d"), 1):
+        (tmp_path / name).write_text("{}\n" * number, encoding="utf-8")
+    write("0", "part a", "b")
+    write("1.compact", "part a", "b", "c")
+    write("2", "d")
+    assert [lines_of(tmp_path, batch) for batch in range(4)] == [3, 3, 4, 0]
+
+
+def test_a_batch_has_its_range_and_the_lines_of_the_sinks_log(tmp_path: Path) -> None:
+    checkpoint, output = tmp_path / "checkpoint", tmp_path / "output"
+    plan(checkpoint, 0, (10, 20), 100)
+    plan(checkpoint, 1, (15, 22), 105)
+    output.mkdir()
+    assert as_it_is(checkpoint, output, 1) == {"range": batch_range(checkpoint, 1), "lines": None}
+    (output / METADATA_FOLDER).mkdir()
+    (output / "part-0").write_text("a\nb\n", encoding="utf-8")
+    (output / METADATA_FOLDER / "1").write_text('v1\n{"path": "file:///elsewhere/part-0"}', encoding="utf-8")
+    assert as_it_is(checkpoint, output, 1) == {"range": batch_range(checkpoint, 1), "lines": 2}
+    assert as_it_is(checkpoint, output, 2) == {"range": None, "lines": 0}
+
+
+def test_a_batch_is_being_written_between_its_first_file_and_its_commit(tmp_path: Path) -> None:
+    checkpoint, output = tmp_path / "checkpoint", tmp_path / "output"
+    plan(checkpoint, 9, (1, 1), 50)
+    commit(checkpoint, 9, 60)
+    write(output / "part-0", "", 55)
+    assert not is_writing(checkpoint, output)
+    plan(checkpoint, 10, (2, 2), 100)
+    assert not is_writing(checkpoint, output)
+    assert not wait_written(checkpoint, output, 0.3)
+    write(output / "batch_id=10" / "part-0", "", 101)
+    assert wait_written(checkpoint, output, 0.3)
+    commit(checkpoint, 10, 102)
+    assert not is_writing(checkpoint, output)
+
+
+def test_lines_since_are_those_of_newer_files(tmp_path: Path) -> None:
+    for name, text, at in (("part-0", "long line\nold\n", 10), ("part-1", "a\nbb\n", 20), ("x/part-2", "bb\nbb\n", 30)):
+        write(tmp_path / name, text, at)
+    assert lines_since(tmp_path, 15) == {"repeated": 2, "longest": 3}
+    assert lines_since(tmp_path, 30) == {"repeated": 0, "longest": 0}
