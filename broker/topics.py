@@ -10,30 +10,51 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from typing import Any
 
 from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
 from contract.settings import Settings, SettingsError
 
+_ATTEMPT_MS = 3_000
+
 
 class TopicError(Exception):
     """The topics cannot be created as configured; the message names the cause and the next step."""
 
 
-def connect(bootstrap: str, wait_seconds: float) -> KafkaAdminClient:
-    """Connect to the broker, trying for `wait_seconds`. Raises TopicError when it does not answer in time."""
+def connect(bootstrap: str, brokers: int, wait_seconds: float) -> KafkaAdminClient:
+    """Connect to so many brokers, trying for `wait_seconds`: a topic with a replica on each needs them all.
+
+    Raises TopicError when they do not answer in time.
+    """
     deadline = time.monotonic() + wait_seconds
+    admin: Any = None
     while True:
         try:
-            return KafkaAdminClient(bootstrap_servers=bootstrap)
+            admin = admin or KafkaAdminClient(bootstrap_servers=bootstrap, bootstrap_timeout_ms=_ATTEMPT_MS)
+            # A fenced one is known, and does not answer.
+            found = sum(not each.get("is_fenced", False) for each in admin.describe_cluster()["brokers"])
+            if found >= brokers:
+                return admin
+            problem = f"{found} of {brokers} brokers answer at {bootstrap}"
         except (KafkaError, OSError) as error:
-            if time.monotonic() >= deadline:
-                raise TopicError(
-                    f"no broker answers at {bootstrap} within {wait_seconds:.0f} s ({type(error).__name__}); "
-                    "is the service kafka up?"
-                ) from error
-            time.sleep(0.5)
+            problem = f"no broker answers at {bootstrap} ({type(error).__name__})"
+        if time.monotonic() >= deadline:
+            raise TopicError(f"{problem} after {wait_seconds:.0f} s; scripts/status.sh shows which broker does not run")
+        time.sleep(0.5)
+
+
+def new_topic(name: str, settings: Settings) -> NewTopic:
+    """A topic of the stack as it is created."""
+    return NewTopic(
+        name=name,
+        num_partitions=settings.number("TOPIC_PARTITIONS"),
+        replication_factor=settings.replicas,
+        # Record timestamps are event times: a time limit would delete a replayed day under its readers.
+        topic_configs={"retention.ms": settings.text("TOPIC_RETENTION_MS"), "retention.bytes": "-1"},
+    )
 
 
 def create_topics(admin: KafkaAdminClient, settings: Settings) -> list[str]:
@@ -47,15 +68,8 @@ def create_topics(admin: KafkaAdminClient, settings: Settings) -> list[str]:
     names = [value for name, value in settings.values.items() if name.endswith("_TOPIC")]
     created = []
     for name in names:
-        topic = NewTopic(
-            name=name,
-            num_partitions=partitions,
-            replication_factor=1,
-            # Record timestamps are event times: a time limit would delete a replayed day under its readers.
-            topic_configs={"retention.ms": settings.text("TOPIC_RETENTION_MS"), "retention.bytes": "-1"},
-        )
         try:
-            admin.create_topics([topic])
+            admin.create_topics([new_topic(name, settings)])
             created.append(name)
         except TopicAlreadyExistsError:
             pass
@@ -77,9 +91,13 @@ def main() -> int:
     arguments = parser.parse_args()
     try:
         settings = Settings()
-        created = create_topics(connect(settings.bootstrap, arguments.wait_seconds), settings)
+        admin = connect(settings.bootstrap, settings.replicas, arguments.wait_seconds)
+        created = create_topics(admin, settings)
     except KeyboardInterrupt:
         return 130
+    except KafkaError as error:
+        print(f"topics: the topics cannot be created ({error}); see scripts/logs.sh kafka", file=sys.stderr)
+        return 2
     except (TopicError, SettingsError) as error:
         print(f"topics: {error}", file=sys.stderr)
         return 2

@@ -60,7 +60,7 @@ def checkpointing(settings: Settings, mode: str) -> dict[str, str]:
         # JobManager's configuration: flink_job/conf/config.yaml.
         "execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION",
         "execution.checkpointing.storage": "filesystem",
-        "execution.checkpointing.dir": settings.flink_checkpoints.as_uri(),
+        "execution.checkpointing.dir": settings.flink_checkpoints,
         # A checkpoint is complete: chk-N needs no file of chk-N-1 and can be read or copied alone.
         "execution.checkpointing.incremental": "false",
     }

@@ -18,13 +18,17 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from contract.settings import Settings, artifacts, guard_jar
+from contract.settings import Settings, SettingsError, artifacts, guard_jar, store_jars
+from places.data import data_store
+from places.engines import flink_environment, flink_options
 
 TEMPLATES = Path(__file__).parent / "conf"
 LEADER, STANDBY = "jobmanager", "jobmanager-2"
 """The services that run a JobManager; alone, or until another takes over, the first one leads."""
 CLIENT = "client"
 """The home of Flink's command line, which submits jobs."""
+_CLUSTER = "high-availability"
+"""Folder of what a JobManager that takes over needs: the job, and which checkpoints are complete."""
 PROJECT = Path(__file__).resolve().parents[1]
 _IMPORTED = ("contract", "flink_job", ".env")
 """What a job's program imports; contract.settings reads `.env`."""
@@ -48,6 +52,18 @@ def connector_jars(artifacts: Path) -> list[Path]:
     jars = sorted((artifacts / "jars" / "flink").glob("*.jar"))
     if not jars:
         raise HomeError(f"no connector jar in {artifacts / 'jars' / 'flink'}; scripts/up.sh --backend local fetches it")
+    return jars
+
+
+def file_system_jars() -> list[Path]:
+    """The jars of Flink's file system for an object store. Raises HomeError when there is none."""
+    folder = store_jars("flink")
+    jars = sorted(folder.glob("*.jar"))
+    if not jars:
+        raise HomeError(
+            f"no jar of the file system s3:// in {folder}; "
+            "scripts/fetch.sh --backend local --profile cluster fetches it"
+        )
     return jars
 
 
@@ -92,6 +108,7 @@ def configuration_values(settings: Settings, service: str, state: Path, flink: P
         "RESOURCE_ID": f"{service}_{started}",
         "HIGH_AVAILABILITY_LINES": "\n".join(high_availability(settings)),
         "CLIENT_LINES": "\n".join(python_client(state) if service == CLIENT else []),
+        "STORE_LINES": "\n".join(store_lines(settings)),
         "FLINK_BIND_HOST": bind,
         "TASKMANAGER_HOST_LINE": "" if bind == "0.0.0.0" else f"taskmanager.host: {bind}",
         "FLINK_RPC_PORT": settings.text("FLINK_RPC_PORT"),
@@ -105,26 +122,21 @@ def configuration_values(settings: Settings, service: str, state: Path, flink: P
     }
 
 
-def _cluster(settings: Settings) -> Path:
-    """Folder of what a JobManager that takes over needs: the job, and which checkpoints are complete."""
-    return settings.flink_checkpoints / "high-availability"
-
-
 def forget_other_cluster(settings: Settings) -> None:
-    """Remove what highly available JobManagers remembered, when this one starts alone.
+    """Remove what highly available JobManagers remembered, when this one starts alone: at least the cluster's id.
 
     It submits the job from its newest checkpoint. A highly available cluster that starts later would run
     the remembered job beside it, or from an older checkpoint.
     """
     if not settings.flink_is_highly_available:
-        shutil.rmtree(_cluster(settings), ignore_errors=True)
+        shutil.rmtree(settings.flink_notes / _CLUSTER, ignore_errors=True)
 
 
 def high_availability(settings: Settings) -> list[str]:
     """Lines of config.yaml for a standby JobManager; none when there is only one JobManager.
 
-    ZooKeeper elects the leader and holds pointers to files in `high-availability`. The cluster's id is kept beside
-    those files: without them, what ZooKeeper remembers is of no use.
+    ZooKeeper elects the leader and holds pointers to files in `high-availability`, both under the cluster's id. The id
+    is noted on disk: without it, what they hold is never found again.
     """
     if not settings.flink_is_highly_available:
         return []
@@ -133,8 +145,8 @@ def high_availability(settings: Settings) -> list[str]:
         "high-availability.type: zookeeper",
         f"high-availability.zookeeper.quorum: {settings.service_host('zookeeper')}:{settings.text('ZOOKEEPER_PORT')}",
         "high-availability.zookeeper.path.root: /faultline",
-        f"high-availability.cluster-id: /{_cluster_id(_cluster(settings))}",
-        f"high-availability.storageDir: {_cluster(settings).as_uri()}",
+        f"high-availability.cluster-id: /{_cluster_id(settings.flink_notes / _CLUSTER)}",
+        f"high-availability.storageDir: {settings.flink_checkpoints}/{_CLUSTER}",
         # ZooKeeper notices a killed leader by its silence.
         f"high-availability.zookeeper.client.session-timeout: {timeout}",
         f"high-availability.zookeeper.client.connection-timeout: {timeout}",
@@ -156,6 +168,15 @@ def _cluster_id(folder: Path) -> str:
     return file.read_text(encoding="ascii")
 
 
+def store_lines(settings: Settings) -> list[str]:
+    """Lines of config.yaml for data in an object store; none for data on a disk."""
+    options = flink_options(data_store(settings))
+    if options:
+        # `flink savepoint JOB` needs no folder then; on a disk whoever asks for a savepoint names one.
+        options["execution.checkpointing.savepoint-dir"] = f"{settings.flink_checkpoints}/savepoints"
+    return [f"{name}: {value}" for name, value in options.items()]
+
+
 def python_client(state: Path) -> list[str]:
     """Lines of config.yaml with which `flink run --python PROGRAM` needs no further flag."""
     return [
@@ -173,8 +194,28 @@ def _link_packages(folder: Path) -> None:
         (folder / name).symlink_to(PROJECT / name)
 
 
+def _plugins(settings: Settings, flink: Path, state: Path) -> Path:
+    """The folder of plugins: the distribution's, or with data in an object store one that links them and its own."""
+    if not settings.has_store:
+        return flink / "plugins"
+    folder = state / "plugins"
+    shutil.rmtree(folder, ignore_errors=True)
+    # Flink loads each plugin from a folder of its own.
+    own = folder / "s3"
+    own.mkdir(parents=True)
+    for jar in file_system_jars():
+        (own / jar.name).symlink_to(jar.resolve())
+    for plugin in (flink / "plugins").iterdir():
+        if plugin.is_dir():
+            (folder / plugin.name).symlink_to(plugin)
+    return folder
+
+
 def prepare(settings: Settings, service: str) -> dict[str, str]:
-    """Make the service's folders and return the environment variables that point Flink's scripts to them."""
+    """Make the service's folders and return the environment variables that point Flink's scripts to them.
+
+    Raises HomeError and SettingsError.
+    """
     flink = distribution()
     state = settings.state / f"flink-{service}"
     folders = {name: state / name for name in ("conf", "lib", "log", "pid", "tmp")}
@@ -186,6 +227,7 @@ def prepare(settings: Settings, service: str) -> dict[str, str]:
         forget_other_cluster(settings)
     if service == CLIENT:
         _link_packages(state / "packages")
+    plugins = _plugins(settings, flink, state)
     values = configuration_values(settings, service, state, flink)
     for template in TEMPLATES.iterdir():
         text = render(template.read_text(encoding="utf-8"), values)
@@ -201,9 +243,10 @@ def prepare(settings: Settings, service: str) -> dict[str, str]:
         "FLINK_CONF_DIR": str(folders["conf"]),
         "FLINK_LIB_DIR": str(folders["lib"]),
         "FLINK_OPT_DIR": str(flink / "opt"),
-        "FLINK_PLUGINS_DIR": str(flink / "plugins"),
+        "FLINK_PLUGINS_DIR": str(plugins),
         "FLINK_LOG_DIR": str(folders["log"]),
         "FLINK_PID_DIR": str(folders["pid"]),
+        **flink_environment(data_store(settings)),
     }
 
 
@@ -212,7 +255,7 @@ def main() -> int:
     try:
         for name, value in prepare(Settings(), sys.argv[1]).items():
             print(f"export {name}={shlex.quote(value)}")
-    except HomeError as error:
+    except (HomeError, SettingsError) as error:
         print(f"flink: {error}", file=sys.stderr)
         return 1
     return 0

@@ -24,7 +24,8 @@ from contract.settings import Settings, SettingsError
 from flink_job.cancel import cancel
 from flink_job.home import CLIENT, HomeError, prepare
 from flink_job.rest import FlinkError, active_job, call
-from flink_job.run_file import require_room
+from flink_job.room import require_room
+from places.words import is_uri
 
 SUBMITTED = re.compile(r"JobID ([0-9a-f]{32})")
 RUNNING_LIMIT_SECONDS = 180
@@ -37,8 +38,9 @@ def client_command(program: Path, checkpoint: str | None, arguments: Sequence[st
     """The `flink run` command line. Its configuration names the interpreter and the packages, see flink_job/home.py."""
     command = ["flink", "run", "--detached"]
     if checkpoint:
+        uri = checkpoint if is_uri(checkpoint) else Path(checkpoint).as_uri()
         # State that the job no longer has must fail the restore, not be dropped silently.
-        command += ["--fromSavepoint", Path(checkpoint).as_uri(), "--claimMode", "NO_CLAIM"]
+        command += ["--fromSavepoint", uri, "--claimMode", "NO_CLAIM"]
     return [*command, "--python", str(program), *arguments]
 
 
@@ -125,7 +127,7 @@ def main() -> int:
     """Run the command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="flink_job.submit", description="Submit a job.")
     parser.add_argument("--job", choices=JOBS, default=MAIN, help="which one (default: %(default)s)")
-    parser.add_argument("--from", dest="checkpoint", metavar="CHECKPOINT", help="folder of a complete checkpoint")
+    parser.add_argument("--from", dest="checkpoint", metavar="CHECKPOINT", help="a complete checkpoint")
     parser.add_argument("--mode", choices=MODES, help="default: FLINK_MODE in .env")
     parser.add_argument("--show", metavar="PREFIX", help="print Flink's own command, as typed behind this")
     arguments = parser.parse_args()

@@ -76,7 +76,7 @@ def closing_id(partition: int, partitions: int, run: str) -> str:
 
 def _windows(settings: Settings) -> Windows:
     """Return the windows of the job that ran last, or those of the settings when none ran."""
-    runs = flink_runs(settings.flink_checkpoints, settings.text("VISIT_WINDOWS_TOPIC"))
+    runs = flink_runs(settings.flink_notes, settings.text("VISIT_WINDOWS_TOPIC"))
     run = runs[-1][1] if runs else flink_run_of(settings)
     length, bound = run.window_seconds, run.out_of_orderness_seconds
     if length < 1 or bound < 0:

@@ -4,11 +4,12 @@ Ivy itself comes with pyspark, so that no build tool has to be installed.
 
 Usage:
     python requirements/jars.py lock          resolve jars.in with all dependencies, write jars.lock
-    python requirements/jars.py fetch GROUP DIRECTORY   put one group's jars into DIRECTORY
+    python requirements/jars.py fetch GROUP DIRECTORY [--lock FILE]   put one group's jars into DIRECTORY
+    python requirements/jars.py pin FILE      fetch what a list of single jars names, and write the hashes into it
 
-`fetch` takes exactly the artifacts that jars.lock names (no transitive resolution) and refuses
-one whose SHA-256 differs. Exit codes: 0 done, 1 a jar is missing or differs from the lock,
-2 wrong usage.
+`fetch` takes exactly the artifacts that the lock names (no transitive resolution) and refuses
+one whose SHA-256 differs. Lists of single jars, which no image has: releases.jars and schemas.jars.
+Exit codes: 0 done, 1 a jar is missing or differs from the lock, 2 wrong usage.
 """
 
 from __future__ import annotations
@@ -53,6 +54,16 @@ PROVIDED = {
         "org.antlr:*",
         "com.google.code.findbugs:jsr305",
         "org.scala-lang.modules:*",
+    ),
+    # Spark has these, Netty in a newer version. OpenSSL is for encrypted connections only.
+    "spark-s3": (
+        "software.amazon.awssdk:bundle",
+        "org.wildfly.openssl:*",
+        "io.netty:*",
+        "org.apache.httpcomponents:*",
+        "commons-codec:*",
+        "commons-logging:*",
+        "org.slf4j:*",
     ),
 }
 RETRIEVE_PATTERN = "[organisation]__[artifact]__[revision].[ext]"
@@ -167,14 +178,32 @@ def lock() -> None:
     LOCK.write_text("\n".join(lines) + "\n")
 
 
-def fetch(group: str, directory: Path) -> None:
+def pin(path: Path) -> None:
+    """Write the hash of each jar behind its name in a list of single jars; comments stay."""
+    hashes: dict[str, str] = {}
+    for group in sorted({jar.group for jar in read_jars(path)}):
+        for jar, file in retrieve([each for each in read_jars(path) if each.group == group], transitive=False):
+            hashes[jar.coordinates] = sha256_of(file)
+    lines = []
+    for line in path.read_text().splitlines():
+        fields = line.partition("#")[0].split()
+        if fields and fields[1] not in hashes:
+            raise JarError(f"{fields[1]} was not delivered; {path.name} is not changed")
+        lines.append(f"{fields[0]} {fields[1]} {hashes[fields[1]]}" if fields else line)
+    path.write_text("\n".join(lines) + "\n")
+
+
+def fetch(group: str, directory: Path, lock_file: Path = LOCK) -> None:
     """Put the group's jars into `directory`; correct existing files are kept.
 
     Raises JarError when a jar cannot be fetched or its hash differs from the lock.
     """
-    wanted = [jar for jar in read_jars(LOCK) if jar.group == group]
+    locked = read_jars(lock_file)
+    wanted = [jar for jar in locked if jar.group == group]
     if not wanted:
-        raise JarError(f"jars.lock has no group '{group}'; it has {sorted({jar.group for jar in read_jars(LOCK)})}")
+        raise JarError(f"{lock_file.name} has no group '{group}'; it has {sorted({jar.group for jar in locked})}")
+    if unpinned := [jar.coordinates for jar in wanted if not jar.sha256]:
+        raise JarError(f"{', '.join(unpinned)}: no hash; python requirements/jars.py pin {lock_file} writes it")
     directory.mkdir(parents=True, exist_ok=True)
     missing = [
         jar
@@ -189,7 +218,9 @@ def fetch(group: str, directory: Path) -> None:
         if path is None:
             raise JarError(f"{jar.coordinates} was not delivered; run again, or check that this version still exists")
         if sha256_of(path) != jar.sha256:
-            raise JarError(f"{jar.coordinates}: SHA-256 is {sha256_of(path)}, jars.lock says {jar.sha256}; not used")
+            raise JarError(
+                f"{jar.coordinates}: SHA-256 is {sha256_of(path)}, {lock_file.name} says {jar.sha256}; not used"
+            )
         shutil.move(path, directory / jar.file_name)
     shutil.rmtree(next(iter(fetched.values())).parents[1], ignore_errors=True)
 
@@ -202,12 +233,16 @@ def main() -> int:
     fetch_parser = commands.add_parser("fetch")
     fetch_parser.add_argument("group")
     fetch_parser.add_argument("directory", type=Path)
+    fetch_parser.add_argument("--lock", type=Path, default=LOCK, metavar="FILE", help="default: jars.lock")
+    commands.add_parser("pin").add_argument("file", type=Path)
     arguments = parser.parse_args()
     try:
         if arguments.command == "lock":
             lock()
+        elif arguments.command == "pin":
+            pin(arguments.file)
         else:
-            fetch(arguments.group, arguments.directory)
+            fetch(arguments.group, arguments.directory, arguments.lock)
     except JarError as error:
         print(f"jars: {error}", file=sys.stderr)
         return 1

@@ -11,7 +11,6 @@ Exit codes: 0 done, 1 it could not be made, 2 wrong usage.
 from __future__ import annotations
 
 import argparse
-import shutil
 import subprocess
 import sys
 import venv
@@ -20,7 +19,7 @@ from pathlib import Path
 from pyspark.version import __version__ as spark_version
 
 from contract.settings import artifacts
-from requirements.jars import JarError, read_jars, retrieve, sha256_of
+from requirements.jars import JarError, fetch
 
 HERE = Path(__file__).resolve().parent
 JARS = HERE / "releases.jars"
@@ -64,15 +63,11 @@ def fetch_jars(engine: str, release: str) -> None:
     Raises JarError when one cannot be fetched or differs from the lock.
     """
     home = home_of(engine, release) / "artifacts" / "jars"
-    (home / engine).mkdir(parents=True, exist_ok=True)
+    home.mkdir(parents=True, exist_ok=True)
     for group in ("kafka", "web_guard"):
         (home / group).unlink(missing_ok=True)
         (home / group).symlink_to(artifacts().resolve() / "jars" / group)
-    wanted = {jar.coordinates: jar for jar in read_jars(JARS) if jar.group == f"{engine}-{release}"}
-    for jar, path in retrieve(wanted.values(), transitive=False):
-        if sha256_of(path) != wanted[jar.coordinates].sha256:
-            raise JarError(f"{jar.coordinates} is not the jar that {JARS.name} names; not used")
-        shutil.move(path, home / engine / jar.file_name)
+    fetch(f"{engine}-{release}", home / engine, JARS)
 
 
 def main() -> int:

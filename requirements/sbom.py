@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from contract.settings import read_env_file
+from contract.settings import STORE_JARS, read_env_file
 from requirements.jars import HERE, LOCK, Jar, read_jars
-from stack.artifacts import ENVIRONMENTS
+from stack.artifacts import ENVIRONMENTS, ON_REQUEST
 
 SPEC_VERSION = "1.6"
 Component = dict[str, Any]
@@ -111,9 +111,15 @@ def jar_component(path: Path, part: str, locked: Jar | None = None) -> Component
     return component | ({"components": within} if within else {})
 
 
+def jars_in(artifacts: Path) -> list[Jar]:
+    """The jars of jars.lock that every stack needs, and those for an object store if they were fetched."""
+    on_request = STORE_JARS.values()
+    return [jar for jar in read_jars(LOCK) if jar.group not in on_request or (artifacts / "jars" / jar.group).is_dir()]
+
+
 def locked_jars(artifacts: Path) -> Iterator[Component]:
-    """A component for each line of jars.lock."""
-    for jar in read_jars(LOCK):
+    """A component for each of these jars. Raises BillError when one is missing."""
+    for jar in jars_in(artifacts):
         path = artifacts / "jars" / jar.group / jar.file_name
         if not path.is_file():
             raise BillError(f"{path} is missing")
@@ -163,6 +169,11 @@ def environment_parts(document: dict[str, Any], environment: str, site: Path) ->
     return list(components.values()), dependencies
 
 
+def environments_in(artifacts: Path) -> list[str]:
+    """The environments that every stack needs, and those that were fetched on request."""
+    return [*ENVIRONMENTS, *(each for each in ON_REQUEST if (artifacts / f"venv-{each}").is_dir())]
+
+
 def bill(artifacts: Path) -> dict[str, Any]:
     """The bill of materials of everything that the locks name.
 
@@ -170,7 +181,7 @@ def bill(artifacts: Path) -> dict[str, Any]:
     """
     version = read_env_file(HERE.parent / ".env")["IMAGE_TAG"]
     components, dependencies, tools = [], [], {}
-    for environment in ENVIRONMENTS:
+    for environment in environments_in(artifacts):
         folder = artifacts / f"venv-{environment}"
         command = [sys.executable, "-m", "cyclonedx_py", "environment", "--sv", SPEC_VERSION, str(folder)]
         document = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)

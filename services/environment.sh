@@ -4,8 +4,15 @@
 
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 
-# Sets the KEY=VALUE lines of .env as variables of this shell.
+# Sets the KEY=VALUE lines of .env, and then those of the profile, as variables of this shell.
 load_settings() {
+  load_file "${ROOT}/.env"
+  # A container has no file of the profile, and does not need it: its values arrive as STACK_ variables.
+  [[ -z "${PROFILE}" || ! -f "${ROOT}/.env.${PROFILE}" ]] || load_file "${ROOT}/.env.${PROFILE}"
+}
+
+# load_file FILE: sets its KEY=VALUE lines.
+load_file() {
   local line name chosen
   while IFS= read -r line || [[ -n "${line}" ]]; do
     if [[ "${line}" =~ ^([A-Z][A-Z0-9_]*)=(.*)$ ]]; then
@@ -15,7 +22,7 @@ load_settings() {
       chosen="STACK_${name#STACK_}"
       printf -v "${name}" '%s' "${!chosen:-${BASH_REMATCH[2]}}"
     fi
-  done <"${ROOT}/.env"
+  done <"$1"
 }
 load_settings
 

@@ -1,4 +1,4 @@
-"""A checkpoint location on a local disk, and the run that owns it.
+"""A checkpoint location, and the run that owns it.
 
 `offsets/N` is written before batch N runs and `commits/N` after it: a batch that has the first and not the
 second was interrupted, and Spark runs it again, with the same offsets, before anything else.
@@ -15,27 +15,32 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import IO
 
-from contract.run import SPARK_RUN_FILE, RunError, SparkRun, as_json, read_run, relative_to_home
+from contract.run import SPARK_RUN_FILE, RunError, SparkRun, as_json, read_run
+from contract.settings import Settings
+from places.data import noted
+from places.place import Place
+from places.reading import names
+from places.writing import require_writable
 from spark_job.options import FILES, FOREACH_OVERWRITE, Options, UserError
 
 FILE_SINK_LOG = "_spark_metadata"
 BATCH_FOLDER = "batch_id="
 
 
-def newest_batch(folder: Path) -> int | None:
+def newest_batch(folder: Place) -> int | None:
     """Largest batch id among a log's files (`12`, and `9.compact` in the file sink's), None when it is empty."""
     try:
-        names = [entry.name.removesuffix(".compact") for entry in folder.iterdir()]
+        numbers = [name.removesuffix(".compact") for name in names(folder)]
     except FileNotFoundError:
         return None
-    return max((int(name) for name in names if name.isdecimal()), default=None)
+    return max((int(number) for number in numbers if number.isdecimal()), default=None)
 
 
 @dataclass(frozen=True)
 class Checkpoint:
     """A checkpoint location. `planned` and `committed` read it at each call."""
 
-    path: Path
+    path: Place
 
     def planned(self) -> int | None:
         """Newest batch whose offsets are written."""
@@ -62,7 +67,7 @@ class Checkpoint:
             return {}
 
 
-def claim(options: Options, home: Path, topic: str, wait_seconds: float = 15.0) -> IO[str]:
+def claim(options: Options, settings: Settings, topic: str, wait_seconds: float = 15.0) -> IO[str]:
     """Claim the checkpoint and the output for this run; returns the open file of its settings, which holds the lock.
 
     The lock is on the open file: the JVM inherits it, so a new run waits until the JVM of a killed one is gone.
@@ -70,39 +75,51 @@ def claim(options: Options, home: Path, topic: str, wait_seconds: float = 15.0) 
     """
     _make_writable(options.checkpoint, "checkpoint")
     _make_writable(options.output, "output")
+    _make_notes_writable(options)
+    run_file = options.notes / SPARK_RUN_FILE
     # "a+": create it when missing, and never truncate it when another run holds the lock.
     with ExitStack() as unless_claimed:
-        owner = unless_claimed.enter_context((options.checkpoint / SPARK_RUN_FILE).open("a+", encoding="utf-8"))
+        owner = unless_claimed.enter_context(run_file.open("a+", encoding="utf-8"))
         _lock(owner, options.checkpoint, wait_seconds)
         mine = SparkRun(
             topic=topic,
             sink=options.sink,
-            output=relative_to_home(options.output, home),
-            checkpoint=relative_to_home(options.checkpoint, home),
+            output=noted(options.output, settings),
+            checkpoint=noted(options.checkpoint, settings),
         )
         # Spark writes `metadata` when a query starts: without it, the checkpoint has not been used yet.
         if os.fstat(owner.fileno()).st_size and (options.checkpoint / "metadata").exists():
-            _refuse_foreign(options.checkpoint, mine)
+            _refuse_foreign(run_file, options.checkpoint, mine)
         else:
             owner.truncate(0)
             owner.write(as_json(mine))
             owner.flush()
         _refuse_newer_output(options)
+        # Its time is that of the newest run (measure/batches.py).
+        os.utime(owner.fileno())
         unless_claimed.pop_all()
     return owner
 
 
-def _make_writable(folder: Path, name: str) -> None:
-    probe = folder / f".writable.{os.getpid()}"
+def _make_writable(folder: Place, name: str) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe.touch()
-        probe.unlink()
+        require_writable(folder, 1)
     except OSError as error:
         raise UserError(f"{name} {folder} cannot be written: {error.strerror}; choose another --{name}") from None
 
 
-def _lock(owner: IO[str], checkpoint: Path, wait_seconds: float) -> None:
+def _make_notes_writable(options: Options) -> None:
+    """For a checkpoint in an object store; on a disk its own folder has them."""
+    try:
+        options.notes.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"{options.notes} cannot be made: {error.strerror}; the lock of checkpoint {options.checkpoint} is there; "
+            "choose another STACK_HOME"
+        ) from None
+
+
+def _lock(owner: IO[str], checkpoint: Place, wait_seconds: float) -> None:
     deadline = time.monotonic() + wait_seconds
     while True:
         try:
@@ -115,14 +132,14 @@ def _lock(owner: IO[str], checkpoint: Path, wait_seconds: float) -> None:
             time.sleep(0.1)
 
 
-def _refuse_foreign(checkpoint: Path, mine: SparkRun) -> None:
+def _refuse_foreign(run_file: Path, checkpoint: Place, mine: SparkRun) -> None:
     try:
-        theirs = read_run(SparkRun, checkpoint / SPARK_RUN_FILE)
+        theirs = read_run(SparkRun, run_file)
     except RunError as error:
         raise UserError(f"{error}; choose another --checkpoint") from None
-    names = [each.name for each in fields(SparkRun) if getattr(theirs, each.name, None) != getattr(mine, each.name)]
-    if names:
-        different = ", ".join(f"{name} {getattr(theirs, name, None)} and not {getattr(mine, name)}" for name in names)
+    other = [each.name for each in fields(SparkRun) if getattr(theirs, each.name, None) != getattr(mine, each.name)]
+    if other:
+        different = ", ".join(f"{name} {getattr(theirs, name, None)} and not {getattr(mine, name)}" for name in other)
         raise UserError(f"checkpoint {checkpoint} belongs to {different}; choose another --checkpoint")
 
 

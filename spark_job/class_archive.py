@@ -11,7 +11,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from contract.settings import Settings
 from spark_job.delta import DELTA_CONFIGURATION
-from spark_job.options import UserError, parse
+from spark_job.options import UserError, alone
 from spark_job.session import QUIET, configuration, launch
 
 _WRITE_SECONDS = 120
@@ -61,7 +60,7 @@ def write(file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     settings = Settings()
     with tempfile.TemporaryDirectory(prefix="class-archive-") as folder:
-        options = replace(parse([], settings), query="class-archive")
+        options = alone(settings, "class-archive", Path(folder))
         conf = configuration(options, settings, Path(folder)) | DELTA_CONFIGURATION | {"spark.ui.port": "0"}
         part = file.with_suffix(".part")
         flags = ("-XX:TieredStopAtLevel=1", f"-XX:ArchiveClassesAtExit={part}", *QUIET)

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 from contract.command import Flags, fail
 from contract.settings import Settings, SettingsError
 from spark_job.batch_sinks import append, delta_once, overwrite
-from spark_job.options import FILES, FOREACH_APPEND, FOREACH_OVERWRITE, UserError
-from spark_job.options import parse as synchronizer_options
+from spark_job.options import FILES, FOREACH_APPEND, FOREACH_OVERWRITE, UserError, alone
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -111,7 +110,7 @@ def run(options: DeviceOptions, settings: Settings) -> int:
 
     check_java()
     with tempfile.TemporaryDirectory(prefix="devices_") as scratch:
-        query_options = replace(synchronizer_options([], settings), query="devices", checkpoint=options.checkpoint)
+        query_options = alone(settings, "devices", options.checkpoint)
         conf = configuration(query_options, settings, Path(scratch)) | {"spark.ui.enabled": "false"}
         # Spark's default checkpoint file manager refuses a second writer; the synchronizer uses a lock instead.
         del conf["spark.sql.streaming.checkpointFileManagerClass"]

@@ -24,7 +24,7 @@ _BATCH_ID_PROPERTY = "streaming.sql.batchId"
 
 @dataclass(frozen=True)
 class Hold:
-    """`held` is written while batch `batch` waits, `release` ends the wait; both files are beside the checkpoint."""
+    """`held` is written while batch `batch` waits, `release` ends the wait; both files are beside the notes."""
 
     batch: int
     held: Path
@@ -33,8 +33,7 @@ class Hold:
     @classmethod
     def of(cls, options: Options, next_batch: int) -> Hold | None:
         """Return the hold that the flag requests; files of an earlier run are removed."""
-        beside = options.checkpoint.parent / options.checkpoint.name
-        held, release = Path(f"{beside}.held"), Path(f"{beside}.release")
+        held, release = Path(f"{options.notes}.held"), Path(f"{options.notes}.release")
         # Also in a run that holds nothing: a killed one must not look as if it still held its batch.
         held.unlink(missing_ok=True)
         release.unlink(missing_ok=True)

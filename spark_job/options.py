@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from contract import run
 from contract.command import Flags
 from contract.settings import Settings
+from places.data import notes_of, spark_checkpoints, spark_outputs
+from places.place import Place
+from places.words import place_argument
 
 SINKS = run.SINKS
 FILES, FOREACH_APPEND, FOREACH_OVERWRITE = SINKS
@@ -25,15 +28,20 @@ class UserError(Exception):
 
 @dataclass(frozen=True)
 class Options:
-    """One run. `hold_batch`: a batch id, `next`, or None; times in seconds."""
+    """One run. `hold_batch`: a batch id, `next`, or None; times in seconds; `executors` None: one on each worker.
+
+    `notes`: the folder of its settings and its lock, on a disk; that of the checkpoint where this is on one.
+    """
 
     sink: str
     query: str
     master: str
+    executors: int | None
     trigger: str
     max_offsets_per_trigger: int | None
-    checkpoint: Path
-    output: Path
+    checkpoint: Place
+    output: Place
+    notes: Path
     hold_batch: str | None
     wait_seconds: float
     stop_seconds: float
@@ -67,16 +75,21 @@ def parse(arguments: list[str] | None, settings: Settings) -> Options:
         metavar="N",
         help="most records of one batch (default: no limit)",
     )
+    parser.add_argument("--master", type=_master, default=settings.spark_master, help="any Spark master (%(default)s)")
     parser.add_argument(
-        "--master", type=_master, default=settings.text("SPARK_MASTER"), help="any Spark master (%(default)s)"
+        "--executors",
+        type=_positive,
+        metavar="N",
+        help="how many executors to ask for, of the stack's workers (default: one on each)",
     )
-    parser.add_argument("--checkpoint", type=Path, metavar="PATH", help="default: checkpoints/spark/<query>")
-    parser.add_argument("--output", type=Path, metavar="PATH", help="default: output/<query>")
+    parser.add_argument("--checkpoint", type=place_argument, metavar="PATH", help="default: checkpoints/spark/<query>")
+    parser.add_argument("--output", type=place_argument, metavar="PATH", help="default: output/<query>")
     parser.add_argument(
         "--hold-batch",
         type=_batch,
         metavar="N|next",
-        help="stop inside batch N, between offsets/N and commits/N, until <checkpoint>.release exists",
+        help="stop inside batch N, between offsets/N and commits/N, until checkpoints/spark/<query>.release exists "
+        "in the home",
     )
     parser.add_argument(
         "--wait-seconds", type=_seconds, default=60.0, metavar="S", help="for broker and topic (default: %(default)g)"
@@ -90,21 +103,39 @@ def parse(arguments: list[str] | None, settings: Settings) -> Options:
     )
     parser.add_argument("--check-flags", action="store_true", help="check these flags, and exit")
     chosen = parser.parse_args(arguments)
+    if chosen.executors is not None and (why := _no_executors(chosen.executors, chosen.master, settings)):
+        parser.error(f"--executors {chosen.executors}: {why}")
     if chosen.check_flags:
         parser.exit()
     query = settings.query(chosen.sink)
+    checkpoint = (chosen.checkpoint or spark_checkpoints(settings) / query).absolute()
+    output = (chosen.output or spark_outputs(settings) / query).absolute()
+    notes = notes_of(checkpoint, settings)
+    if notes is None:
+        parser.error(f"--checkpoint {checkpoint} is in an object store and not below {settings.data}; nothing locks it")
+    if chosen.sink != FILES and not isinstance(output, Path):
+        parser.error(f"--sink {chosen.sink} needs folders, and {output} is in an object store; choose --sink {FILES}")
     return Options(
         sink=chosen.sink,
         query=query,
         master=chosen.master,
+        executors=chosen.executors,
         trigger=chosen.trigger,
         max_offsets_per_trigger=chosen.max_offsets_per_trigger,
-        checkpoint=(chosen.checkpoint or settings.spark_checkpoints / query).absolute(),
-        output=(chosen.output or settings.output / query).absolute(),
+        checkpoint=checkpoint,
+        output=output,
+        notes=notes,
         hold_batch=chosen.hold_batch,
         wait_seconds=chosen.wait_seconds,
         stop_seconds=chosen.stop_seconds,
     )
+
+
+def alone(settings: Settings, query: str, checkpoint: Path) -> Options:
+    """Return the defaults for a session of another program, which needs no workers of the stack and no object store."""
+    folder = str(checkpoint)
+    defaults = parse(["--checkpoint", folder, "--output", folder], settings)
+    return replace(defaults, query=query, master=settings.text("SPARK_MASTER"))
 
 
 def _master(text: str) -> str:
@@ -113,6 +144,14 @@ def _master(text: str) -> str:
             f"{text!r} is not a Spark master: local[N], spark://host:port, yarn or k8s://…"
         )
     return text
+
+
+def _no_executors(wanted: int, master: str, settings: Settings) -> str:
+    """Why the stack's workers cannot give so many executors; empty when they can."""
+    workers = settings.number("SPARK_WORKERS")
+    if not workers or master != settings.spark_master:
+        return f"tasks run on {master}, which is not the stack's own cluster (STACK_SPARK_WORKERS=2 scripts/up.sh)"
+    return f"there are {workers} workers, with one executor each" if wanted > workers else ""
 
 
 def _trigger(text: str) -> str:

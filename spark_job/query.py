@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -9,6 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import BinaryType
 
+from places.engines import spark_name
 from spark_job.batch_sinks import append, overwrite
 from spark_job.options import AVAILABLE_NOW, FILES, FOREACH_APPEND, Options
 
@@ -62,7 +64,7 @@ def start(stream: DataFrame, options: Options, hold: Hold | None, *, only_interr
     if hold is not None and options.sink == FILES:
         stream = stream.select(F.udf(hold.in_task(), BinaryType())("value").alias("value"))
     writer = stream.select(line(F.col("value"))).writeStream.queryName(options.query).outputMode("append")
-    writer = writer.option("checkpointLocation", str(options.checkpoint))
+    writer = writer.option("checkpointLocation", spark_name(options.checkpoint))
     if only_interrupted:
         writer = writer.trigger(once=True)
     elif options.trigger == AVAILABLE_NOW:
@@ -71,7 +73,9 @@ def start(stream: DataFrame, options: Options, hold: Hold | None, *, only_interr
         writer = writer.trigger(processingTime=options.trigger)
     if options.sink == FILES:
         # Text, not json: the lines are already JSON, and must stay the bytes that were sent.
-        return writer.format("text").option("path", str(options.output)).start()
+        return writer.format("text").option("path", spark_name(options.output)).start()
+    # The other sinks write to a disk only (spark_job/options.py).
+    assert isinstance(options.output, Path)
     write = (append if options.sink == FOREACH_APPEND else overwrite)(options.output, "text")
     return writer.foreachBatch(_held(write, hold)).start()
 

@@ -15,12 +15,18 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from contract.settings import Settings, artifacts, class_archive, guard_jar
+from contract.settings import Settings, artifacts, class_archive, guard_jar, store_jars
+from places.engines import spark_environment, spark_options
+from places.objects import ObjectStore, store_among
 from spark_job.options import Options, UserError
 
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"
+"""Set when spark-submit started this program: its JVM runs already, with the submitter's configuration."""
 QUIET = ("-Xlog:disable", "-Xlog:all=error:stderr")
 """A JVM's warnings about a class archive would go to stdout, which is for results."""
-_CONF_DIR = Path(__file__).with_name("conf")
+CONF_DIR = Path(__file__).with_name("conf")
+UTC = "-Duser.timezone=UTC"
+"""The JVM's flag for its time zone."""
 GUARD = "faultline.web.SparkGuard"
 """The servlet filter before the UI, in the jar of web_guard/."""
 
@@ -44,7 +50,7 @@ def configuration(options: Options, settings: Settings, scratch: Path) -> dict[s
                 f"-Djava.io.tmpdir={scratch}",
                 # Java looks up a user's home in /etc/passwd, which has no entry for a container's arbitrary uid.
                 f"-Duser.home={scratch}",
-                "-Duser.timezone=UTC",
+                UTC,
             ]
         ),
         # Event times are text here, but the machine's time zone must never reach an output.
@@ -86,20 +92,68 @@ def configuration(options: Options, settings: Settings, scratch: Path) -> dict[s
     }
     # The UI starts before spark.jars are loaded.
     conf["spark.driver.extraClassPath"] = str(guard_jar("spark"))
-    if local:
+    conf |= spark_options(_store(options), scratch)
+    own_workers = settings.has_spark_workers and options.master == settings.spark_master
+    if local or own_workers:
         # Read in place: spark.jars would copy each jar first.
         conf["spark.driver.extraClassPath"] += f":{jars / '*'}"
         # Spark's start script puts its configuration folder before its jars, and a class archive cannot have classes
         # of jars behind a folder.
         conf["spark.driver.extraClassPath"] += f":{Path(pyspark.__file__).parent / 'jars' / '*'}"
+    if local:
         # Driver and executor are one process: other processes need only the UI.
         conf["spark.driver.host"] = conf["spark.driver.bindAddress"] = "127.0.0.1"
+    elif own_workers:
+        conf |= _on_workers(settings, conf["spark.driver.extraClassPath"])
+        if options.executors is not None:
+            # Each has one core.
+            conf["spark.cores.max"] = str(options.executors)
     else:
-        conf["spark.jars"] = ",".join(sorted(str(jar) for jar in jars.glob("*.jar")))
+        folders = [jars, *([store_jars("spark")] if _store(options) else [])]
+        conf["spark.jars"] = ",".join(str(jar) for folder in folders for jar in sorted(folder.glob("*.jar")))
         conf["spark.driver.bindAddress"] = bind
         if bind not in {"0.0.0.0", "::"}:
             conf["spark.driver.host"] = bind
     return conf
+
+
+def _on_workers(settings: Settings, class_path: str) -> dict[str, str]:
+    """For executors on the stack's own workers, which see the same folders as the driver."""
+    folder = executor_folder(settings)
+    return {
+        "spark.driver.host": settings.service_host("spark"),
+        "spark.driver.bindAddress": settings.bind_host("spark"),
+        # One on each worker.
+        "spark.executor.cores": "1",
+        "spark.executor.memory": settings.text("SPARK_EXECUTOR_MEMORY"),
+        "spark.executor.extraClassPath": class_path,
+        "spark.executor.extraJavaOptions": " ".join(
+            [
+                settings.text("JVM_FLAGS"),
+                *_archive_flags(),
+                f"-Djava.io.tmpdir={folder}",
+                f"-Duser.home={folder}",
+                "-Duser.timezone=UTC",
+            ]
+        ),
+        # A silent executor is lost after 20 s, not after two minutes, and somebody looks each 5 s, not each minute.
+        "spark.executor.heartbeatInterval": "2s",
+        "spark.network.timeout": "20s",
+        "spark.network.timeoutInterval": "5s",
+        # What executors print is in files of their worker.
+        "spark.executor.logs.rolling.strategy": "size",
+        "spark.executor.logs.rolling.maxSize": str(1 << 20),
+        "spark.executor.logs.rolling.maxRetainedFiles": "1",
+    }
+
+
+def executor_folder(settings: Settings) -> Path:
+    """Temporary files of the executors' JVMs; a worker makes it before it starts one."""
+    return settings.state / "spark-executors"
+
+
+def _store(options: Options) -> ObjectStore | None:
+    return store_among([options.checkpoint, options.output])
 
 
 def _archive_flags() -> list[str]:
@@ -144,6 +198,16 @@ def check_guard() -> None:
         raise UserError(f"the web guard {jar} is missing; scripts/up.sh --backend local makes it")
 
 
+def check_file_system(options: Options) -> None:
+    """Raise UserError when the jars for data in an object store are missing: the query would fail without a word."""
+    folder = store_jars("spark")
+    if _store(options) is not None and not any(folder.glob("*.jar")):
+        raise UserError(
+            f"no jar of the file system s3a:// in {folder}; "
+            "scripts/fetch.sh --backend local --profile cluster fetches it"
+        )
+
+
 def check_java() -> None:
     """Raise UserError when no Java is found."""
     home = os.environ.get("JAVA_HOME")
@@ -159,6 +223,7 @@ def start_session(options: Options, settings: Settings, lock: int) -> SparkSessi
     Raises UserError when Java or the session does not start; the reason is above it on stderr.
     """
     conf = configuration(options, settings, scratch_folder(options, settings))
+    os.environ.update(spark_environment(_store(options)))
     return launch(conf, settings, {"pass_fds": (lock,)})
 
 
@@ -168,15 +233,22 @@ def launch(conf: dict[str, str], settings: Settings, popen: dict[str, Any]) -> S
     Raises UserError when Java or the session does not start; the reason is above it on stderr.
     """
     spark_conf = SparkConf(loadDefaults=False).setAll(list(conf.items()))
-    os.environ["SPARK_CONF_DIR"] = str(_CONF_DIR)
+    os.environ["SPARK_CONF_DIR"] = str(CONF_DIR)
     # The UI binds to this address; without it, to all of them.
     os.environ["SPARK_LOCAL_IP"] = settings.bind_host("spark")
+    # Spark's other pages link to it; in a container the driver has a name that no browser of the host knows.
+    os.environ["SPARK_PUBLIC_DNS"] = settings.text("BIND_ADDRESS")
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     # Hadoop queries the system for the user's name; a container's arbitrary uid has none.
     os.environ.setdefault("HADOOP_USER_NAME", "spark")
     os.environ.setdefault("SPARK_USER", os.environ["HADOOP_USER_NAME"])
     try:
         gateway = launch_gateway(spark_conf, popen)  # type: ignore[no-untyped-call]
+        if _SUBMITTED in os.environ:
+            # What a cluster's operator chose (master, image, executors) wins over what suits this machine.
+            spark_conf = SparkConf(loadDefaults=True, _jvm=gateway.jvm)
+            for name, value in conf.items():
+                spark_conf.setIfMissing(name, value)
         context = SparkContext(conf=spark_conf, gateway=gateway)
     except PySparkException as error:
         raise UserError(f"Spark did not start: {first_line(error)}") from None

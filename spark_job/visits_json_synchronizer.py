@@ -1,7 +1,7 @@
 """Synchronize the visits topic to JSON files: `python -m spark_job.visits_json_synchronizer`.
 
-Exit codes: 0 stopped (SIGTERM, SIGINT) or, with available-now, all done; 1 the query failed;
-2 a wrong flag or something missing, nothing was started.
+Exit codes: 0 stopped (SIGTERM, SIGINT) or, with available-now, all done; 1 the query failed, or its files
+cannot be read or written; 2 a wrong flag or something missing, nothing was started.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def say(text: str) -> None:
 def synchronize(options: Options, settings: Settings, stop: Stop) -> int:
     """Run the query until it ends or `stop`; returns the exit code."""
     topic = settings.text("VISITS_TOPIC")
-    with claim(options, settings.home, topic) as owner:
+    with claim(options, settings, topic) as owner:
         checkpoint = Checkpoint(options.checkpoint)
         interrupted, planned = checkpoint.interrupted(), checkpoint.planned()
         in_output = options.sink == FILES and interrupted == newest_batch(options.output / FILE_SINK_LOG)
@@ -45,10 +45,18 @@ def synchronize(options: Options, settings: Settings, stop: Stop) -> int:
 
         from spark_job import query as queries  # noqa: PLC0415
         from spark_job.report import Report  # noqa: PLC0415
-        from spark_job.session import check_guard, check_java, check_ui_port, first_line, start_session  # noqa: PLC0415
+        from spark_job.session import (  # noqa: PLC0415
+            check_file_system,
+            check_guard,
+            check_java,
+            check_ui_port,
+            first_line,
+            start_session,
+        )
 
         check_java()
         check_guard()
+        check_file_system(options)
         check_ui_port(settings)
         spark = start_session(options, settings, owner.fileno())
         stop.listen()
@@ -128,6 +136,10 @@ def main(arguments: list[str] | None = None) -> int:
     except (UserError, SettingsError) as error:
         say(str(error))
         return 2
+    except OSError as error:
+        # Such as an object store that went away: the next start sees what is committed.
+        say(f"{error.filename or 'a file'}: {error.strerror or error}")
+        return 1
 
 
 if __name__ == "__main__":

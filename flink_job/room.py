@@ -1,0 +1,29 @@
+"""Whether what a job leaves can be written, asked before it starts."""
+
+from __future__ import annotations
+
+from contract.settings import Settings
+from flink_job.rest import FlinkError
+from places.data import flink_checkpoints
+from places.place import Place
+from places.writing import require_writable
+
+_PROBE_BYTES = 64 * 1024
+"""More than the settings of a run have."""
+
+
+def require_room(settings: Settings) -> None:
+    """Raise FlinkError when the settings of a run or its checkpoints could not be written: its job must not start.
+
+    Raises SettingsError when these settings do not lead to the object store of its checkpoints.
+    """
+    places: tuple[Place, ...] = (settings.flink_notes, flink_checkpoints(settings))
+    # On a disk both are the same folder.
+    for place in dict.fromkeys(places):
+        try:
+            require_writable(place, _PROBE_BYTES)
+        except OSError as error:
+            raise FlinkError(
+                f"{place} cannot be written ({error.strerror}), and the job keeps its settings and its checkpoints "
+                "there; make room or mend it, then try again"
+            ) from None
