@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Summary: Make sure that the mounted folders belong to this stack and can be written by its user.
-# Usage: docker/permissions.sh UID GID PROJECT
+# Usage: docker/permissions.sh UID GID PROJECT BROKERS [DATA]
 #
 # The only service that runs as root, since an engine creates missing mount points as root. A folder with files of
 # another user or of another stack is never changed. Markers are as stack/home.py writes them.
 set -euo pipefail
 
-uid="$1" gid="$2" project="$3"
+uid="$1" gid="$2" project="$3" brokers="$4" data="${5:-}"
+data="${data%"${data##*[!/]}"}"
+[[ "${data}" != disk ]] || data=""
 layout=2
 as_user() { setpriv --reuid="${uid}" --regid="${gid}" --clear-groups -- "$@"; }
 
@@ -28,7 +30,7 @@ may_be_given() {
 }
 
 cd /faultline
-for folder in checkpoints checkpoints/spark checkpoints/flink output ledger; do
+for folder in checkpoints checkpoints/spark checkpoints/flink output ledger store; do
   as_user mkdir -p "${folder}" 2>/dev/null || mkdir -p "${folder}"
   if ! as_user test -w "${folder}"; then
     may_be_given "${folder}" ||
@@ -41,9 +43,16 @@ for folder in checkpoints checkpoints/spark checkpoints/flink output ledger; do
   if [[ ! -e "${marker}" ]]; then
     # shellcheck disable=SC2016  # the inner shell expands it
     as_user sh -c 'printf "%s\n" "$2" >"$1"' sh "${marker}" \
-      "{\"stack\": \"${project}\", \"home\": \"\", \"project\": \"${project}\", \"layout\": ${layout}, \"backend\": \"compose\"}"
+      "{\"stack\": \"${project}\", \"home\": \"\", \"project\": \"${project}\", \"layout\": ${layout}, \"backend\": \"compose\", \"brokers\": ${brokers}, \"data\": \"${data}\", \"profile\": \"\"}"
   elif ! grep --quiet "\"project\": \"${project}\"" "${marker}"; then
     refuse "${folder} belongs to another stack ($(<"${marker}")), whose topics are not in project ${project};" \
       "start it with scripts/up.sh, or set COMPOSE_PROJECT_NAME to its project"
+  else
+    theirs="$(sed -n 's/.*"brokers": \([0-9]*\).*/\1/p' "${marker}")"
+    [[ "${theirs:-1}" == "${brokers}" ]] ||
+      refuse "the topics of ${folder} are for KAFKA_BROKERS=${theirs:-1}, not ${brokers}; start with that number"
+    theirs="$(sed -n 's/.*"data": "\([^"]*\)".*/\1/p' "${marker}")"
+    [[ "${theirs}" == "${data}" ]] ||
+      refuse "the topics of ${folder} have their checkpoints in '${theirs}', not in '${data}'; start with that DATA"
   fi
 done

@@ -50,9 +50,11 @@ VERBS: dict[str, Verb] = {
     "watch": judge.watch,
     "watch_checkpoints": judge.watch_checkpoints,
     "inspect": judge.inspect,
+    "files": judge.files,
     "lab": programs.lab,
     "devices_file_stream": programs.devices,
     "notebook": programs.notebook,
+    "deploy": programs.deploy,
     "sbom": programs.sbom,
     "pictures": programs.pictures,
     "benchmark": programs.benchmark,
@@ -63,6 +65,8 @@ VERBS: dict[str, Verb] = {
     "test": programs.test,
 }
 """What each script does; most are called scripts/<verb>.sh."""
+STARTS = ("up", "fetch", "soak")
+"""Those that take --profile."""
 WITHOUT_A_STACK: dict[str, Callable[[Sequence[str]], int]] = {"help": help.show, "walkthroughs": help.walkthroughs}
 
 
@@ -78,7 +82,7 @@ def run(script: str, verb: str, words: Sequence[str]) -> int:
         return 0
     if verb in WITHOUT_A_STACK:
         return WITHOUT_A_STACK[verb](words)
-    flags, left = split_flags(words)
+    flags, left = split_flags(words, starts=verb in STARTS)
     return VERBS[verb](open_stack(flags), left)
 
 

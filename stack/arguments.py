@@ -8,23 +8,29 @@ from stack.errors import StackError
 from stack.services import Service
 from stack.stack import Stack
 
+_VALUES = {"--backend": "compose or local", "--profile": "a name, such as cluster"}
+"""Flags with a value, which set BACKEND and PROFILE, and the value that they take."""
 
-def split_flags(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+
+def split_flags(words: Sequence[str], *, starts: bool = False) -> tuple[dict[str, str], list[str]]:
     """Take the common flags of every verb, at any position: settings by name, and the remaining words.
 
-    Raises StackError when a flag lacks its value.
+    `starts`: the verb starts a stack, so it takes the profile too; later ones know it. Raises StackError when a flag
+    lacks its value.
     """
+    flags = list(_VALUES) if starts else ["--backend"]
     settings: dict[str, str] = {}
     left: list[str] = []
     waiting = list(words)
     while waiting:
         word = waiting.pop(0)
-        if word == "--backend":
-            if not waiting:
-                raise StackError("--backend needs a value: compose or local")
-            settings["BACKEND"] = waiting.pop(0)
-        elif word.startswith("--backend="):
-            settings["BACKEND"] = word.partition("=")[2]
+        flag, given, value = word.partition("=")
+        if flag in flags:
+            if not given:
+                value = waiting.pop(0) if waiting else ""
+            if not value:
+                raise StackError(f"{flag} needs a value: {_VALUES[flag]}")
+            settings[flag[2:].upper()] = value
         elif word == "--allow-remote":
             settings["ALLOW_REMOTE"] = "yes"
         else:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Callable
 
-from contract.settings import ROOT
+from contract.settings import ROOT, STORE_JARS
 
 from stack.errors import StackError
 from stack.messages import say
@@ -22,6 +22,8 @@ LOCKS = ROOT / "requirements"
 JAR_GROUPS = ("kafka", "spark", "flink", "zookeeper")
 BUILD = "build"
 ENVIRONMENTS = ("tools", "flink", "page")
+ON_REQUEST = ("store",)
+"""Environments of parts that not every stack has: they are fetched when such a part is used."""
 GUARDED = ("spark", "flink")
 """Engines whose web pages have a guard."""
 ADDITIONS = {"dev": "the test tools", "notebook": "Jupyter"}
@@ -29,12 +31,24 @@ ADDITIONS = {"dev": "the test tools", "notebook": "Jupyter"}
 
 
 class Artifacts:
-    """The folder of environments and jars, shared by all stacks of a clone."""
+    """The folder of environments and jars, shared by all stacks of a clone.
+
+    With `store` also the engines' jars for data in an object store, with `own_store` also the store itself.
+    """
 
     def __init__(
-        self, folder: Path, python: Callable[[], Path], java: Callable[[], Path], environ: Mapping[str, str]
+        self,
+        folder: Path,
+        python: Callable[[], Path],
+        java: Callable[[], Path],
+        environ: Mapping[str, str],
+        *,
+        store: bool,
+        own_store: bool,
     ) -> None:
         self.folder = folder
+        self._environments = (*ENVIRONMENTS, *ON_REQUEST) if own_store else ENVIRONMENTS
+        self._groups = (*JAR_GROUPS, *STORE_JARS.values()) if store else JAR_GROUPS
         self._python, self._java = python, java
         # pip's configuration is the user's: an index, a proxy, a certificate.
         self._environ = environ
@@ -49,9 +63,9 @@ class Artifacts:
 
     def complete(self) -> bool:
         """Whether everything that the stack needs is fetched."""
-        environments = all(map(self._has_environment, ENVIRONMENTS))
+        environments = all(map(self._has_environment, self._environments))
         guarded = all(map(self._has_guard, GUARDED))
-        return environments and not self._missing_jars(JAR_GROUPS) and guarded and self._has_class_archive()
+        return environments and not self._missing_jars(self._groups) and guarded and self._has_class_archive()
 
     def make_all(self) -> None:
         """Make everything that the stack needs; Flink's environment and the rest are made in parallel."""
@@ -69,9 +83,10 @@ class Artifacts:
             beside = threading.Thread(target=make_flink)
             beside.start()
             try:
-                self._make_environment("tools")
-                self._make_environment("page")
-                self._fetch_jars(JAR_GROUPS)
+                for name in self._environments:
+                    if name != "flink":
+                        self._make_environment(name)
+                self._fetch_jars(self._groups)
                 self._make_guard("spark")
                 # Made while the other environment is fetched.
                 self._make_class_archive()

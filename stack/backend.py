@@ -33,6 +33,10 @@ class Backend(Protocol):
         """Whether `prepare` has nothing to fetch or build."""
         ...
 
+    def check_room(self) -> None:
+        """Raise StackError when this machine lacks the memory, the disk or the ports that a start needs."""
+        ...
+
     def up(self) -> None:
         """Start every service that does not run, and the Flink job; a failure leaves running services alone."""
         ...
@@ -138,8 +142,8 @@ class Backend(Protocol):
         ...
 
     @property
-    def broker_inside(self) -> str:
-        """`host:port` of the broker for a command that runs beside it."""
+    def bootstrap_inside(self) -> str:
+        """`host:port` of each broker, with commas between them, for a command that runs beside them."""
         ...
 
     def explain(self) -> str:

@@ -35,8 +35,8 @@ def own_broker(folder: Path, environ: Mapping[str, str], address: str) -> Iterat
     ports = dict(zip(_PORTS, free_ports(address, len(_PORTS))))
     bootstrap = f"{address}:{ports['KAFKA_PORT']}"
     chosen = {name: str(port) for name, port in ports.items()}
-    reach = as_environment({**chosen, "KAFKA_BOOTSTRAP": bootstrap, "BIND_ADDRESS": address})
-    command = [str(ROOT / "services" / "kafka.sh"), str(folder / "data")]
+    reach = as_environment({**chosen, "KAFKA_BROKERS": "1", "KAFKA_BOOTSTRAP": bootstrap, "BIND_ADDRESS": address})
+    command = [str(ROOT / "services" / "kafka.sh"), "--data", str(folder / "data")]
     with Program(command, {**environ, **reach}, folder / "broker.log", ROOT) as program:
         program.wait_for(lambda: answers(address, ports["KAFKA_PORT"]), "the broker", seconds=_START_SECONDS)
         try:

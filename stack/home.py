@@ -2,6 +2,7 @@
 
     HOME/.stack              run state and logs; the broker's data on the local backend
     HOME/checkpoints/spark   HOME/checkpoints/flink   HOME/output   HOME/ledger
+    HOME/store               the object store's data and its key, for a stack that has one
 
 Each has a marker with the id of the stack. `docker-compose up` without the scripts writes the same markers
 (docker/permissions.sh).
@@ -22,11 +23,25 @@ MARKER = ".faultline.json"
 LAYOUT = 2
 """Increased when files of an older version can no longer be used."""
 
-_OWNED = (".stack", "checkpoints/spark", "checkpoints/flink", "output", "ledger")
+_OWNED = (".stack", "checkpoints/spark", "checkpoints/flink", "output", "ledger", "store")
 _NOT_OURS = {"output": ("notebooks",)}
 """Files that users write there are kept."""
 _HARMLESS = {MARKER, "README.md", ".gitignore"}
 _UP_FILE = "up.json"
+
+
+@dataclass(frozen=True)
+class Topics:
+    """What the topics of a home go with: without it, checkpoints would name offsets of other topics."""
+
+    backend: str = ""
+    """The backend that has them: `local` or `compose`."""
+    brokers: int = 1
+    """How many brokers have them."""
+    data: str = ""
+    """Where their checkpoints are: the setting DATA; empty: in the folders of the home."""
+    profile: str = ""
+    """The profile that they were made with; empty for none."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +52,7 @@ class Marker:
     home: str
     project: str
     layout: int
-    backend: str = ""
-    """The backend that has the topics of these checkpoints: `local` or `compose`."""
+    topics: Topics = Topics()
 
 
 @dataclass(frozen=True)
@@ -77,39 +91,67 @@ class Home:
                 )
         return next(iter(found.values()), None)
 
-    def claim(self, backend: str) -> Marker:
+    def claim(self, topics: Topics) -> Marker:
         """Make and mark the folders of this stack.
 
         Raises StackError, with nothing changed, when one holds files that no stack wrote, when the home is a copy of
-        another one, or when its topics are on the other backend.
+        another one, or when its topics go with something else.
         """
         known = self.marker()
         marker = known or _new_marker(self.root)
         if known is not None:
-            self._require_own(known, backend)
+            self._require_own(known)
+            self.require_topics_on(topics)
         for folder in self.folders():
             if _read(folder / MARKER) is None and (stranger := self._stranger(folder)):
                 raise StackError(
                     f"{folder} has files of an older version or of another program ({stranger}); "
                     "move them away, then run again"
                 )
-        written = Marker(marker.stack, str(self.root), marker.project, LAYOUT, backend)
+        written = Marker(marker.stack, str(self.root), marker.project, LAYOUT, topics)
         for folder in self.folders():
             _write(folder, written)
         return written
 
-    def _require_own(self, marker: Marker, backend: str) -> None:
+    def _require_own(self, marker: Marker) -> None:
         elsewhere = Path(marker.home) if marker.home else self.root
         if elsewhere != self.root and (theirs := Home(elsewhere).marker_or_none()) and theirs.stack == marker.stack:
             raise StackError(
                 f"{self.root} is a copy of the stack in {elsewhere}, and its topics are there; remove the copies of "
                 f"{', '.join(_OWNED)} here, then run again"
             )
-        if marker.backend and marker.backend != backend:
+
+    def require_topics_on(self, topics: Topics) -> None:
+        """Raise StackError when the topics of this home go with something else."""
+        marker = self.marker()
+        if marker is None:
+            return
+        theirs = marker.topics
+        if theirs.backend and theirs.backend != topics.backend:
             raise StackError(
-                f"the topics of the checkpoints in {self.root} are on backend {marker.backend}; use --backend "
-                f"{marker.backend}, or start clean (scripts/down.sh --wipe --backend {marker.backend})"
+                f"the topics of the checkpoints in {self.root} are on backend {theirs.backend}; use --backend "
+                f"{theirs.backend}, or start clean (scripts/down.sh --wipe --backend {theirs.backend})"
             )
+        if theirs.profile != topics.profile:
+            raise StackError(
+                f"the topics in {self.root} are of {_profile(theirs.profile)}, not of {_profile(topics.profile)}; "
+                "leave --profile and STACK_PROFILE out, or start clean (scripts/down.sh --wipe)"
+            )
+        if theirs.brokers != topics.brokers:
+            raise StackError(
+                f"the topics in {self.root} are for KAFKA_BROKERS={theirs.brokers}, not {topics.brokers}; use "
+                f"STACK_KAFKA_BROKERS={theirs.brokers}, or start clean (scripts/down.sh --wipe)"
+            )
+        if theirs.data != topics.data:
+            raise StackError(
+                f"the checkpoints of the topics in {self.root} are {_where(theirs.data)}, not {_where(topics.data)}; "
+                "use the same setting DATA, or start clean (scripts/down.sh --wipe)"
+            )
+
+    def profile(self) -> dict[str, str]:
+        """The profile of this home's topics, as a setting; none without one."""
+        marker = self.marker_or_none()
+        return {"PROFILE": marker.topics.profile} if marker and marker.topics.profile else {}
 
     def marker_or_none(self) -> Marker | None:
         """Read the marker; None also when it cannot be read."""
@@ -162,6 +204,14 @@ class Home:
             return None
 
 
+def _profile(name: str) -> str:
+    return f"profile {name}" if name else "no profile"
+
+
+def _where(data: str) -> str:
+    return f"in {data}" if data else "on the disk"
+
+
 def _new_marker(root: Path) -> Marker:
     name = uuid.uuid4().hex[:8]
     return Marker(name, str(root), f"faultline-{name}", LAYOUT)
@@ -177,7 +227,10 @@ def _read(path: Path) -> Marker | None:
     try:
         return Marker(
             str(document["stack"]), str(document["home"]), str(document["project"]), int(document["layout"]),
-            str(document.get("backend", "")),
+            Topics(
+                str(document.get("backend", "")), int(document.get("brokers", 1)), str(document.get("data", "")),
+                str(document.get("profile", "")),
+            ),
         )  # fmt: skip
     except (KeyError, TypeError, ValueError):
         raise StackError(f"{path} is not a marker of Faultline; it must say which stack owns the folder") from None
@@ -186,7 +239,9 @@ def _read(path: Path) -> Marker | None:
 def _write(folder: Path, marker: Marker) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _write_text(folder / MARKER, json.dumps(asdict(marker)))
+        document = asdict(marker)
+        topics = document.pop("topics")
+        _write_text(folder / MARKER, json.dumps({**document, **topics}))
     except OSError as error:
         raise StackError(
             f"folder {folder} cannot be written ({error.strerror}); choose another place with STACK_HOME"

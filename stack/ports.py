@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import http
+import http.client
 import itertools
 import random
 import socket
@@ -18,6 +20,18 @@ def answers(address: str, port: int) -> bool:
             return True
     except OSError:
         return False
+
+
+def says_ok(address: str, port: int, path: str) -> bool:
+    """Return whether a web server there answers a request for a path, and says that all is well."""
+    connection = http.client.HTTPConnection(address, port, timeout=_ANSWER_SECONDS)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status == http.HTTPStatus.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
 
 
 def can_bind(address: str, port: int) -> bool:

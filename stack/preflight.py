@@ -13,8 +13,6 @@ from pathlib import Path
 from stack.errors import StackError
 from stack.ports import can_bind
 
-MEMORY_MIB = 3072
-"""Resident memory of all services is below this; scripts/status.sh shows it."""
 ARTIFACTS_MIB, IMAGES_MIB, RUN_MIB = 5120, 10_240, 1024
 """Disk space for environments and jars while they are unpacked, for images with their build layers, and for a run."""
 

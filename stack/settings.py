@@ -1,4 +1,4 @@
-"""Settings of a stack, by precedence: a flag, a STACK_ variable, the settings of the running stack, `.env`.
+"""Settings of a stack, by precedence: a flag, a STACK_ variable, those of the running stack, its profile, `.env`.
 
 An environment variable without the prefix is never used, since KAFKA_PORT and others may belong to another
 program; when one differs, a warning says so. PORT_OFFSET moves every port, so that two stacks run side by side.
@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from contract.settings import PREFIX, ROOT, Settings, as_environment, read_env_file, read_environment
+from contract.settings import PREFIX, ROOT, Settings, as_environment, own_store, read_env_file, read_environment
 
 from stack.errors import StackError
+from stack.services import require_counts
 
 ENV_FILE = ROOT / ".env"
 
@@ -22,8 +24,11 @@ SHOW_COMMANDS = "SHOW_COMMANDS"
 """Not empty: scripts also print the command of Kafka, Flink, Docker or the shell that they stand for."""
 
 EXTRAS = frozenset(
-    {"HOME", "ARTIFACTS", "KAFKA_BOOTSTRAP", "FLINK_REST", "GENERATOR_ARGS", "SPARK_ARGS", "ALLOW_REMOTE"}
-) | {SHOW_COMMANDS}
+    {
+        "HOME", "ARTIFACTS", "KAFKA_BOOTSTRAP", "FLINK_REST", "STORE_ENDPOINT", "GENERATOR_ARGS", "SPARK_ARGS",
+        "ALLOW_REMOTE", SHOW_COMMANDS,
+    }
+)  # fmt: skip
 """Settings that `.env` does not have."""
 
 OF_ONE_CALL = ("HOME", SHOW_COMMANDS)
@@ -37,8 +42,11 @@ _HOST_VARIABLES = (
     "REQUESTS_CA_BUNDLE", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",
     "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "XDG_RUNTIME_DIR", "CI", "COLUMNS", "NO_COLOR",
 )  # fmt: skip
+_OF_NAMED_STORE = ("AWS_SHARED_CREDENTIALS_FILE", "AWS_PROFILE", "AWS_REGION")
+"""Where the key of an object store is that is not the stack's own; variables that hold a key are not passed on."""
 _HOST_PREFIXES = ("LC_", "PIP_", "NSS_WRAPPER_")
 _LAST_PORT = 65_535
+_PROFILE = re.compile(r"[a-z][a-z0-9_]*")
 
 
 @dataclass(frozen=True)
@@ -66,9 +74,8 @@ class StackSettings:
     def environment(self, host: Mapping[str, str] | None = None) -> dict[str, str]:
         """Build the environment of a program: the variables that every program of this host gets, and the settings."""
         host = os.environ if host is None else host
-        kept = {
-            name: value for name, value in host.items() if name in _HOST_VARIABLES or name.startswith(_HOST_PREFIXES)
-        }
+        names = _HOST_VARIABLES if own_store(self.values) else (*_HOST_VARIABLES, *_OF_NAMED_STORE)
+        kept = {name: value for name, value in host.items() if name in names or name.startswith(_HOST_PREFIXES)}
         # UTC everywhere: engines and tools format times in the time zone of their process.
         return {**kept, "TZ": "UTC", "PYTHONPATH": str(ROOT), **as_environment(self.values)}
 
@@ -86,13 +93,41 @@ def load(
     if environ.get(OFFSET) and OFFSET not in prefixed:
         prefixed[OFFSET] = environ[OFFSET]
     explicit = {**running, **prefixed, **flags}
-    values = {**defaults, **explicit}
+    profile = explicit.get("PROFILE") or defaults.get("PROFILE", "")
+    # A stack whose profile is gone can still be stopped and removed.
+    asked = profile in {defaults.get("PROFILE", ""), prefixed.get("PROFILE"), flags.get("PROFILE")}
+    values = {**defaults, **_of_profile(profile, env_file, defaults, asked=asked), **explicit}
     _shift_ports(values, explicit)
     values["HOME"] = str(Path(values.get("HOME") or ROOT).resolve())
     values["ARTIFACTS"] = str(Path(values.get("ARTIFACTS") or ROOT / ".artifacts").resolve())
-    values.setdefault("KAFKA_BOOTSTRAP", f"{values['BIND_ADDRESS']}:{values['KAFKA_PORT']}")
+    require_counts(values)
+    typed = Settings(as_environment(values), env_file)
+    values["KAFKA_BOOTSTRAP"] = typed.bootstrap
+    # Another word than s3://BUCKET is refused before anything starts.
+    _ = typed.data
     _require_this_machine(values)
     return StackSettings(values, explicit, _foreign(environ, values, defaults))
+
+
+def _of_profile(name: str, env_file: Path, known: Mapping[str, str], *, asked: bool) -> dict[str, str]:
+    """Read the settings of a profile: the file `.env.NAME` beside `.env`; none without a name.
+
+    Raises StackError when there is none of that name, and it was asked for.
+    """
+    if not name:
+        return {}
+    # Files of editors, `.env.bak~`, are no profiles.
+    files = {file.name[len(env_file.name) + 1 :]: file for file in sorted(env_file.parent.glob(f"{env_file.name}.*"))}
+    profiles = {each: file for each, file in files.items() if _PROFILE.fullmatch(each)}
+    if name not in profiles:
+        if not asked:
+            return {}
+        raise StackError(f"there is no profile '{name}'; the profiles are: {', '.join(profiles) or 'none'}")
+    settings = read_env_file(profiles[name])
+    for each in settings:
+        if each not in known:
+            raise StackError(f"{profiles[name]}: {each} is no setting of {env_file.name}; correct it")
+    return settings
 
 
 def unknown_variables(environ: Mapping[str, str], known: Mapping[str, str]) -> list[str]:

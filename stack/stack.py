@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from contract.settings import PREFIX, ROOT
+from contract.settings import PREFIX, ROOT, store_of_data
 
 from stack.artifacts import exclusive
 from stack.backend import COMPOSE, LOCAL, PAUSED, RUNNING, Backend
@@ -16,9 +16,9 @@ from stack.backends.compose import ComposeBackend
 from stack.backends.containers import engine_answers
 from stack.backends.local import LocalBackend
 from stack.errors import StackError
-from stack.home import Home
+from stack.home import Home, Topics
 from stack.messages import say
-from stack.services import JOBMANAGERS, Service, require_counts, service, services
+from stack.services import Service, copies, service, services
 from stack.settings import SHOW_COMMANDS, StackSettings, load, unknown_variables
 
 _BACKENDS: dict[str, Callable[[StackSettings, Home], Backend]] = {LOCAL: LocalBackend, COMPOSE: ComposeBackend}
@@ -39,8 +39,8 @@ class Stack:
         return self.settings.values["BIND_ADDRESS"]
 
     def is_up(self) -> bool:
-        """Whether the stack was brought up here and its broker runs."""
-        return self.home.up() is not None and self.backend.state(self.services[0]) == RUNNING
+        """Whether the stack was brought up here and a broker runs."""
+        return self.home.up() is not None and any(self.backend.state(row) == RUNNING for row in self.copies("kafka"))
 
     @property
     def services(self) -> tuple[Service, ...]:
@@ -51,23 +51,42 @@ class Stack:
         """Find a service by its name. Raises StackError that lists the names."""
         return service(name, self.settings.values)
 
-    def jobmanager(self) -> Service:
-        """A JobManager that runs: each of them answers for the leader. Raises StackError when none does."""
-        for row in self.services:
-            if row.name in JOBMANAGERS and self.backend.state(row) == RUNNING:
-                return row
-        self.require_running(JOBMANAGERS[0])
-        return self.service(JOBMANAGERS[0])
+    def copies(self, family: str) -> tuple[Service, ...]:
+        """A service and its copies in this stack, the first one first."""
+        return copies(family, self.settings.values)
 
-    def require_running(self, *names: str) -> None:
-        """Raise StackError when one of these services does not run."""
-        for name in names:
-            state = self.backend.state(self.service(name))
-            if state != RUNNING:
-                raise StackError(
-                    f"service {name} is {state}; start it with scripts/start.sh {name}, "
-                    "or start the stack with scripts/up.sh"
-                )
+    @property
+    def data(self) -> str:
+        """Where the checkpoints are, in the form that a marker keeps: empty for the disk."""
+        return store_of_data(self.settings.values)
+
+    @property
+    def profile(self) -> str:
+        """Its profile, which is the file `.env.<profile>`; empty without one."""
+        return self.settings.values["PROFILE"]
+
+    @property
+    def topics(self) -> Topics:
+        """What the topics of this stack go with."""
+        return Topics(self.backend.name, len(self.copies("kafka")), self.data, self.profile)
+
+    def running(self, family: str) -> Service:
+        """The service, or the first of its copies that runs: one is as good as another. Raises StackError."""
+        rows = self.copies(family)
+        for row in rows:
+            if self.backend.state(row) == RUNNING:
+                return row
+        self.require_running(rows[0])
+        return rows[0]
+
+    def require_running(self, row: Service) -> None:
+        """Raise StackError when a service does not run."""
+        state = self.backend.state(row)
+        if state != RUNNING:
+            raise StackError(
+                f"service {row.name} is {state}; start it with scripts/start.sh {row.name}, "
+                "or start the stack with scripts/up.sh"
+            )
 
     def require_alive(self, row: Service) -> None:
         """Raise StackError when a service neither runs nor is frozen."""
@@ -105,8 +124,7 @@ def open_stack(flags: Mapping[str, str]) -> Stack:
     """Find the stack that a command acts on. `flags`: settings given on its command line."""
     home = Home(Path(os.environ.get(PREFIX + "HOME") or ROOT).resolve())
     up = home.up()
-    settings = load(os.environ, flags, up.explicit if up else {})
-    require_counts(settings.values)
+    settings = load(os.environ, flags, up.explicit if up else home.profile())
     name, reason = _choose(settings, home)
     return Stack(settings, home, _BACKENDS[name](settings, home), reason)
 
@@ -123,8 +141,8 @@ def _choose(settings: StackSettings, home: Home) -> tuple[str, str]:
     if up is not None and up.backend in _BACKENDS:
         return up.backend, "the stack is up on it"
     marker = home.marker_or_none()
-    if marker is not None and marker.backend in _BACKENDS:
-        return marker.backend, "the topics of this home are on it"
+    if marker is not None and marker.topics.backend in _BACKENDS:
+        return marker.topics.backend, "the topics of this home are on it"
     if engine_answers():
         return COMPOSE, "a container engine answers"
     return LOCAL, "no container engine answers; services run as processes of this machine"

@@ -8,6 +8,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 source services/environment.sh
 # shellcheck disable=SC2034  # walkthroughs read it
 HOME_FOLDER="${STACK_HOME:-${ROOT}}"
+# Below it are the engines' checkpoints and outputs; the stack's notes on them are below HOME_FOLDER.
+DATA_FOLDER=""
 PAUSE=false
 STEP=0
 FACTS=() RESULT=()
@@ -44,6 +46,12 @@ begin() {
         shift
         ;;
       --backend=*) export STACK_BACKEND="${1#*=}" ;;
+      --profile)
+        [[ $# -ge 2 ]] || die "--profile needs a value: cluster"
+        export STACK_PROFILE="$2"
+        shift
+        ;;
+      --profile=*) export STACK_PROFILE="${1#*=}" ;;
       *) die "unknown argument '$1'; see --help" ;;
     esac
     shift
@@ -63,10 +71,8 @@ begin() {
     [[ -z "${setting}" ]] || export "STACK_${setting}"
   done < <(chosen_in <<<"${status}" 2>/dev/null || true)
   load_settings
-  if [[ "${FLINK_TASKMANAGERS}" != 1 ]]; then
-    ENDED=true
-    die "walkthroughs need a stack with one TaskManager, since they kill it; scripts/down.sh, then run again with STACK_FLINK_TASKMANAGERS=1"
-  fi
+  # shellcheck disable=SC2034  # walkthroughs read it
+  DATA_FOLDER="${DATA:-${HOME_FOLDER}}"
   if [[ "$(state_in kafka <<<"${status}" 2>/dev/null)" == running ]]; then
     FOUND=up
     GENERATOR="$(state_in generator <<<"${status}")"
@@ -211,6 +217,8 @@ judged() {
 
 # spoil WHY: from here on the output is wrong on purpose, so that the end has to remove it.
 spoil() {
+  [[ -z "${STACK_STORE_ENDPOINT:-}" ]] ||
+    die "it ends in scripts/reset.sh, which cannot remove what is in the store at ${STACK_STORE_ENDPOINT}; run it on a stack with its own store"
   SPOILT=true
   say "   note: $*; so this walkthrough ends in scripts/reset.sh, which removes topics, checkpoints and outputs"
 }
@@ -287,9 +295,42 @@ offsets_in() {
 print(*(f"partition {each} offset {offset}" for each, offset in sorted(json.load(sys.stdin).items())), sep=", ")'
 }
 
+# taskmanagers: the names of the stack's TaskManagers, a line each.
+taskmanagers() {
+  local number
+  echo taskmanager
+  for ((number = 2; number <= FLINK_TASKMANAGERS; number++)); do
+    echo "taskmanager-${number}"
+  done
+}
+
+# kill_taskmanagers: kills every TaskManager, so that no task is left to restart the job on.
+kill_taskmanagers() {
+  local name
+  for name in $(taskmanagers); do
+    run scripts/kill.sh "${name}"
+  done
+}
+
+# start_taskmanagers: starts every TaskManager that does not run.
+start_taskmanagers() {
+  local name
+  for name in $(taskmanagers); do
+    run scripts/start.sh "${name}"
+  done
+}
+
+# taskmanager_logs: the lines of every TaskManager in the order of their times.
+taskmanager_logs() {
+  local name
+  for name in $(taskmanagers); do
+    scripts/logs.sh "${name}" 100000
+  done | sort -s -k 1,1
+}
+
 # offsets_read: where the newest run of the job began to read in each partition, by Flink's own log.
 offsets_read() {
-  scripts/logs.sh taskmanager 100000 |
+  taskmanager_logs |
     grep -E -o "Partition: ${VISITS_TOPIC}-[0-9]+, StartingOffset: -?[0-9]+" | tail -n "${TOPIC_PARTITIONS}" |
     sed -E 's/.*-([0-9]+), StartingOffset: /partition \1 offset /' | sort | paste -s -d , - | sed 's/,/, /g'
 }
@@ -303,6 +344,14 @@ record_count() {
 # has_arrived TOPIC COUNT: whether the topic has had so many records.
 has_arrived() {
   (($(record_count "$1") >= $2))
+}
+
+# committed CHECKPOINT BATCH: whether Spark has committed the batch.
+committed() {
+  local files
+  # Not a pipe: what cannot be listed is not missing.
+  files="$(scripts/files.sh "$1")" || die "$1 cannot be listed"
+  grep -q -e " commits/$2\$" <<<"${files}"
 }
 
 # spark_says TEXT: whether the synchronizer has logged it.

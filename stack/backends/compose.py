@@ -18,14 +18,16 @@ from stack.backends.containers import Container, Docker
 from stack.errors import StackError
 from stack.home import Home
 from stack.messages import say
-from stack.services import TABLE, Service, services, table
-from stack.services import service as find
+from stack.services import TABLE, Service, copies, mebibytes, profiles, services, table
 from stack.settings import StackSettings
+from stack.steps import Steps
 from stack.waiting import wait_until
 
 INSIDE = "/faultline"
 """The project and its home, in a container."""
-_SEEN = ("checkpoints", "output", "ledger")
+_INSIDE = {"JOBMANAGER_HOST": "jobmanager", "KAFKA_BOOTSTRAP": ""}
+"""Settings that differ in a container, as in docker-compose.yaml."""
+_SEEN = ("checkpoints", "output", "ledger", "store")
 _UP_SECONDS, _KILL_SECONDS, _FREEZE_SECONDS = 300.0, 60.0, 30.0
 _GAVE_UP = "unable to freeze"
 _NOT_ROOT = 1000
@@ -74,7 +76,7 @@ class ComposeBackend:
             "STACK_UID": str(identity[0]),
             "STACK_GID": str(identity[1]),
             "IMAGE_TAG": self._tag,
-            "COMPOSE_PROFILES": ",".join(sorted({row.second for row in self._table if row.second})),
+            "COMPOSE_PROFILES": ",".join(sorted(profiles(self._settings.values))),
         }
 
     @property
@@ -86,14 +88,19 @@ class ComposeBackend:
         return services(self._settings.values)
 
     @property
-    def broker_inside(self) -> str:
-        """`host:port` of the broker for a command that runs beside it."""
-        return f"kafka:{self._settings.values['KAFKA_CONTAINER_PORT']}"
+    def bootstrap_inside(self) -> str:
+        """`host:port` of each broker, with commas between them, for a command that runs beside them."""
+        return self._settings.typed.changed(_INSIDE).bootstrap
 
     def prepare(self) -> None:
         """Build the images; unchanged layers come from the engine's cache."""
         if ":" in str(self._home.root):
             raise StackError(f"the path {self._home.root} contains ':', which Docker does not mount; use another")
+        if self._settings.values.get("STORE_ENDPOINT"):
+            raise StackError(
+                "containers reach no other object store than the stack's own: leave STACK_STORE_ENDPOINT out, or use "
+                "--backend local"
+            )
         if not self.is_prepared():
             preflight.check_disk(ROOT, preflight.IMAGES_MIB)
             say("building the images; the first time fetches all that they need ...")
@@ -121,23 +128,32 @@ class ComposeBackend:
 
     # The stack as a whole
 
-    def up(self) -> None:
-        """Start what does not run. Compose knows the order, and waits for each dependency."""
-        before = {name for name, found in self.docker.containers().items() if not found.ended}
-        if not before:
-            preflight.check_memory(preflight.MEMORY_MIB)
+    def check_room(self) -> None:
+        """Memory and ports only when nothing runs: what runs has its own."""
+        if not self._running():
+            preflight.check_memory(mebibytes(self._settings.values))
             published = [row.published for row in self._services if row.published]
             preflight.check_ports(self._settings.values["BIND_ADDRESS"], published, self._settings.ports())
         preflight.check_disk(self._home.root, preflight.RUN_MIB)
+
+    def _running(self) -> set[str]:
+        """The services of this stack that have not ended; a home without a marker has none, whoever has its project."""
+        if self._home.marker_or_none() is None:
+            return set()
+        return {name for name, found in self.docker.containers().items() if not found.ended}
+
+    def up(self) -> None:
+        """Start what does not run. Compose knows the order, and waits for each dependency."""
+        before = self._running()
         try:
-            self._start_all(before)
+            self._start_all(before, Steps())
         except BaseException:
             say("the stack did not come up; stopping what was started")
             started = [row.name for row in reversed(self._table) if row.name not in before]
             self.docker.quietly("stop", *started)
             raise
 
-    def _start_all(self, running: set[str]) -> None:
+    def _start_all(self, running: set[str], steps: Steps) -> None:
         if running:
             # A service that runs must not be replaced, even when its settings have changed.
             missing = [row for row in self._table if row.name not in running]
@@ -145,16 +161,40 @@ class ComposeBackend:
                 self._await_needs(row)
                 if not self.docker.quietly("up", "--detach", "--no-deps", "--no-build", row.name):
                     raise StackError(f"service {row.name} could not be started; the reasons are above")
-        elif not self.docker.quietly("up", "--detach", seconds=_UP_SECONDS):
-            raise StackError(f"the services could not be started; the reasons are above\n{self.explain()}")
-        wait_until(self._is_settled, "every service and the Flink job", seconds=_UP_SECONDS, explain=self.explain)
+        else:
+            self._start_store(steps)
+            if not self.docker.quietly("up", "--detach", seconds=_UP_SECONDS):
+                raise StackError(f"the services could not be started; the reasons are above\n{self.explain()}")
+        wait_until(
+            lambda: self._is_settled(steps),
+            "every service and the Flink job",
+            seconds=_UP_SECONDS,
+            explain=self.explain,
+        )
         if self._unready():
             raise StackError(f"a service ended during the start; its last lines:\n{self.explain()}")
 
+    def _start_store(self, steps: Steps) -> None:
+        """Start the object store, if there is one, and make its bucket: engines need both from their start on.
+
+        Compose knows of no dependency on services of a profile.
+        """
+        bucket = next((row for row in self._table if row.of_store and row.one_shot), None)
+        if bucket is None:
+            return
+        # With the services that it depends on.
+        if not self.docker.quietly("up", "--detach", bucket.name, seconds=_UP_SECONDS):
+            raise StackError(f"the object store could not be started; the reasons are above\n{self.explain()}")
+        wait_until(lambda: self.state(bucket) == EXITED, "the bucket", seconds=_UP_SECONDS, explain=self.explain)
+        if not _is_ready(bucket, self.docker.containers().get(bucket.name)):
+            raise StackError(f"the object store takes no objects: {self.log(bucket, 1)}")
+        self._tell(steps)
+
     def _await_needs(self, row: Service) -> None:
         for need in row.needs:
-            answers = functools.partial(self.answers, find(need, self._settings.values))
-            wait_until(answers, f"{need} to answer", seconds=_UP_SECONDS, explain=self.explain)
+            for each in copies(need, self._settings.values):
+                answers = functools.partial(self.answers, each)
+                wait_until(answers, f"{each.name} to answer", seconds=_UP_SECONDS, explain=self.explain)
 
     def _unready(self, *, ended: bool = False) -> list[Service]:
         """Services that are not ready; with `ended`, those of them that ended."""
@@ -166,20 +206,37 @@ class ComposeBackend:
             and (not ended or (row.name in containers and containers[row.name].ended))
         ]
 
-    def _is_settled(self) -> bool:
+    def _tell(self, steps: Steps) -> None:
+        containers = self.docker.containers()
+        for row in self._table:
+            if _is_ready(row, containers.get(row.name)):
+                steps.done(f"{row.name} is done" if row.one_shot else f"{row.name} is healthy")
+
+    def _is_settled(self, steps: Steps) -> bool:
+        self._tell(steps)
         return not self._unready() or bool(self._unready(ended=True))
 
     def down(self, *, wipe: bool) -> list[Path]:
-        """Remove the containers; with `wipe` also the broker's volume and the folders of the stack."""
+        """Remove the containers; with `wipe` also the volumes and the folders of the stack."""
         for row in self._services:
             # A frozen process does not see SIGTERM.
             if self.state(row) == PAUSED:
                 self.resume(row)
+        # Compose knows of no dependency on services of a profile: without its workers, or the store, the driver would
+        # wait long for the end of its batch.
+        profiled = {row.name for row in self._services if row.profiles}
+        early = [row.name for row in self._services if profiled & set(row.needs)]
+        if "spark" in early:
+            self.docker.quietly("stop", "spark")
+        if early:
+            self.docker.quietly("stop", *early)
+        # An earlier start may have had more services, and their volumes.
+        profiles = {"COMPOSE_PROFILES": ",".join(sorted({each for row in TABLE for each in row.profiles}))}
         words = ("down", "--remove-orphans", *(["--volumes"] if wipe else []))
-        if not self.docker.quietly(*words):
+        if not self.docker.quietly(*words, more=profiles):
             # The page, or a person, may have started a command in a container of its own, which holds the network.
             say("stopping once more, also what may have started meanwhile ...")
-            if not self.docker.quietly(*words):
+            if not self.docker.quietly(*words, more=profiles):
                 raise StackError("the stack could not be stopped; the reasons are above")
         return self._wipe() if wipe else []
 

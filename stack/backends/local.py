@@ -6,11 +6,14 @@ together with its Python parent would end in the middle of a micro-batch; other 
 
 from __future__ import annotations
 
+import functools
+import itertools
 import json
 import os
 import shlex
 import signal
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -24,9 +27,9 @@ from stack.errors import StackError
 from stack.home import Home
 from stack.messages import say
 from stack.processes import KEEPER, Process, end, keep, of_stack, send
-from stack.services import Service, services, table
-from stack.services import service as find
+from stack.services import Service, copies, mebibytes, services, table
 from stack.settings import StackSettings
+from stack.steps import Steps
 from stack.waiting import wait_until
 
 _START_SECONDS = 180.0
@@ -43,8 +46,9 @@ class LocalBackend:
     def __init__(self, settings: StackSettings, home: Home) -> None:
         self._settings, self._home = settings, home
         self.artifacts = Artifacts(
-            Path(settings.values["ARTIFACTS"]), self._python, self._find_java, settings.environment()
-        )
+            Path(settings.values["ARTIFACTS"]), self._python, self._find_java, settings.environment(),
+            store=settings.typed.has_store, own_store=settings.typed.has_own_store,
+        )  # fmt: skip
         self._run, self._logs = home.state / "run", home.state / "logs"
         self._java: Path | None = None
 
@@ -53,8 +57,8 @@ class LocalBackend:
         return services(self._settings.values)
 
     @property
-    def broker_inside(self) -> str:
-        """`host:port` of the broker for a command that runs beside it."""
+    def bootstrap_inside(self) -> str:
+        """`host:port` of each broker, with commas between them, for a command that runs beside them."""
         return self._settings.values["KAFKA_BOOTSTRAP"]
 
     def prepare(self) -> None:
@@ -110,38 +114,42 @@ class LocalBackend:
 
     # The stack as a whole
 
+    def check_room(self) -> None:
+        """Memory and ports only when nothing runs: what runs has its own."""
+        running = [row for row in self._services if self.state(row) in (RUNNING, PAUSED)]
+        if not running:
+            listens = [port for row in self._services for port in row.listens]
+            preflight.check_memory(mebibytes(self._settings.values))
+            preflight.check_ports(self._settings.values["BIND_ADDRESS"], listens, self._settings.ports())
+        preflight.check_disk(self._home.root, preflight.RUN_MIB)
+
     def up(self) -> None:
         """Start every service that does not run, and the Flink job; an interrupted start stops what it started."""
-        self._check_room()
         started: list[Service] = []
+        steps = Steps()
         try:
             for row in table(self._settings.values):
                 for need in row.needs:
-                    self._await(find(need, self._settings.values))
+                    for each in copies(need, self._settings.values):
+                        self._await(each)
+                        steps.done(f"{each.name} answers")
                 if row.one_shot:
                     self._run_once(row)
+                    steps.done(f"{row.name} is done")
                 elif self.state(row) not in (RUNNING, PAUSED):
                     started.append(row)
                     self.start(row, ())
             self._require_well(started)
+            steps.done("every service was started")
         except BaseException:
             say("the stack did not come up; stopping what was started")
-            for row in reversed(started):
-                self.stop(row)
+            self._stop_in_turn(started)
             names = {f"{KEEPER}{row.name}" for row in started}
             # A keeper that has just begun has not started its program yet.
             end(lambda: [each for each in self._processes() if each.service in names], "their keepers")
             for row in reversed(started):
                 self.kill(row)
             raise
-
-    def _check_room(self) -> None:
-        running = [row for row in self._services if self.state(row) in (RUNNING, PAUSED)]
-        if not running:
-            listens = [port for row in self._services for port in row.listens]
-            preflight.check_memory(preflight.MEMORY_MIB)
-            preflight.check_ports(self._settings.values["BIND_ADDRESS"], listens, self._settings.ports())
-        preflight.check_disk(self._home.root, preflight.RUN_MIB)
 
     def _require_well(self, started: Sequence[Service]) -> None:
         ended = [row for row in started if self.state(row) == EXITED and not row.may_finish]
@@ -163,10 +171,14 @@ class LocalBackend:
 
     def down(self, *, wipe: bool) -> list[Path]:
         """Stop every service, then every other process of this stack."""
-        for row in reversed(self._services):
-            self.stop(row)
+        self._stop_in_turn(self._services)
         end(self._processes, "the stack's processes")
         return self._home.wipe() if wipe else []
+
+    def _stop_in_turn(self, rows: Sequence[Service]) -> None:
+        """Stop services, the last one first; copies at once: a broker that ends alone waits for a majority."""
+        for _, copies_of_one in itertools.groupby(reversed(rows), key=lambda row: row.family):
+            self._stop(list(copies_of_one))
 
     # One service
 
@@ -182,16 +194,26 @@ class LocalBackend:
 
     def stop(self, service: Service) -> None:
         """SIGTERM to the main process; SIGKILL to all processes after its grace period."""
-        if self.state(service) == PAUSED:
-            self.resume(service)
-        main = self._main(service)
-        if main is not None:
-            send([main], signal.SIGTERM)
+        self._stop([service])
+
+    def _stop(self, rows: Sequence[Service]) -> None:
+        """Stop services at once; copies of one have the same grace period."""
+        for row in rows:
+            if self.state(row) == PAUSED:
+                self.resume(row)
+        send([main for main in map(self._main, rows) if main is not None], signal.SIGTERM)
+        deadline = time.monotonic() + rows[0].grace_seconds
+        for row in rows:
+            left = max(0.0, deadline - time.monotonic())
             try:
-                wait_until(lambda: self._main(service) is None, f"{service.name} to end", seconds=service.grace_seconds)
+                wait_until(functools.partial(self._has_ended, row), f"{row.name} to end", seconds=left)
             except StackError:
-                say(f"{service.name} did not end within {service.grace_seconds:g} s of SIGTERM; it gets SIGKILL")
-        end(lambda: self._of(service), service.name)
+                say(f"{row.name} did not end within {row.grace_seconds:g} s of SIGTERM; it gets SIGKILL")
+        for row in rows:
+            end(functools.partial(self._of, row), row.name)
+
+    def _has_ended(self, service: Service) -> bool:
+        return self._main(service) is None
 
     def kill(self, service: Service) -> None:
         """SIGKILL to all processes of a service."""
@@ -223,11 +245,14 @@ class LocalBackend:
         }
 
     def answers(self, service: Service) -> bool:
-        """Whether its port accepts connections; without a port, whether it runs."""
+        """Whether it says that it is well, or its port accepts connections; without a port, whether it runs."""
         if self.state(service) != RUNNING:
             return False
         port = service.port and self._settings.ports()[service.port]
-        return not port or ports.answers(self._settings.values["BIND_ADDRESS"], port)
+        address = self._settings.values["BIND_ADDRESS"]
+        if port and service.health:
+            return ports.says_ok(address, port, service.health)
+        return not port or ports.answers(address, port)
 
     def log(self, service: Service, lines: int) -> str:
         """The last lines of its log."""

@@ -14,11 +14,11 @@ _INSPECT = ("python", "-m", "inspector.flink")
 
 
 def _run(stack: Stack, module: str, words: Sequence[str]) -> int:
-    return stack.backend.execute(stack.jobmanager(), ["python", "-m", module, *words], check=False).returncode
+    return stack.backend.execute(stack.running("jobmanager"), ["python", "-m", module, *words], check=False).returncode
 
 
 def _ask(stack: Stack, job: Sequence[str], *words: str) -> str:
-    return stack.backend.execute(stack.jobmanager(), [*_INSPECT, *job, *words], capture=True).stdout.strip()
+    return stack.backend.execute(stack.running("jobmanager"), [*_INSPECT, *job, *words], capture=True).stdout.strip()
 
 
 def _job_in(words: Sequence[str]) -> list[str]:
@@ -31,12 +31,14 @@ def _job_in(words: Sequence[str]) -> list[str]:
 
 def _shown(stack: Stack) -> list[str]:
     """Return the flag that prints Flink's own command line as a person types it, when SHOW_COMMANDS asks for it."""
-    return ["--show", stack.backend.typed(stack.jobmanager(), [])] if stack.settings.values.get(SHOW_COMMANDS) else []
+    if not stack.settings.values.get(SHOW_COMMANDS):
+        return []
+    return ["--show", stack.backend.typed(stack.running("jobmanager"), [])]
 
 
 def submit(stack: Stack, words: Sequence[str]) -> int:
     """Submit the job, to read the topic from its earliest offset."""
-    stack.require_running("kafka")
+    stack.running("kafka")
     return _run(stack, "flink_job.submit", [*_shown(stack), *words])
 
 
@@ -51,8 +53,8 @@ def status(stack: Stack, words: Sequence[str]) -> int:
 
 
 def checkpoints(stack: Stack, words: Sequence[str]) -> int:
-    """List the checkpoints on disk."""
-    return stack.backend.execute(stack.jobmanager(), [*_INSPECT, "list", *words], check=False).returncode
+    """List the checkpoints, whether a JobManager runs or not."""
+    return stack.backend.tool([*_INSPECT, "list", *words], environment="flink").returncode
 
 
 def restore(stack: Stack, words: Sequence[str]) -> int:
@@ -60,9 +62,9 @@ def restore(stack: Stack, words: Sequence[str]) -> int:
     which, flags = "latest", list(words)
     if flags and not flags[0].startswith("--"):
         which = flags.pop(0)
-    if "/" in which:
+    if "/" in which and "://" not in which:
         which = stack.backend.path_inside(Path(which))
-    stack.require_running("kafka")
+    stack.running("kafka")
     job = _job_in(flags)
     checkpoint, newest = _ask(stack, job, "resolve", which), _ask(stack, job, "resolve", "latest")
     offsets = _ask(stack, job, "offsets", checkpoint)

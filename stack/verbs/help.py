@@ -17,10 +17,12 @@ THEMES = {
     ),
     "The Flink job": ("flink_submit", "flink_cancel", "flink_restore", "flink_status", "flink_checkpoints"),
     "Look and judge": (
-        "consume", "open_transactions", "transactions", "window_latency", "inspect", "settle", "verdict", "page",
+        "consume", "open_transactions", "transactions", "window_latency",
+        "inspect", "files", "settle", "verdict", "page",
     ),
     "Walkthroughs": ("walkthroughs", "walkthroughs/*", "notebook", "devices_file_stream"),
     "Break it": ("faults", "soak"),
+    "Beyond this machine": ("deploy",),
     "For contributors": ("check", "test", "pictures", "sbom"),
 }  # fmt: skip
 

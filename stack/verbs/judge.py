@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from contract.settings import own_store
+
 from stack.arguments import count, flags_in
-from stack.backend import PAUSED, RUNNING
+from stack.backend import LOCAL, PAUSED, RUNNING
 from stack.errors import StackError
 from stack.stack import Stack
 
@@ -25,10 +27,19 @@ def verdict(stack: Stack, words: Sequence[str]) -> int:
             dumps.append(Path(word).resolve())
             argument = str(dumps[-1])
         elif previous in _PATH_FLAGS:
-            argument = stack.backend.path_inside(Path(word))
+            argument = _inside(stack, word)
         arguments.append(argument)
         previous = word
     return stack.backend.tool(["python", "-m", "verdict", *arguments], writable=dumps).returncode
+
+
+def _inside(stack: Stack, word: str) -> str:
+    """Return what a program of the stack calls a path or `s3://BUCKET/PATH` of this machine. Raises StackError."""
+    if "://" not in word:
+        return stack.backend.path_inside(Path(word))
+    if stack.backend.name != LOCAL and not own_store(stack.settings.values):
+        raise StackError(f"{word} is in an object store, which containers do not reach; add --backend local")
+    return word
 
 
 def settle(stack: Stack, words: Sequence[str]) -> int:
@@ -44,7 +55,7 @@ def settle(stack: Stack, words: Sequence[str]) -> int:
             f"the generator is {state}, and its next visits would open windows again; "
             "stop it with scripts/generator_stop.sh"
         )
-    stack.require_running("kafka")
+    stack.running("kafka")
     # Its messages go to stderr; the one line on stdout comes at the end.
     stack.backend.execute(stack.service("generator"), ["python", "-m", "generator.close"], capture=True)
     return stack.backend.tool(["python", "-m", "verdict.settled", "--wait", str(seconds)]).returncode
@@ -52,22 +63,23 @@ def settle(stack: Stack, words: Sequence[str]) -> int:
 
 def open_transactions(stack: Stack, words: Sequence[str]) -> int:
     """Count the records of open transactions."""
-    stack.require_running("kafka")
+    stack.running("kafka")
     return stack.backend.tool(["python", "-m", "measure.open_transactions", *words]).returncode
 
 
 def transactions(stack: Stack, words: Sequence[str]) -> int:
     """Show open transactions, and end them; the checkpoints that promise them need Flink's classes."""
-    stack.require_running("kafka")
-    folders = [Path(word) for flag, word in zip(words, words[1:]) if flag == "--checkpoints"]
-    inside = {str(folder): stack.backend.path_inside(folder) for folder in folders}
+    stack.running("kafka")
+    named = [word for flag, word in zip(words, words[1:]) if flag == "--checkpoints"]
+    inside = {word: _inside(stack, word) for word in named}
     command = ["python", "-m", "transactions", *(inside.get(word, word) for word in words)]
-    return stack.backend.tool(command, environment="flink", readable=folders).returncode
+    readable = [Path(word) for word in named if "://" not in word]
+    return stack.backend.tool(command, environment="flink", readable=readable).returncode
 
 
 def window_latency(stack: Stack, words: Sequence[str]) -> int:
     """Measure when readers get a window."""
-    stack.require_running("kafka")
+    stack.running("kafka")
     return stack.backend.tool(["python", "-m", "measure.window_latency", *words]).returncode
 
 
@@ -89,17 +101,29 @@ def watch_checkpoints(stack: Stack, words: Sequence[str]) -> int:
     return stack.backend.tool(command, environment="flink", writable=[folder]).returncode
 
 
+def files(stack: Stack, words: Sequence[str]) -> int:
+    """List the files of a folder of an engine, or print one."""
+    if len(words) != 1:
+        raise StackError("which one? e.g. scripts/files.sh checkpoints/spark/visits_json/offsets")
+    readable = [Path(word) for word in words if Path(word).exists()]
+    return stack.backend.tool(["python", "-m", "places", _inside(stack, words[0])], readable=readable).returncode
+
+
 def inspect(stack: Stack, words: Sequence[str]) -> int:
     """Open a checkpoint: Spark's with the tools; Flink's needs Flink's classes."""
     if not words:
-        there = sorted(str(path.relative_to(stack.home.root)) for path in stack.home.root.glob("checkpoints/*/*/"))
-        raise StackError(f"which checkpoint? e.g. scripts/inspect.sh checkpoints/flink; there are: {' '.join(there)}")
+        # The notes of each are on the disk, wherever it is itself.
+        names = (str(path.relative_to(stack.home.root)) for path in stack.home.root.glob("checkpoints/*/*/"))
+        there = sorted(f"{stack.data}/{name}" if stack.data else name for name in names)
+        flink = f"{stack.data}/checkpoints/flink" if stack.data else "checkpoints/flink"
+        raise StackError(f"which checkpoint? e.g. scripts/inspect.sh {flink}; there are: {' '.join(there)}")
     end = words.index("--") if "--" in words else len(words)
     # What follows is for the program of --against.
     own, rest = words[:end], words[end:]
     job = next((word for flag, word in zip(own, own[1:]) if flag == "--against"), "")
-    paths = [word for word in own if not word.startswith("-") and Path(word).exists()]
-    inside = {word: stack.backend.path_inside(Path(word)) for word in paths}
+    named = [word for word in own if "://" in word]
+    paths = [word for word in own if not word.startswith("-") and word not in named and Path(word).exists()]
+    inside = {word: _inside(stack, word) for word in [*paths, *named]}
     # A program imports the modules beside it.
     readable = [Path(word).parent if word == job else Path(word) for word in paths]
     environment = "tools"

@@ -17,7 +17,7 @@ def consume(stack: Stack, words: Sequence[str]) -> int:
     topic, waiting = words[0], list(words[1:])
     if topic not in topics:
         raise StackError(f"no topic of the stack is called '{topic}'; the topics are: {' '.join(topics)}")
-    stack.require_running("kafka")
+    stack.running("kafka")
     whole, flags = [], []
     while waiting:
         word = waiting.pop(0)
@@ -36,7 +36,7 @@ def consume(stack: Stack, words: Sequence[str]) -> int:
     # The console consumer ends after a time without records; this reader knows where the topic ends.
     isolation = "read_uncommitted" if "--fates" in whole else "read_committed"
     typed = _command(stack, topic, isolation, ["--from-beginning", "--timeout-ms", "10000"])
-    stack.show(lambda: stack.backend.typed(stack.service("kafka"), typed))
+    stack.show(lambda: stack.backend.typed(stack.running("kafka"), typed))
     return stack.backend.tool(["python", "-m", "measure.read_topic", topic, *whole]).returncode
 
 
@@ -45,12 +45,12 @@ def _topic_settings(stack: Stack) -> list[str]:
 
 
 def _command(stack: Stack, topic: str, isolation: str, flags: Sequence[str]) -> list[str]:
-    command = ["kafka-console-consumer.sh", "--bootstrap-server", stack.backend.broker_inside, "--topic", topic]
+    command = ["kafka-console-consumer.sh", "--bootstrap-server", stack.backend.bootstrap_inside, "--topic", topic]
     return [*command, "--isolation-level", isolation, *flags]
 
 
 def _consumer(stack: Stack, topic: str, isolation: str, flags: Sequence[str]) -> int:
     """Follow a topic with the console consumer; returns its exit code."""
-    command, kafka = _command(stack, topic, isolation, flags), stack.service("kafka")
+    command, kafka = _command(stack, topic, isolation, flags), stack.running("kafka")
     stack.show(lambda: stack.backend.typed(kafka, command))
     return stack.backend.execute(kafka, command, check=False).returncode

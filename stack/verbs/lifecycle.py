@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from contract.settings import own_store
+
 from stack.arguments import flags_in, parse_none, words_of
 from stack.backend import PAUSED, RUNNING
 from stack.errors import StackError
@@ -15,6 +17,7 @@ from stack.verbs.services import check_flags
 
 _DIFFERENT = (
     *OF_ONE_CALL, "BACKEND", "ARTIFACTS", "PORT_OFFSET", "ALLOW_REMOTE", "KAFKA_BOOTSTRAP", "FLINK_REST",
+    "STORE_ENDPOINT",
 )  # fmt: skip
 """Settings that no running service depends on, or that are not the same inside a container."""
 
@@ -25,11 +28,16 @@ def up(stack: Stack, words: Sequence[str]) -> int:
     stack.warn()
     running = stack.is_up() and all(stack.backend.state(row) in (RUNNING, PAUSED) for row in stack.services)
     say(f"backend: {stack.backend.name} ({stack.reason})")
+    if stack.profile:
+        say(f"profile: {stack.profile} (.env.{stack.profile})")
+    stack.home.require_topics_on(stack.topics)
+    # Before the home is marked: a start that is refused changes nothing.
+    stack.backend.check_room()
     if not running:
         stack.backend.prepare()
         for row in stack.services:
             check_flags(stack, row, words_of(stack, row))
-    stack.home.claim(stack.backend.name)
+    stack.home.claim(stack.topics)
     stack = stack.with_backend()
     with stack.changing():
         # Running services are left alone; the job is submitted when there is none.
@@ -43,7 +51,7 @@ def up(stack: Stack, words: Sequence[str]) -> int:
         for row in stack.services
         if row.page and row.published
     )
-    say(f"the stack is up: {pages}  Kafka {stack.address}:{stack.settings.values['KAFKA_PORT']}")
+    say(f"the stack is up: {pages}  Kafka {stack.settings.values['KAFKA_BOOTSTRAP']}")
     say("next: scripts/status.sh, scripts/verdict.sh flink --as-is, scripts/down.sh")
     return 0
 
@@ -78,7 +86,7 @@ def down(stack: Stack, words: Sequence[str]) -> int:
 def _name_what_goes(stack: Stack) -> None:
     """Print what --wipe removes. Raises StackError when the stack is on the other backend."""
     marker, note = stack.home.marker(), stack.home.up()
-    for holder in {note.backend if note else "", marker.backend if marker else ""} - {"", stack.backend.name}:
+    for holder in {note.backend if note else "", marker.topics.backend if marker else ""} - {"", stack.backend.name}:
         raise StackError(
             f"the stack in {stack.home.root} is on backend {holder}; wipe it there: "
             f"scripts/down.sh --wipe --backend {holder}"
@@ -88,6 +96,11 @@ def _name_what_goes(stack: Stack) -> None:
         say(f"--wipe removes the topics of this stack, and: {names(folders)}")
     else:
         say(f"nothing in {stack.home.root} belongs to a stack; no folder is removed")
+    if marker is not None and stack.data and not own_store(stack.settings.values):
+        say(
+            f"checkpoints and output in {stack.data} stay, and name offsets of topics that are gone: "
+            "the next start needs another DATA"
+        )
 
 
 def reset(stack: Stack, words: Sequence[str]) -> int:

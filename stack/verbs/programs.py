@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from contract.settings import PREFIX, ROOT
+from contract.settings import DISK, PREFIX, ROOT, STORE_JARS
 
 from stack.arguments import flags_in, parse_none
 from stack.backends.containers import engine_answers
@@ -121,8 +121,10 @@ def page(stack: Stack, words: Sequence[str]) -> int:
 
 
 def _by_scripts(stack: Stack, words: list[str], python: Path = Path(sys.executable)) -> NoReturn:
-    """Become a program that calls the scripts, on the backend that was chosen for this call."""
+    """Become a program that calls the scripts, on the backend and with the profile that were chosen for this call."""
     environ = {**os.environ, f"{PREFIX}BACKEND": stack.backend.name}
+    if stack.profile:
+        environ[f"{PREFIX}PROFILE"] = stack.profile
     os.chdir(ROOT)
     os.execve(python, [str(python), "-m", *words], environ)
 
@@ -135,6 +137,14 @@ def sbom(stack: Stack, words: Sequence[str]) -> int:
     local.artifacts.make_environment("sbom")
     python = str(local.artifacts.interpreter("sbom"))
     _become(local, [python, "-m", "requirements.sbom", str(local.artifacts.folder)], folder=ROOT)
+
+
+def deploy(stack: Stack, words: Sequence[str]) -> int:
+    """Write the manifests for Kubernetes, or print how large a cluster must be."""
+    local = _local(stack)
+    local.artifacts.make_tools()
+    os.chdir(ROOT)
+    os.execvpe("python", ["python", "-m", "deploy", *words], local.plain_environment("tools"))
 
 
 def pictures(stack: Stack, words: Sequence[str]) -> int:
@@ -179,8 +189,10 @@ def test(stack: Stack, words: Sequence[str]) -> int:
         local.artifacts.make_tools()
     else:
         local.prepare()
-        # The tests run the notebook.
+        # The tests run the notebook and the object store.
         local.artifacts.add_to_tools("notebook")
+        local.artifacts.make_environment("store")
+        local.artifacts.make_tools(*STORE_JARS.values())
     local.artifacts.add_to_tools("dev")
     # Tests of every tier start the page's server.
     local.artifacts.make_environment("page")
@@ -224,7 +236,10 @@ def _with_tools(stack: Stack, *jars: str) -> LocalBackend:
 
 
 def _become(local: LocalBackend, command: list[str], *, folder: Path, more: dict[str, str] | None = None) -> NoReturn:
-    """Replace this program by another (exec), so that the other receives every signal."""
-    environ = {**local.environment("tools"), **(more or {})}
+    """Replace this program by another (exec), so that the other receives every signal.
+
+    Its data is on the disk, wherever the stack's is.
+    """
+    environ = {**local.environment("tools"), f"{PREFIX}DATA": DISK, **(more or {})}
     os.chdir(folder)
     os.execvpe(command[0], command, environ)

@@ -11,7 +11,7 @@ from stack.arguments import count
 from stack.backend import KILL, PAUSE, PAUSED, RESUME, RUNNING, START, STOP
 from stack.errors import StackError
 from stack.messages import say
-from stack.services import JOBMANAGERS, Service
+from stack.services import Service
 from stack.stack import Stack
 from stack.waiting import wait_until
 
@@ -23,9 +23,10 @@ def start(stack: Stack, words: Sequence[str]) -> int:
     """Start one service of a stack that is up; further words are flags for it."""
     row, flags = _named(stack, "start", words), list(words[1:])
     stack.warn()
-    if stack.home.up() is None and row.name != "kafka":
-        stack.require_running("kafka")
-    stack.require_running(*row.needs)
+    stack.home.require_topics_on(stack.topics)
+    for family in row.needs if stack.home.up() or row.family == "kafka" else ("kafka", *row.needs):
+        if stack.copies(family):
+            stack.running(family)
     state = stack.backend.state(row)
     if state == PAUSED:
         raise StackError(f"{row.name} is frozen; resume it with scripts/resume.sh {row.name}")
@@ -44,7 +45,7 @@ def start(stack: Stack, words: Sequence[str]) -> int:
     if stack.backend.state(row) != RUNNING and not row.may_finish:
         raise StackError(f"{row.name} ended during its start; its last lines:\n{stack.backend.log(row, 8)}")
     say(f"{row.name} was started")
-    if row.name in JOBMANAGERS and JOBMANAGERS[1] not in {each.name for each in stack.services}:
+    if row.family == "jobmanager" and len(stack.copies(row.family)) == 1:
         say("a job that ran on the previous JobManager is gone; restore it with scripts/flink_restore.sh latest")
     return 0
 
@@ -83,7 +84,7 @@ def kill(stack: Stack, words: Sequence[str]) -> int:
 def pause(stack: Stack, words: Sequence[str]) -> int:
     """Freeze a service."""
     row = _only(stack, "pause", words)
-    stack.require_running(row.name)
+    stack.require_running(row)
     stack.show(lambda: stack.backend.typed_act(row, PAUSE))
     stack.backend.pause(row)
     say(f"{row.name} is frozen; scripts/resume.sh {row.name} resumes it")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stack import preflight
@@ -13,7 +13,6 @@ from stack.arguments import flags_in
 from stack.backend import PAUSED, RUNNING
 from stack.errors import StackError
 from stack.messages import say
-from stack.services import JOBMANAGERS
 from stack.stack import Stack
 
 _MIB = 1 << 20
@@ -42,13 +41,14 @@ def collect(stack: Stack) -> dict[str, Any]:
         {"service": row.name, "state": stack.backend.state(row), "memory_mib": stack.backend.memory(row) // _MIB}
         for row in stack.services
     ]
-    states = {str(each["service"]): each["state"] for each in services}
+    states = {str(each["service"]): str(each["state"]) for each in services}
     problems = [
-        f"{row.name} is {states[row.name]}; {_next_step(row.name, str(states[row.name]))}"
+        f"{row.name} is {states[row.name]}; {_next_step(row.name, states[row.name])}"
         for row in stack.services
         if states[row.name] == PAUSED or (states[row.name] != RUNNING and not row.may_finish)
     ]
-    managed = any(states.get(name) == RUNNING for name in JOBMANAGERS)
+    brokers = [row for row in stack.copies("kafka") if states[row.name] == RUNNING]
+    managed = any(states[row.name] == RUNNING for row in stack.copies("jobmanager"))
     job = _job(stack) if managed else None
     if managed and (job is None or job["state"] != "RUNNING"):
         way = (
@@ -63,8 +63,8 @@ def collect(stack: Stack) -> dict[str, Any]:
         "chosen": stack.settings.chosen,
         "services": services,
         "flink_job": job,
-        "synchronizer": _synchronizer(stack),
-        "behind": _behind(stack) if states["kafka"] == RUNNING else None,
+        "synchronizer": _synchronizer(stack, states),
+        "behind": _asked(stack, "verdict.behind") if brokers else None,
         "disk_free_mib": free,
         "problems": problems,
         "well": not problems,
@@ -76,7 +76,8 @@ def _next_step(name: str, state: str) -> str:
 
 
 def _job(stack: Stack) -> dict[str, Any] | None:
-    done = stack.backend.execute(stack.jobmanager(), ["python", "-m", "flink_job.status"], capture=True, check=False)
+    command = ["python", "-m", "flink_job.status"]
+    done = stack.backend.execute(stack.running("jobmanager"), command, capture=True, check=False)
     try:
         job: dict[str, Any] = json.loads(done.stdout)
     except ValueError:
@@ -88,8 +89,11 @@ def _job(stack: Stack) -> dict[str, Any] | None:
     return job
 
 
-def _synchronizer(stack: Stack) -> dict[str, Any] | None:
+def _synchronizer(stack: Stack, states: Mapping[str, str]) -> dict[str, Any] | None:
     """Find the newest committed batch of the default query."""
+    if stack.data:
+        # Only the tools have a client of the store; one that does not run is a problem of its own.
+        return _asked(stack, "measure.newest_batch") if states.get("store", RUNNING) == RUNNING else None
     query = stack.settings.typed.query()
     commits = stack.home.root / "checkpoints" / "spark" / query / "commits"
     try:
@@ -103,18 +107,21 @@ def _synchronizer(stack: Stack) -> dict[str, Any] | None:
         return None
 
 
-def _behind(stack: Stack) -> dict[str, Any] | None:
+def _asked(stack: Stack, module: str) -> dict[str, Any] | None:
+    """What a tool prints as JSON; None when it cannot, and says why."""
     try:
-        answer: dict[str, Any] = json.loads(stack.backend.tool(["python", "-m", "verdict.behind"], capture=True).stdout)
+        answer: dict[str, Any] | None = json.loads(stack.backend.tool(["python", "-m", module], capture=True).stdout)
     except (ValueError, StackError):
         return None
     return answer
 
 
 def _show(report: dict[str, Any]) -> None:
-    lines = [f"{'service':<13} {'state':<8} {'memory (MiB)':>12}"]
-    lines += [f"{each['service']:<13} {each['state']:<8} {each['memory_mib']:>12}" for each in report["services"]]
-    lines.append(f"{'total':<13} {'':<8} {sum(each['memory_mib'] for each in report['services']):>12}")
+    services = report["services"]
+    width = max(len(each["service"]) for each in services)
+    lines = [f"{'service':<{width}} {'state':<8} {'memory (MiB)':>12}"]
+    lines += [f"{each['service']:<{width}} {each['state']:<8} {each['memory_mib']:>12}" for each in services]
+    lines.append(f"{'total':<{width}} {'':<8} {sum(each['memory_mib'] for each in services):>12}")
     lines.append("")
     job = report["flink_job"]
     if job is None:
