@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from faults.model import Need
 from faults.rows import CONTROL_ROWS, ROWS
 
 
@@ -11,7 +12,8 @@ def show_rows() -> None:
         print(f"{row.name}\n    breaks:   {'; '.join(step.command for step in row.breaks)}")
         print(f"    promised: {row.promise}\n    because   {row.why}")
         for need in row.needs:
-            print(f"    needs     {need.value}: root, Linux, backend local")
+            where = "" if need is Need.DISK else ": root, Linux, backend local"
+            print(f"    needs     {need.value}{where}")
         if row.settings:
             print(f"    with      {', '.join(f'{name}={value}' for name, value in row.settings)}, on a new stack")
         elif row.spoils:

@@ -16,10 +16,11 @@ _RESULT = "result.json"
 
 
 class Need(enum.Enum):
-    """What a row needs of the machine, besides the stack."""
+    """What a row needs of the machine and of its stack."""
 
     MOUNT = "mounts"
     FIREWALL = "firewall rules"
+    DISK = "data on a disk"
 
 
 class Outcome(enum.Enum):
@@ -39,11 +40,12 @@ class Outcome(enum.Enum):
 class Step:
     """One line of a shell. `after`: seconds to wait first. `refused`: words of the message with which it must fail.
 
-    The line may name checkpoints: {newest} and {oldest} are paths of the Flink job's complete ones, {spark} is the path
-    of the synchronizer's, {flink} the folder of all of Flink's. Further places: {output} of the synchronizer, {broker},
-    the folder of the broker's data, and {results} of the row. {working} is the TaskManager that runs the job's tasks,
-    {leading} the JobManager that leads. {bootstrap} is the broker's address as its own container
-    sees it; {kafka_port} and {rpc_port} are those of the broker and of the JobManager.
+    The line may name checkpoints: {newest} and {oldest} are the Flink job's complete ones, {spark} is that of the
+    synchronizer, {flink} the folder of all of Flink's; and {output} of the synchronizer. They are paths where a row
+    needs Need.DISK, and may be URIs elsewhere. Folders of this machine are {notes} of the synchronizer, with the mark
+    of a held batch beside it, {broker} of the broker's data, and {results} of the row. {working} is the TaskManager
+    that runs the job's tasks, {leading} the JobManager that leads. {bootstrap} has the brokers' addresses as their own
+    containers see them; {kafka_port} and {rpc_port} are those of the broker and of the JobManager.
     """
 
     command: str
@@ -60,6 +62,8 @@ class Fault:
     heals: tuple[Step, ...]
     needs: frozenset[str]
     """Services that its repair needs: faults that share one do not overlap in a soak."""
+    without: frozenset[str] = frozenset()
+    """Services beside which its repair would be another one: a soak of a stack that has them leaves it out."""
     seconds: tuple[float, float] = (1.0, 8.0)
     """In a soak it lasts as long as chance says, between these two."""
 

@@ -1,4 +1,4 @@
-"""What a row needs of the machine: asked, not assumed."""
+"""What a row needs of the machine and of its stack: asked, not assumed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _TRIAL = {
 
 
 def missing(need: Need, stack: Stack) -> str | None:
-    """Return why the machine lacks it for this stack, or None."""
+    """Return why this stack or the machine lacks it, or None."""
+    if need is Need.DISK:
+        settings = stack.settings.typed
+        return f"it breaks files, and {settings.data} is an object store" if settings.has_store else None
     if stack.backend.name != "local":
         return f"{need.value} of this machine do not reach into containers: --backend local"
     return why_not(need)

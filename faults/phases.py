@@ -9,6 +9,8 @@ from pathlib import Path
 from contract.jobs import EXACTLY_ONCE
 from stack.errors import StackError
 from stack.messages import say
+from stack.services import COUNTS
+from stack.settings import load
 
 from faults.judges.moments import InTransaction
 from faults.model import Outcome, Result, Row
@@ -20,7 +22,7 @@ from faults.timeline import Timeline, write_timeline
 from faults.times import measure
 from faults.trial import Trial
 
-SERVICES = ("kafka", "jobmanager", "taskmanager", "spark")
+SERVICES = ("kafka", "jobmanager", "taskmanager", "spark", "spark-master", "spark-worker")
 
 
 def run_row(planned: Planned, folder: Path, *, installs: bool) -> Result:
@@ -97,17 +99,18 @@ def _does_not_apply(row: Row, scene: Scene) -> str | None:
     for need in row.needs:
         if why := missing(need, scene.stack):
             return why
-    values, own = scene.stack.settings.values, dict(row.settings)
+    values, own = scene.stack.settings.values, load({}, dict(row.settings), {}).values
     if row.mode != EXACTLY_ONCE and InTransaction() in row.judged:
         return f"{row.mode} has no transactions, and the row is about one"
-    for name in ("FLINK_TASKMANAGERS", "FLINK_JOBMANAGERS"):
-        if values[name] != own.get(name, "1"):
-            return f"{name}={values[name]}: the row is for a stack with {own.get(name, '1')}"
+    for name in COUNTS:
+        if values[name] != own[name]:
+            return f"{name}={values[name]}: the row is for a stack with {own[name]}"
     return None
 
 
 def keep_logs(scene: Scene) -> None:
     """Keep the last lines of each service's log."""
-    for name in SERVICES:
-        text = scene.ask(f"scripts/logs.sh {name} 2000", codes=(0, 1, 2))
-        (scene.folder / f"{name}.log").write_text(text, encoding="utf-8")
+    for row in scene.stack.services:
+        if row.family in SERVICES:
+            text = scene.ask(f"scripts/logs.sh {row.name} 2000", codes=(0, 1, 2))
+            (scene.folder / f"{row.name}.log").write_text(text, encoding="utf-8")

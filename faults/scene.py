@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import subprocess
@@ -13,8 +12,9 @@ from typing import Any, ClassVar
 
 from contract.settings import ROOT
 from flink_job.rest import FlinkError, call
+from places.data import flink_checkpoints, spark_checkpoints, spark_outputs
+from places.place import Place
 from stack.errors import StackError
-from stack.services import JOBMANAGERS
 from stack.stack import Stack, open_stack
 
 from faults.model import Step
@@ -57,21 +57,27 @@ class Scene:
         return int(self.stack.settings.values["FLINK_CHECKPOINT_INTERVAL_MS"]) / 1000
 
     @property
-    def spark(self) -> Path:
+    def spark(self) -> Place:
         """The synchronizer's checkpoint."""
-        stack = self.stack
-        return stack.home.root / "checkpoints" / "spark" / stack.settings.typed.query()
+        settings = self.stack.settings.typed
+        return spark_checkpoints(settings) / settings.query()
 
     @property
-    def flink(self) -> Path:
+    def notes(self) -> Path:
+        """The folder for the settings of the synchronizer's run; beside it is the mark of a held batch."""
+        settings = self.stack.settings.typed
+        return settings.spark_notes / settings.query()
+
+    @property
+    def flink(self) -> Place:
         """The folder of Flink's checkpoints."""
-        return self.stack.home.root / "checkpoints" / "flink"
+        return flink_checkpoints(self.stack.settings.typed)
 
     @property
-    def output(self) -> Path:
+    def output(self) -> Place:
         """The folder that the synchronizer writes to."""
-        stack = self.stack
-        return stack.home.root / "output" / stack.settings.typed.query()
+        settings = self.stack.settings.typed
+        return spark_outputs(settings) / settings.query()
 
     def do(self, step: Step) -> None:
         """Type a line. Raises CommandFailed when it fails, or when it should have been refused and was not."""
@@ -122,7 +128,7 @@ class Scene:
         complete = self.complete_checkpoints()
         if not complete:
             raise CommandFailed("the job has no complete checkpoint")
-        return str(complete[number])
+        return self.stack.backend.path_outside(complete[number]["path"])
 
     PLACES: ClassVar[Mapping[str, Callable[[Scene], str]]] = {
         "newest": lambda scene: scene._checkpoint(-1),
@@ -130,9 +136,10 @@ class Scene:
         "flink": lambda scene: str(scene.flink),
         "spark": lambda scene: str(scene.spark),
         "output": lambda scene: str(scene.output),
+        "notes": lambda scene: str(scene.notes),
         "results": lambda scene: str(scene.folder),
         "broker": lambda scene: str(scene.stack.home.state / "kafka"),
-        "bootstrap": lambda scene: scene.stack.backend.broker_inside,
+        "bootstrap": lambda scene: scene.stack.backend.bootstrap_inside,
         "kafka_port": lambda scene: scene.stack.settings.values["KAFKA_PORT"],
         "rpc_port": lambda scene: scene.stack.settings.values["FLINK_RPC_PORT"],
         "working": lambda scene: scene._once("working", lambda: scene.working(scene.job())),
@@ -163,9 +170,9 @@ class Scene:
     def _leading(self) -> str:
         """The JobManager that was elected last, by the logs, whose lines begin with their time."""
         elected = [
-            (line[:23], name)
-            for name in JOBMANAGERS
-            for line in self.ask(f"scripts/logs.sh {name} 100000").splitlines()
+            (line[:23], row.name)
+            for row in self.stack.copies("jobmanager")
+            for line in self.ask(f"scripts/logs.sh {row.name} 100000").splitlines()
             if _ELECTED in line
         ]
         if not elected:
@@ -226,18 +233,12 @@ class Scene:
             time.sleep(_POLL_SECONDS)
         raise CommandFailed(f"{what} within {seconds:g} s: {fresh or 'no answer'}")
 
-    def complete_checkpoints(self) -> list[Path]:
-        """Complete checkpoints of the newest job on disk, the oldest first."""
-        completed: list[tuple[float, Path]] = []
-        for file in self.flink.glob("*/chk-*/_metadata"):
-            # The job deletes old ones meanwhile.
-            with contextlib.suppress(OSError):
-                completed.append((file.stat().st_mtime, file.parent))
-        if not completed:
-            return []
-        job = max(completed)[1].parent
-        found = [path for _, path in completed if path.parent == job]
-        return sorted(found, key=lambda path: int(path.name.rpartition("-")[2]))
+    def complete_checkpoints(self) -> list[dict[str, Any]]:
+        """Complete checkpoints of the newest job that has some, the oldest first, as listed. Raises CommandFailed."""
+        listed = json.loads(self.ask("scripts/flink_checkpoints.sh --json"))
+        complete = [each for each in listed if each["complete"] and each["number"] is not None]
+        newest = max(complete, key=lambda each: each["completed_at"], default={"job_id": ""})["job_id"]
+        return [each for each in complete if each["job_id"] == newest]
 
     # Watching
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import random
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from faults.catalogue import catalogue
+from faults.catalogue import catalogue, possible
 from faults.model import Fault, Step
 
 _FIRST_SECONDS, _LAST_SECONDS = 3.0, 15.0
 """Nothing breaks before the first; the last repair leaves at least this much of the time."""
 _PAUSE_SECONDS = (2.0, 14.0)
+_BROKERS_AT_ONCE = 2
 _MARGIN_SECONDS = 2.0
 """Between two faults that need the same service."""
 
@@ -41,10 +42,13 @@ class Event:
         return fault.heals if self.heals else fault.breaks
 
 
-def make(seed: int, seconds: float) -> list[Strike]:
-    """Return faults in random order, which may overlap when their repairs need different services."""
+def make(seed: int, seconds: float, services: Collection[str]) -> list[Strike]:
+    """Return faults of a stack with these services in random order.
+
+    They may overlap when their repairs need different services.
+    """
     chance = random.Random(seed)
-    faults = catalogue()
+    faults = possible(services)
     strikes: list[Strike] = []
     at = _FIRST_SECONDS
     while True:
@@ -53,13 +57,21 @@ def make(seed: int, seconds: float) -> list[Strike]:
         at += chance.uniform(*_PAUSE_SECONDS)
         if strike.ends > seconds - _LAST_SECONDS:
             return strikes
-        if not any(_conflict(strike, fault, other, faults[other.fault]) for other in strikes):
+        meanwhile = [other for other in strikes if not _apart(strike, other)]
+        if not any(fault.needs & faults[other.fault].needs for other in meanwhile) and not _no_majority(
+            [fault, *(faults[other.fault] for other in meanwhile)]
+        ):
             strikes.append(strike)
 
 
-def _conflict(one: Strike, fault: Fault, other: Strike, others: Fault) -> bool:
-    apart = one.begins > other.ends + _MARGIN_SECONDS or other.begins > one.ends + _MARGIN_SECONDS
-    return bool(fault.needs & others.needs) and not apart
+def _apart(one: Strike, other: Strike) -> bool:
+    return one.begins > other.ends + _MARGIN_SECONDS or other.begins > one.ends + _MARGIN_SECONDS
+
+
+def _no_majority(faults: Sequence[Fault]) -> bool:
+    """Whether more than two brokers are broken: the first that starts again would wait for one that starts later."""
+    brokers = {name for fault in faults for name in fault.needs if name.split("-")[0] == "kafka"}
+    return len(brokers) > _BROKERS_AT_ONCE
 
 
 def events(strikes: Iterable[Strike]) -> list[Event]:

@@ -176,11 +176,13 @@ def cut_down(soak: Soak, strikes: Sequence[Strike]) -> tuple[list[Strike], list[
 
 def soak(minutes: float, seed: int, mode: str) -> int:
     """Run a soak; returns the exit code: 0 it holds, 1 it does not."""
-    folder = open_stack({}).home.root / "results" / f"soak-{seed}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
+    stack = open_stack({})
+    folder = stack.home.root / "results" / f"soak-{seed}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
     print(f"seed {seed}", flush=True)
-    strikes = make(seed, minutes * 60)
+    strikes = make(seed, minutes * 60, [row.name for row in stack.services])
     say(f"{len(strikes)} faults in {minutes:g} minutes")
-    again = f"scripts/soak.sh --minutes {minutes:g} --seed {seed} --mode {mode}"
+    profile = f" --profile {stack.profile}" if stack.profile else ""
+    again = f"scripts/soak.sh --minutes {minutes:g} --seed {seed} --mode {mode}{profile}"
     say(f"again: {again}")
     for strike in strikes:
         say(f"   {strike.begins:6.1f} s to {strike.ends:6.1f} s  {strike.fault}")

@@ -10,9 +10,10 @@ from typing import Any
 from stack.messages import say
 
 EVENTS = "events.jsonl"
+SPARK = "spark.jsonl"
 CHECKPOINTS = "checkpoints.jsonl"
 """Written by `python -m inspector.flink follow`."""
-SAMPLES = ("kafka.jsonl", "flink.jsonl", "spark.jsonl", "seen.jsonl", CHECKPOINTS)
+SAMPLES = ("kafka.jsonl", "flink.jsonl", SPARK, "seen.jsonl", CHECKPOINTS)
 """All but the last are written by measure/watch.py."""
 _TAIL_BYTES = 64 * 1024
 PHASES = ("load", "break", "heal", "settle", "judge")

@@ -10,4 +10,6 @@ FAULT = Fault(
     heals=(Step("scripts/start.sh jobmanager"), Step("scripts/flink_restore.sh latest")),
     # A restore waits for all of them.
     needs=frozenset({"jobmanager", "taskmanager", "kafka"}),
+    # The other one takes the job over.
+    without=frozenset({"jobmanager-2"}),
 )

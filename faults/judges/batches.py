@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from pathlib import Path
-
-from measure.batches import batch_range
 
 from faults.judge import Check, Judge, Look, Predicted
-from faults.sink_log import SINK_LOG, lines_of
-
-
-@dataclass(frozen=True)
-class Planned:
-    """A planned batch: its file in offsets/, byte for byte, and how many visits are in its range."""
-
-    offsets: bytes
-    visits: int
+from faults.timeline import SPARK, read_lines
 
 
 @dataclass(frozen=True)
@@ -24,20 +14,26 @@ class Batches(Judge):
     """A batch that was planned before the repair keeps its range, and writes as many visits as that has."""
 
     def broken(self, look: Look) -> list[Check]:
-        """Remember the batches without a commit."""
-        look.keep(self, without_commit(look.scene.spark))
+        """Remember the range of the batch without a commit, if there is one, by the last sample that knows it."""
+        # Spark removes old batches while the watcher looks, and a store may be gone: such a sample knows nothing.
+        known = [each for each in read_lines(look.scene.folder / SPARK) if "planned" in each]
+        planned = known[-1]["planned"] if known else None
+        look.keep(self, planned)
+        if any("--hold-batch" in step.command for step in look.row.prepares):
+            return [Check("a sample knows the batch that is held", str(planned is not None), "True")]
         return []
 
     def settled(self, look: Look) -> list[Check]:
-        """Compare them with what has been done."""
-        checks: list[Check] = []
-        for name, planned in sorted(look.kept(self).items()):
-            file = look.scene.spark / "offsets" / name
-            now = "the same range" if file.exists() and file.read_bytes() == planned.offsets else "another range"
-            checks.append(Check(f"batch {name}, planned before the fault, has", now, "the same range"))
-            if (look.scene.output / SINK_LOG).is_dir():
-                found = str(lines_of(look.scene.output, int(name)))
-                checks.append(Check(f"visits that batch {name} has written", found, str(planned.visits)))
+        """Compare it with what has been done."""
+        planned = look.kept(self)
+        if planned is None:
+            return []
+        name = str(planned["batch"])
+        now = json.loads(look.scene.measure("planned", name))[name]
+        found = "the same range" if now["range"] == planned else "another range"
+        checks = [Check(f"batch {name}, planned before the fault, has", found, "the same range")]
+        if now["lines"] is not None:
+            checks.append(Check(f"visits that batch {name} has written", str(now["lines"]), str(planned["visits"])))
         return checks
 
 
@@ -49,17 +45,4 @@ class RepeatsBatch(Judge):
 
     def predicted(self, look: Look) -> Predicted:
         """As many visits as it has."""
-        [planned] = look.kept(Batches()).values()
-        return Predicted(lines=planned.visits)
-
-
-def without_commit(checkpoint: Path) -> dict[str, Planned]:
-    """The batches with a file in offsets/ and none in commits/, by their names."""
-    offsets, commits = checkpoint / "offsets", checkpoint / "commits"
-    if not offsets.is_dir():
-        return {}
-    return {
-        file.name: Planned(file.read_bytes(), batch_range(checkpoint, int(file.name))["visits"])
-        for file in offsets.iterdir()
-        if file.name.isdigit() and not (commits / file.name).exists()
-    }
+        return Predicted(lines=look.kept(Batches())["visits"])

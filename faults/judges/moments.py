@@ -6,8 +6,7 @@ import json
 from dataclasses import dataclass
 
 from faults.judge import Judge, Look
-from faults.judges.batches import without_commit
-from faults.timeline import EVENTS, read_lines
+from faults.timeline import EVENTS, SPARK, last_lines, read_lines
 from faults.times import phase_begin
 
 
@@ -49,7 +48,7 @@ class BetweenPhases(Judge):
     def hit(self, look: Look) -> bool:
         """Whether a checkpoint was completed after the moment from which the broker could not answer."""
         moment = (look.scene.folder / "moment").stat().st_mtime
-        return any((path / "_metadata").stat().st_mtime > moment for path in look.scene.complete_checkpoints())
+        return any(each["completed_at"] > moment for each in look.scene.complete_checkpoints())
 
 
 @dataclass(frozen=True)
@@ -59,5 +58,7 @@ class BatchPlanned(Judge):
     is_moment = True
 
     def hit(self, look: Look) -> bool:
-        """Whether there is one."""
-        return bool(without_commit(look.scene.spark))
+        """Whether there is one, by the watcher's samples since the fault."""
+        [*_, broken] = (each["at"] for each in read_lines(look.scene.folder / EVENTS) if each["kind"] == "broken")
+        samples = last_lines(look.scene.folder / SPARK, 1)
+        return bool(samples) and samples[-1]["at"] > broken and bool(samples[-1].get("planned"))

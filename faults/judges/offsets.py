@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-import urllib.parse
 from dataclasses import dataclass
-from pathlib import Path
+
+from places.engines import flink_name
 
 from faults.judge import Check, Judge, Look
 from faults.timeline import CHECKPOINTS, read_lines
@@ -22,7 +22,7 @@ class Offsets(Judge):
         """Compare the offsets, if it was restored since."""
         if not has_started_again(look) or not look.job["restored_from"]:
             return []
-        promised = _offsets_in(look, path_of(look.job["restored_from"]))
+        promised = _offsets_in(look, flink_name(look.job["restored_from"]))
         return [Check("the job began to read at", _words(_began_at(look, promised)), _words(promised))]
 
 
@@ -31,16 +31,17 @@ def has_started_again(look: Look) -> bool:
     return any(look.job[name] != look.job_before[name] for name in ("job_id", "restored_from", "restarts"))
 
 
-def path_of(address: str) -> str:
-    """The path of a checkpoint, which Flink names by an address such as file:/x."""
-    return urllib.parse.urlparse(address).path
-
-
 def _began_at(look: Look, promised: dict[str, int]) -> dict[str, int]:
     topic = look.scene.stack.settings.values["VISITS_TOPIC"]
-    log = look.scene.ask(f"scripts/logs.sh {look.scene.working(look.job)} 100000")
-    read = [each for each in _STARTING.finditer(log) if each["topic"] == topic and each["partition"] in promised]
-    return {each["partition"]: int(each["offset"]) for each in read[-len(promised) :]}
+    # Lines begin with their time, so that the newest of each partition is the last of all TaskManagers.
+    lines = sorted(
+        line
+        for row in look.scene.stack.copies("taskmanager")
+        for line in look.scene.ask(f"scripts/logs.sh {row.name} 100000").splitlines()
+    )
+    read = [each for line in lines for each in _STARTING.finditer(line)]
+    wanted = [each for each in read if each["topic"] == topic and each["partition"] in promised]
+    return {each["partition"]: int(each["offset"]) for each in wanted[-len(promised) :]}
 
 
 def _offsets_in(look: Look, checkpoint: str) -> dict[str, int]:
@@ -65,14 +66,14 @@ class Restored(Judge):
 
     def broken(self, look: Look) -> list[Check]:
         """Remember its path."""
-        look.keep(self, Path(look.scene.filled(f"{{{self.which}}}")))
+        look.keep(self, look.scene.filled(f"{{{self.which}}}"))
         return []
 
     def healed(self, look: Look) -> list[Check]:
         """Compare it with that of the job."""
         path = look.job["restored_from"]
-        found = str(look.scene.stack.backend.path_outside(path_of(path))) if path else "no checkpoint"
-        return [Check("it was restored from", found, str(look.kept(self)))]
+        found = look.scene.stack.backend.path_outside(flink_name(path)) if path else "no checkpoint"
+        return [Check("it was restored from", found, look.kept(self))]
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,10 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from places.engines import flink_name
+
 from faults.judge import Check, Judge, Look, Predicted
 from faults.judges.moments import InTransaction
-from faults.judges.offsets import path_of
 
 _WINDOWS = "windows"
 """The uid of the operator that counts."""
@@ -99,5 +100,5 @@ def _windows_after(look: Look, watermark: int, ends: list[str]) -> int:
 
 def _restored(look: Look) -> list[dict[str, Any]]:
     """The operators in the checkpoint that the job was restored from."""
-    path = look.scene.stack.backend.path_outside(path_of(look.job["restored_from"]))
+    path = look.scene.stack.backend.path_outside(flink_name(look.job["restored_from"]))
     return list(json.loads(look.scene.ask(f"scripts/inspect.sh {path} --json --no-lag"))["operators"])

@@ -13,10 +13,10 @@ from faults.rows.lines import (
     FROM_LATEST,
     LARGE,
     NOTHING,
+    STATUS,
     WINDOWS_WRITTEN,
     broken,
     changed_job,
-    until,
 )
 
 _CANCEL = FAULT["job-cancel"]
@@ -30,6 +30,8 @@ _PARALLEL = (
 _OTHER_UID = 's/\\"windows\\")/\\"windows-2\\")/'
 _ALLOWED = 's/\\"NO_CLAIM\\"/\\"NO_CLAIM\\", \\"--allowNonRestoredState\\"/'
 
+_ONE_MORE = f"$(($(sed -E 's/.*checkpoints_completed.: ([0-9]+).*/\\1/' {{results}}/{STATUS}) + 1))"
+"""How many checkpoints the job has completed with the one that was in progress."""
 _PREPARED = (
     WINDOWS_WRITTEN,
     Step("scripts/pause.sh taskmanager"),
@@ -44,7 +46,7 @@ _COMMIT_CUT_OFF = (
     Step("scripts/kill.sh kafka"),
     # It completes the checkpoint; the TaskManager cannot commit what it has prepared.
     Step("scripts/resume.sh jobmanager"),
-    Step(until(10, "find {flink} -name _metadata -newer {results}/moment | grep --quiet .") + " || true"),
+    Step(f"scripts/flink_status.sh --wait-seconds 10 --wait-checkpoints {_ONE_MORE} || true"),
     *_TASKMANAGER.breaks,
 )
 

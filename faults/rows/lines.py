@@ -24,13 +24,16 @@ def until(seconds: int, condition: str) -> str:
 WINDOWS_WRITTEN = Step("scripts/open_transactions.sh visit_windows --wait 60")
 """Windows are written and not committed."""
 
-CHECKPOINT_BEGUN = Step(until(30, 'scripts/flink_status.sh | grep --quiet "checkpoints_in_progress.: 1"'))
-"""A checkpoint is triggered and not complete: one of its tasks, or the broker, stands still."""
+STATUS = "status.json"
+CHECKPOINT_BEGUN = Step(
+    until(30, f'scripts/flink_status.sh >{{results}}/{STATUS} && grep --quiet "in_progress.: 1" {{results}}/{STATUS}')
+)
+"""A checkpoint is triggered and not complete: one of its tasks, or the broker, stands still. Keeps the job's status."""
 
 BATCH_HELD = (
     Step("scripts/spark_stop.sh"),
     Step("scripts/spark_start.sh --hold-batch next"),
-    Step(until(180, "test -s {spark}.held")),
+    Step(until(180, "test -s {notes}.held")),
 )
 """A batch has its offsets file and no commit, and waits."""
 

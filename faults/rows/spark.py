@@ -5,17 +5,12 @@ from __future__ import annotations
 from faults.judges.batches import RepeatsBatch
 from faults.judges.moments import BatchPlanned
 from faults.model import Need, Row, Step
-from faults.rows.lines import BATCH_HELD, FAULT, LARGE, NOTHING, SAME_RANGE, broken, until
+from faults.rows.lines import BATCH_HELD, FAULT, LARGE, NOTHING, SAME_RANGE, broken
 
 _SPARK = FAULT["synchronizer-kill"]
 _STOP = Step("scripts/spark_stop.sh")
-_WRITING = Step(
-    until(
-        120,
-        "n=$(ls {spark}/offsets | sort -n | tail -n 1) && test ! -e {spark}/commits/$n && "
-        'find {output} -name "part-*" -newer {spark}/offsets/$n | grep --quiet .',
-    )
-)
+_WRITING = Step("scripts/exec.sh spark python -m measure.planned --wait-written 120")
+"""A batch has written a file, and has no commit."""
 
 ROWS = (
     Row(
@@ -65,7 +60,7 @@ ROWS = (
     Row(
         "commit-deleted",
         (_STOP, Step('rm "$(ls -d {spark}/commits/[0-9]* | sort -V | tail -n 1)"')),
-        _SPARK.heals,
+        _SPARK.heals, needs=(Need.DISK,),
         promise=NOTHING,
         why="the batch runs again, and the file sink's log already has its number",
     ),
@@ -75,7 +70,7 @@ ROWS = (
             _STOP, Step("mkdir -p {output} && cp -rp {output}.gone/. {output}/ && rm -rf {output}.gone"),
             *_SPARK.heals,
         ),
-        seconds=12,
+        needs=(Need.DISK,), seconds=12,
         promise="nothing is lost or repeated once the folder is back",
         why="each batch has its own files, and its own entry in the sink's log",
     ),
@@ -84,7 +79,7 @@ ROWS = (
         (Step("faults/small_disk.sh free {output}"), *_SPARK.heals),
         prepares=(_STOP, Step("faults/small_disk.sh mount {output} 64"), *_SPARK.heals),
         undo=(_STOP, Step("faults/small_disk.sh unmount {output}"), *_SPARK.heals),
-        needs=(Need.MOUNT,), seconds=15, load="--rate 400",
+        needs=(Need.DISK, Need.MOUNT), seconds=15, load="--rate 400",
         promise=NOTHING, why=SAME_RANGE,
     ),
 )  # fmt: skip

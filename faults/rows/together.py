@@ -33,7 +33,7 @@ ROWS = (
             Step("faults/small_disk.sh free {flink}"), Step("scripts/flink_restore.sh latest"),
         ),
         prepares=CHECKPOINTS_ON_A_SMALL_DISK, undo=CHECKPOINTS_BACK,
-        needs=(Need.MOUNT,), seconds=1,
+        needs=(Need.DISK, Need.MOUNT), seconds=1,
         judged=(Restored(), Cancelled()),
         promise="the restore is refused until there is room; nothing is lost or repeated",
         why="a job leaves its settings beside its checkpoints: without room for them it is not submitted",
