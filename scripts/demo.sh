@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Summary: Set up everything, break both pipelines, restore them, and judge them by their records.
-# Usage: scripts/demo.sh [--pause] [--backend compose|local]
+# Usage: scripts/demo.sh [--pause] [--backend compose|local] [--profile cluster]
 #
 # The first of the walkthroughs; scripts/walkthroughs.sh lists all. --pause waits for Enter before each step, for a class.
 # Exit codes: 0 both verdicts hold and every sentence is proven, 1 one is not, 2 one is unknown or a step failed.
@@ -19,7 +19,8 @@ window_is_committed() {
 }
 
 begin "$@"
-spark_checkpoint="${HOME_FOLDER}/checkpoints/spark/${SPARK_QUERY_NAME}"
+spark_checkpoint="${DATA_FOLDER}/checkpoints/spark/${SPARK_QUERY_NAME}"
+mark="${HOME_FOLDER}/checkpoints/spark/${SPARK_QUERY_NAME}.held"
 
 step "wait until the Flink job has completed two checkpoints and committed its first windows"
 status="$(wait_for_checkpoints 2)"
@@ -28,8 +29,7 @@ say "   job ${job_id} is $(field state <<<"${status}"), newest checkpoint chk-$(
 until_true 120 "a committed window" window_is_committed
 
 step "look at its externalized checkpoints: one folder per checkpoint, complete once it has _metadata"
-# Folders of older checkpoints are removed meanwhile.
-(cd "${HOME_FOLDER}" && { find "checkpoints/flink/${job_id}" -maxdepth 2 2>/dev/null || true; } | sort -V) | indent
+run scripts/files.sh "${DATA_FOLDER}/checkpoints/flink/${job_id}" | indent
 run scripts/flink_checkpoints.sh | tail -n 3 | indent
 
 step "cancel the job: no savepoint, its checkpoints are retained"
@@ -56,11 +56,11 @@ run scripts/spark_stop.sh
 HELD=true
 say "   to hit that moment, the next batch is held between its offsets file and its commit file"
 run scripts/spark_start.sh --hold-batch next
-until_true 180 "a batch held before its commit" test -s "${spark_checkpoint}.held"
-batch="$(<"${spark_checkpoint}.held")"
-planned="$(tail -n 1 "${spark_checkpoint}/offsets/${batch}")"
+until_true 180 "a batch held before its commit" test -s "${mark}"
+batch="$(<"${mark}")"
+planned="$(scripts/files.sh "${spark_checkpoint}/offsets/${batch}" | tail -n 1)"
 say "   batch ${batch} is planned: offsets/${batch} has ${planned}"
-[[ ! -e "${spark_checkpoint}/commits/${batch}" ]] || die "batch ${batch} is already committed; it was not held"
+! committed "${spark_checkpoint}" "${batch}" || die "batch ${batch} is already committed; it was not held"
 say "   and not committed: commits/${batch} does not exist"
 run scripts/kill.sh spark
 HELD=false
@@ -70,7 +70,7 @@ expect "batch ${batch} (re-run)"
 run scripts/spark_start.sh
 until_true 180 "batch ${batch} run again" spark_says "batch ${batch} (re-run"
 scripts/logs.sh spark 200 | grep -F "batch ${batch} (re-run" | tail -n 1 | indent
-fact "offsets/${batch} after the restart" "$(tail -n 1 "${spark_checkpoint}/offsets/${batch}")" "${planned}"
+fact "offsets/${batch} after the restart" "$(scripts/files.sh "${spark_checkpoint}/offsets/${batch}" | tail -n 1)" "${planned}"
 prove "A batch that was planned and not committed runs again with its old range."
 
 step "stop the generator, close the windows that are open, and let both pipelines commit everything"
@@ -81,5 +81,5 @@ verdict=0
 run scripts/verdict.sh all || verdict=$?
 
 say ""
-say "   output ${HOME_FOLDER}/output/${SPARK_QUERY_NAME}"
+say "   output ${DATA_FOLDER}/output/${SPARK_QUERY_NAME}"
 finish "${verdict}"

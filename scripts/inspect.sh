@@ -4,7 +4,8 @@
 #        scripts/inspect.sh --diff PATH OTHER_PATH [--json] [--backend compose|local]
 #        scripts/inspect.sh PATH --against windows|classic|FILE.py [--json] [-- ARGUMENT...]
 #
-# PATH: checkpoints/spark/<query>, checkpoints/flink[/<job id>[/chk-N]], a savepoint. --help lists every flag.
+# PATH: checkpoints/spark/<query>, checkpoints/flink[/<job id>[/chk-N]], a savepoint; in an object store
+#       s3://BUCKET/PATH. --help lists every flag.
 # --against: whether this Flink job could restore it; no cluster is needed, and ARGUMENTs go to the program.
 # Reads only. Exit codes: 0 read, 1 a problem was found, 2 wrong usage; with --against: 0 the job can restore it, 1 it
 # cannot, 2 it cannot be said.

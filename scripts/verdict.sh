@@ -8,7 +8,7 @@
 # --dump       write every lost, duplicated, unexpected, disordered and pending record there, as JSON lines
 # --as-is      judge a running pipeline: what is not due yet may be pending
 # --wait       how long a pipeline may take to commit everything (default: 30)
-# --sink, --output, --checkpoint   the synchronizer's; by default those of its run
+# --sink, --output, --checkpoint   the synchronizer's; by default those of its run. Folders may be s3://BUCKET/PATH
 #
 # The source topic is judged with each pipeline, if the generator's ledger records what was sent.
 # Exit codes: 0 holds, 1 violated, 2 unknown.

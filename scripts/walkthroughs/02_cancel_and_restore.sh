@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Summary: Cancel the Flink job after two more checkpoints, restore it from the last by name, and read the topic again.
-# Usage: scripts/walkthroughs/02_cancel_and_restore.sh [--pause] [--backend compose|local]
+# Usage: scripts/walkthroughs/02_cancel_and_restore.sh [--pause] [--backend compose|local] [--profile cluster]
 #
 # Exit codes: 0 every sentence is proven, 1 one is not, 2 it could not run.
 # Needs: the stack
@@ -17,8 +17,9 @@ step "cancel the job"
 expect "no savepoint is made; the checkpoints stay, since their retention is RETAIN_ON_CANCELLATION"
 job_id="$(run scripts/flink_cancel.sh)"
 chk="$(scripts/flink_checkpoints.sh | awk -v job="${job_id}" '$1 == job && $NF == "complete" { newest = $2 } END { print newest }')"
-run ls "${HOME_FOLDER}/checkpoints/flink/${job_id}/${chk}" | indent
-fact "${chk}/_metadata" "$(find "${HOME_FOLDER}/checkpoints/flink/${job_id}/${chk}" -name _metadata | wc -l | tr -d ' ') file" "1 file"
+files="$(run scripts/files.sh "${DATA_FOLDER}/checkpoints/flink/${job_id}/${chk}")"
+indent <<<"${files}"
+fact "${chk}/_metadata" "$(grep -c ' _metadata$' <<<"${files}") file" "1 file"
 prove "A cancelled job leaves its checkpoints behind."
 
 step "read the topic: the windows that the job has committed"

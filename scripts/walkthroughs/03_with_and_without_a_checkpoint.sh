@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Summary: Restore the same job from its newest checkpoint, from an older one, and submit it without: count the duplicates.
-# Usage: scripts/walkthroughs/03_with_and_without_a_checkpoint.sh [--pause] [--backend compose|local]
+# Usage: scripts/walkthroughs/03_with_and_without_a_checkpoint.sh [--pause] [--backend compose|local] [--profile cluster]
 #
 # Exit codes: 0 every sentence is proven, 1 one is not, 2 it could not run.
 # Needs: the stack; its topics, checkpoints and outputs are removed at the end
@@ -39,7 +39,7 @@ prove "Restored from the newest checkpoint, the job repeats nothing."
 
 step "cancel it and restore it from the oldest checkpoint that the first run has left"
 older="$(scripts/flink_checkpoints.sh | awk -v job="${job_id}" '$1 == job && $NF == "complete" && !found++ { print $2 }')"
-older="${HOME_FOLDER}/checkpoints/flink/${job_id}/${older}"
+older="${DATA_FOLDER}/checkpoints/flink/${job_id}/${older}"
 predicted="$(windows_since "${older}")"
 expect "${predicted} windows are written twice: those that end after the watermark in ${older##*/}"
 run scripts/flink_cancel.sh >/dev/null

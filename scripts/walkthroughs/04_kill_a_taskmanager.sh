@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Summary: Kill the TaskManager while it holds an open transaction: what readers see, and what is lost or repeated.
-# Usage: scripts/walkthroughs/04_kill_a_taskmanager.sh [--pause] [--backend compose|local]
+# Usage: scripts/walkthroughs/04_kill_a_taskmanager.sh [--pause] [--backend compose|local] [--profile cluster]
 #
 # Exit codes: 0 every sentence is proven, 1 one is not, 2 it could not run.
 # Needs: the stack
@@ -10,7 +10,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../lib/walkthrough.sh"
 
 # prepared: the newest checkpoint has a transaction that is not committed yet; the restarted job commits it.
 prepared() {
-  scripts/inspect.sh "${HOME_FOLDER}/checkpoints/flink" --json 2>/dev/null | python3 -c 'import json, sys
+  scripts/inspect.sh "${DATA_FOLDER}/checkpoints/flink" --json 2>/dev/null | python3 -c 'import json, sys
 sys.exit(not any(each["fate"] == "open" for each in json.load(sys.stdin)["transactions"]))'
 }
 
@@ -20,14 +20,14 @@ step "kill the TaskManager while windows are written and not committed"
 expect "the job writes windows into a transaction, and commits it with the next checkpoint"
 wait_for_checkpoints 2 >/dev/null
 run scripts/open_transactions.sh "${VISIT_WINDOWS_TOPIC}" --wait 60 | indent
-run scripts/kill.sh taskmanager
+kill_taskmanagers
 # A checkpoint may have committed them, or promised to, just before the kill; then the next windows are as good.
 until scripts/open_transactions.sh "${VISIT_WINDOWS_TOPIC}" >/dev/null && ! prepared; do
   say "   a checkpoint came just before the kill: once more"
-  scripts/start.sh taskmanager
+  start_taskmanagers
   wait_for_checkpoints 1 >/dev/null
   scripts/open_transactions.sh "${VISIT_WINDOWS_TOPIC}" --wait 60 >/dev/null
-  run scripts/kill.sh taskmanager
+  kill_taskmanagers
 done
 
 step "read the topic as it is now"
@@ -43,7 +43,7 @@ prove "What the job wrote after its last checkpoint is in the topic, and no read
 
 step "start the TaskManager again"
 expect "the job restarts from its last checkpoint by itself, aborts the open transaction, and writes these windows again"
-run scripts/start.sh taskmanager
+start_taskmanagers
 wait_for_checkpoints 2 >/dev/null
 say "   restarts of the job: $(scripts/flink_status.sh | field restarts)"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Summary: The same kill without transactions: windows are written twice, and come sooner. Both are measured.
-# Usage: scripts/walkthroughs/05_at_least_once.sh [--pause] [--backend compose|local]
+# Usage: scripts/walkthroughs/05_at_least_once.sh [--pause] [--backend compose|local] [--profile cluster]
 #
 # Exit codes: 0 every sentence is proven, 1 one is not, 2 it could not run.
 # Needs: the stack; its topics, checkpoints and outputs are removed at the end
@@ -41,17 +41,17 @@ expect "this window is read at once; the checkpoint that the job goes back to do
 killed_in_between() {
   local written checkpoint
   written="$(scripts/window_latency.sh --ends 1 --uncommitted | field last_at)" || die "no window came; see scripts/status.sh"
-  run scripts/kill.sh taskmanager
+  kill_taskmanagers
   checkpoint="$(scripts/flink_status.sh | field latest_at)"
   say "   window read at ${written}, last checkpoint at ${checkpoint} (ms since 1970)"
   ((written > checkpoint))
 }
 until killed_in_between; do
   say "   a checkpoint came in between: once more"
-  scripts/start.sh taskmanager
+  start_taskmanagers
   wait_for_checkpoints 2 >/dev/null
 done
-run scripts/start.sh taskmanager
+start_taskmanagers
 wait_for_checkpoints 2 >/dev/null
 
 step "judge: was a window lost, or written twice?"

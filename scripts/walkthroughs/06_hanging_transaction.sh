@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Summary: A transaction that nobody ends holds every reader of committed records: see it, find it, end it.
-# Usage: scripts/walkthroughs/06_hanging_transaction.sh [--pause] [--backend compose|local]
+# Usage: scripts/walkthroughs/06_hanging_transaction.sh [--pause] [--backend compose|local] [--profile cluster]
 #
 # Works on a topic of its own, which is removed at the end.
 # Exit codes: 0 every sentence is proven, 1 one is not, 2 it could not run.
@@ -27,14 +27,14 @@ kafka() {
   run scripts/exec.sh kafka "$1" --bootstrap-server "${BROKER}" "${@:2}"
 }
 
-# committed: what a reader of committed records gets.
-committed() {
+# records_read: what a reader of committed records gets.
+records_read() {
   scripts/exec.sh kafka kafka-console-consumer.sh --bootstrap-server "${BROKER}" --topic "${TOPIC}" \
     --isolation-level read_committed --from-beginning --timeout-ms 10000 2>/dev/null || true
 }
 
 readers_get_some() {
-  [[ -n "$(committed)" ]]
+  [[ -n "$(records_read)" ]]
 }
 
 remove_topic() {
@@ -55,9 +55,9 @@ for number in 1 2 3; do echo "record ${number}"; done |
   scripts/exec.sh kafka kafka-console-producer.sh --bootstrap-server "${BROKER}" --topic "${TOPIC}" >/dev/null
 expect "the records are in the topic, and a reader of committed records gets none of them"
 kafka kafka-get-offsets.sh --topic "${TOPIC}" | indent
-committed | indent
+records_read | indent
 fact "records in the topic" "$(record_count "${TOPIC}")" 4
-fact "records that a reader of committed records gets" "$(committed | wc -l | tr -d ' ')" 0
+fact "records that a reader of committed records gets" "$(records_read | wc -l | tr -d ' ')" 0
 prove "An open transaction holds back what is written after it in its partition, by any producer."
 
 step "find it"
@@ -71,8 +71,8 @@ say "   aborting gives up what it wrote. Do this to a Flink job's transaction on
 say "   a checkpoint may have promised to commit it"
 kafka kafka-transactions.sh forceTerminateTransaction --transactionalId "${ID}" | indent
 until_true 60 "the end of the transaction" readers_get_some
-committed | indent
-fact "records that a reader of committed records gets" "$(committed | grep -c '^record')" 3
+records_read | indent
+fact "records that a reader of committed records gets" "$(records_read | grep -c '^record')" 3
 prove "Once it is aborted, readers get what was written behind it."
 
 step "remove the topic"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Summary: Run a second job with the same transactional ids: both fence each other off, and neither makes progress.
-# Usage: scripts/walkthroughs/07_two_jobs_one_prefix.sh [--pause] [--backend compose|local]
+# Usage: scripts/walkthroughs/07_two_jobs_one_prefix.sh [--pause] [--backend compose|local] [--profile cluster]
 #
 # Exit codes: 0 every sentence is proven, 1 one is not, 2 it could not run.
 # Needs: the stack; its topics, checkpoints and outputs are removed at the end
@@ -14,17 +14,17 @@ second() {
 }
 
 fenced() {
-  scripts/logs.sh taskmanager 100000 | grep -c -E 'ProducerFencedException|InvalidProducerEpochException' || true
+  taskmanager_logs | grep -c -E 'ProducerFencedException|InvalidProducerEpochException' || true
 }
 
 more_are_fenced() {
   (($(fenced) > before))
 }
 
-# first_job_runs: whether all of its tasks run; a TaskManager that has died is started.
+# first_job_runs: whether all of its tasks run; TaskManagers that have died are started.
 first_job_runs() {
   local status
-  scripts/start.sh taskmanager
+  start_taskmanagers
   status="$(scripts/flink_status.sh)"
   (($(field running_tasks <<<"${status}") == $(field tasks <<<"${status}")))
 }
@@ -45,7 +45,7 @@ before="$(fenced)"
 spoil "two jobs write the same windows"
 second flink_job.submit >/dev/null || true
 until_true 180 "a producer that is fenced off" more_are_fenced
-scripts/logs.sh taskmanager 100000 | grep -E -o '(ProducerFenced|InvalidProducerEpoch)Exception: .*' | sort -u | awk 'NR <= 3' | indent
+taskmanager_logs | grep -E -o '(ProducerFenced|InvalidProducerEpoch)Exception: .*' | sort -u | awk 'NR <= 3' | indent
 fact_is "fenced producers in the log, ${before} before" "$(fenced)" -gt "${before}"
 prove "Two jobs with one transactional id prefix fence each other's producers off."
 

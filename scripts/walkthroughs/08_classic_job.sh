@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Summary: The windowing job as tutorials write it, restored from a checkpoint: a window that was closed is written again.
-# Usage: scripts/walkthroughs/08_classic_job.sh [--pause] [--backend compose|local]
+# Usage: scripts/walkthroughs/08_classic_job.sh [--pause] [--backend compose|local] [--profile cluster]
 #
 # Exit codes: 0 every sentence is proven, 1 one is not, 2 it could not run.
 # Needs: the stack; its topics, checkpoints and outputs are removed at the end

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Summary: The topics are gone and the checkpoints are not, as after docker-compose down --volumes: what restarts, and what not.
-# Usage: scripts/walkthroughs/09_checkpoints_without_topics.sh [--pause] [--backend compose|local]
+# Usage: scripts/walkthroughs/09_checkpoints_without_topics.sh [--pause] [--backend compose|local] [--profile cluster]
 #
 # Exit codes: 0 every sentence is proven, 1 one is not, 2 it could not run.
 # Needs: the stack; its topics, checkpoints and outputs are removed at the end
@@ -17,7 +17,7 @@ generator_has_ended() {
 }
 
 begin "$@"
-checkpoint="${HOME_FOLDER}/checkpoints/spark/${SPARK_QUERY_NAME}"
+checkpoint="${DATA_FOLDER}/checkpoints/spark/${SPARK_QUERY_NAME}"
 
 step "let both pipelines commit, then stop them"
 wait_for_checkpoints 2 >/dev/null

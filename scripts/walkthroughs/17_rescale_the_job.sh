@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Summary: Run the Flink job with twice as many tasks from a retained checkpoint, and with as many as before by a savepoint.
+# Usage: scripts/walkthroughs/17_rescale_the_job.sh [--pause] [--backend compose|local] [--profile cluster]
+#
+# Exit codes: 0 every sentence is proven, 1 one is not, 2 it could not run.
+# Needs: the stack
+# Takes: 3 minutes
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/../lib/walkthrough.sh"
+
+readonly RATE=200
+
+# restore PARALLELISM CHECKPOINT: submits the job with so many tasks of each step.
+restore() {
+  run scripts/exec.sh jobmanager env "STACK_FLINK_PARALLELISM=$1" python -m flink_job.submit --from "$2" >/dev/null
+}
+
+tasks() {
+  scripts/flink_status.sh | field tasks
+}
+
+begin "$@"
+
+step "load the job: ${RATE} visits a second"
+run scripts/generator_stop.sh
+run scripts/generator_start.sh --rate "${RATE}"
+wait_for_checkpoints 2 >/dev/null
+before="$(tasks)"
+say "   parallelism ${FLINK_PARALLELISM}, ${before} tasks"
+
+step "cancel it, and restore its newest checkpoint with parallelism $((2 * FLINK_PARALLELISM))"
+expect "state belongs to key groups, offsets to partitions: both are dealt out to the new tasks"
+run scripts/flink_cancel.sh >/dev/null
+checkpoint="$(scripts/exec.sh jobmanager python -m inspector.flink resolve latest)"
+promised="$(offsets_in "${checkpoint}")"
+restore $((2 * FLINK_PARALLELISM)) "${checkpoint}"
+fact "tasks of the job" "$(tasks)" $((2 * before))
+fact "the job began to read, by its log, at" "$(offsets_read)" "${promised}"
+wait_for_checkpoints 2 >/dev/null
+prove "A retained checkpoint can be restored with another parallelism."
+
+step "stop it with a savepoint, and restore that with parallelism ${FLINK_PARALLELISM}"
+expect "the last windows are committed before the job ends; it reads on where the savepoint ends"
+data="$(scripts/exec.sh jobmanager python -c 'from contract.settings import Settings; print(Settings().data)')"
+job_id="$(scripts/flink_status.sh | field job_id)"
+savepoint="$(run scripts/exec.sh jobmanager flink stop --savepointPath "${data}/checkpoints/flink/savepoints" "${job_id}" |
+  sed -n 's/^Savepoint completed. Path: //p')"
+[[ -n "${savepoint}" ]] || die "Flink made no savepoint; see scripts/logs.sh jobmanager"
+say "   ${savepoint}"
+promised="$(offsets_in "${savepoint#file:}")"
+restore "${FLINK_PARALLELISM}" "${savepoint#file:}"
+fact "tasks of the job" "$(tasks)" "${before}"
+fact "the job began to read, by its log, at" "$(offsets_read)" "${promised}"
+wait_for_checkpoints 2 >/dev/null
+prove "A savepoint does the same, and the job ends on purpose."
+
+step "judge: was a window lost, or written twice?"
+settle
+judge flink
+fact "verdict on flink" "$(judged outcome)" holds
+fact "windows lost" "$(judged lost)" 0
+fact "windows written twice" "$(judged duplicated)" 0
+prove "Rescaled twice under load, the job has written every window once."
+finish
