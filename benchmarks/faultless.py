@@ -20,10 +20,11 @@ from uuid import UUID
 from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from contract.run import SPARK_RUN_FILE, SparkRun, as_json, relative_to_home
+from contract.run import SPARK_RUN_FILE, SparkRun, as_json
 from contract.settings import Settings
 from contract.visit import CLOSING_PREFIX, iso_time, parse_event_time
 from generator.sender import partition_of
+from places.data import noted
 
 START = parse_event_time("2026-01-01T00:00:00Z") or 0
 STEP_MS = 2
@@ -78,7 +79,7 @@ class Lines:
     def __init__(self, settings: Settings, topic: str) -> None:
         query = settings.query("files")
         self._settings, self._topic = settings, topic
-        self._output, self._checkpoint = settings.output / query, settings.spark_checkpoints / query
+        self._output, self._checkpoint = settings.home / "output" / query, settings.spark_notes / query
         self._open: dict[int, tuple[IO[bytes], Path, int]] = {}
         self._files: list[Path] = []
         self.written = 0
@@ -111,8 +112,8 @@ class Lines:
         run = SparkRun(
             topic=self._topic,
             sink="files",
-            output=relative_to_home(self._output, self._settings.home),
-            checkpoint=relative_to_home(self._checkpoint, self._settings.home),
+            output=noted(self._output, self._settings),
+            checkpoint=noted(self._checkpoint, self._settings),
         )
         offsets = json.dumps({self._topic: {str(partition): end for partition, end in ends.items()}})
         for path, text in (

@@ -11,12 +11,13 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from contract.settings import DISK, store_of_data
 from stack.backends.local import LocalBackend
 from stack.errors import StackError
-from stack.home import Home
+from stack.home import Home, Topics
 from stack.messages import say
 from stack.ports import free_ports
-from stack.services import LOCAL_PORTS, TABLE, Service, service
+from stack.services import COUNTS, LOCAL_PORTS, TABLE, Service, copies, service
 from stack.settings import load
 from stack.waiting import wait_until
 
@@ -29,12 +30,22 @@ class OwnStack:
 
     def __init__(self, home: Path, settings: Mapping[str, str]) -> None:
         ports = dict(zip(LOCAL_PORTS, map(str, free_ports(_ADDRESS, len(LOCAL_PORTS))), strict=True))
-        # The script's own environment names the broker and the JobManager of the user's stack.
-        reach = {"KAFKA_BOOTSTRAP": f"{_ADDRESS}:{ports['KAFKA_PORT']}", "FLINK_REST": ""}
-        self._chosen = {**ports, **reach, **settings, "BIND_ADDRESS": _ADDRESS, "HOME": str(home), "BACKEND": "local"}
+        # The script's own environment names the broker, the JobManager and the data of the user's stack.
+        reach = {"KAFKA_BOOTSTRAP": "", "FLINK_REST": "", "DATA": DISK, "PROFILE": ""}
+        usual = {name: str(numbers[0]) for name, numbers in COUNTS.items()}
+        self._chosen = {
+            **ports,
+            **reach,
+            **usual,
+            **settings,
+            "BIND_ADDRESS": _ADDRESS,
+            "HOME": str(home),
+            "BACKEND": "local",
+        }
         self.home = Home(home)
-        self.home.claim("local")
         self._use({})
+        values = self.settings.values
+        self.home.claim(Topics("local", len(copies("kafka", values)), store_of_data(values)))
 
     def _use(self, settings: Mapping[str, str]) -> None:
         self.settings = load(os.environ, {**self._chosen, **settings}, {})

@@ -18,7 +18,7 @@ from flink_job.rest import FlinkError, active_job, call, checkpoints
 from stack.arguments import count
 from stack.errors import StackError
 from stack.messages import say
-from stack.services import JOBMANAGERS
+from stack.services import copies
 from stack.waiting import wait_until
 
 _SPARES = {"FLINK_TASKMANAGERS": "2", "FLINK_JOBMANAGERS": "2"}
@@ -156,10 +156,10 @@ def _kill(stack: OwnStack, name: str) -> float:
 def _leader(stack: OwnStack) -> str:
     """The JobManager that was granted leadership last, as the logs say."""
     granted: dict[str, str] = {}
-    for name in JOBMANAGERS:
-        found = _GRANTED.findall(stack.backend.log(stack.service(name), _WHOLE_LOG))
+    for each in copies("jobmanager", stack.settings.values):
+        found = _GRANTED.findall(stack.backend.log(each, _WHOLE_LOG))
         if found:
-            granted[name] = found[-1]
+            granted[each.name] = found[-1]
     if not granted:
         raise StackError("no JobManager has been granted leadership")
     return max(granted, key=lambda name: granted[name])

@@ -44,7 +44,7 @@ _PERF_FIELDS = 9
 def consumer_rate(stack: OwnStack, records: int, group: str) -> int:
     """Run Kafka's own consumer test; returns records per second."""
     output = stack.ask(
-        stack.service("kafka"), "kafka-consumer-perf-test.sh", "--bootstrap-server", stack.backend.broker_inside,
+        stack.service("kafka"), "kafka-consumer-perf-test.sh", "--bootstrap-server", stack.backend.bootstrap_inside,
         "--topic", topic_of(1), "--group", group, "--num-records", str(records), "--timeout", "60000", "--hide-header",
     )  # fmt: skip
     lines = [line.split(",") for line in output.splitlines() if line.count(",") + 1 >= _PERF_FIELDS]

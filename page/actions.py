@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from contract.jobs import EXACTLY_ONCE
@@ -94,10 +93,10 @@ def actions() -> dict[str, Action]:
 
 
 class Runner:
-    """Runs one action at a time. `tell` gets the items; `retained` lists the checkpoints that can be chosen."""
+    """Runs one action at a time. `tell` gets the items; `outside` names a path of the services as the host does."""
 
-    def __init__(self, tell: Callable[[list[Item]], None], retained: Callable[[], dict[str, str]]) -> None:
-        self._tell, self._retained = tell, retained
+    def __init__(self, tell: Callable[[list[Item]], None], outside: Callable[[str], str]) -> None:
+        self._tell, self._outside = tell, outside
         self._busy = threading.Lock()
         self._running: tuple[Action, threading.Thread] | None = None
         self._actions = actions()
@@ -112,17 +111,16 @@ class Runner:
             for action in self._actions.values()
         ]  # fmt: skip
 
-    def start(self, name: object, checkpoint: object) -> None:
-        """Start an action in a thread of its own. Raises Refused."""
+    def start(self, name: object, checkpoint: str | None) -> None:
+        """Start an action in a thread of its own; `checkpoint`: a retained one, by its path or URI. Raises Refused."""
         action = self._actions.get(name) if isinstance(name, str) else None
         if action is None:
             raise Refused(404, "there is no such action")
-        path = self._retained().get(checkpoint) if isinstance(checkpoint, str) else None
-        if action.chooses and path is None:
+        if action.chooses and checkpoint is None:
             raise Refused(409, "this checkpoint is not retained any more; choose another")
         if not self._busy.acquire(blocking=False):
             raise Refused(409, "another action runs; wait for its end")
-        thread = threading.Thread(target=self._run, args=(action, path), daemon=True)
+        thread = threading.Thread(target=self._run, args=(action, checkpoint), daemon=True)
         self._running = (action, thread)
         thread.start()
 
@@ -135,13 +133,13 @@ class Runner:
         while thread.is_alive() and not given_up():
             thread.join(timeout=_LOOK_SECONDS)
 
-    def _run(self, action: Action, path: str | None) -> None:
+    def _run(self, action: Action, checkpoint: str | None) -> None:
         failed = ""
         try:
             # As in the fault matrix: the settings of the stack stay after a reset, when nothing else says them.
             environ = {**as_environment(open_stack({}).settings.chosen), **os.environ}
-            # The path comes from the list of checkpoints on disk, not from the request.
-            for line in self._lines(action, shlex.quote(path or "")):
+            # It comes from the list of retained checkpoints, not from the request.
+            for line in self._lines(action, shlex.quote(self._outside(checkpoint)) if checkpoint else ""):
                 failed = self._type(line, environ)
                 if failed and line != _SETTLE:
                     break
@@ -193,12 +191,3 @@ def shown(line: str) -> str:
 
 def _end_of(text: str) -> str:
     return " ".join(text.strip().splitlines()[-_SAID_LINES:])
-
-
-def retained(root: Path) -> dict[str, str]:
-    """Path of each complete checkpoint by `<job id>/<name>`, the newest last."""
-    from inspector.flink.folder import list_folders  # noqa: PLC0415  # not in the image of the page
-
-    if not root.is_dir():
-        return {}
-    return {f"{each.job_id}/{each.name}": str(each.path) for each in list_folders(root) if each.complete}

@@ -11,10 +11,12 @@ import http.client
 import json
 import time
 import urllib.request
+from collections.abc import Container, Iterable
 from typing import Any
 
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
+from contract.copies import name_of, setting_of
 from contract.settings import Settings
 from measure.watch import Sample
 
@@ -28,28 +30,38 @@ _NO_ANSWER = (OSError, ValueError, http.client.HTTPException)
 def reached_sample(settings: Settings) -> Sample:
     """Sample which services answer."""
     log = _Log(settings)
-    spark = (settings.service_host("spark"), settings.number("SPARK_UI_PORT"))
+    spark = spark_pages(settings)
 
     def sample() -> dict[str, Any]:
-        kafka, generator = log.words()
+        brokers, generator = log.words()
         jobmanagers = settings.flink_rest.split(",")
-        names = ["jobmanager", "jobmanager-2"][: len(jobmanagers)]
-        states = {"kafka": kafka}
-        states |= {
+        names = [name_of("jobmanager", copy) for copy in range(1, len(jobmanagers) + 1)]
+        states = brokers | {
             name: ANSWERS if _answer(f"{base}/overview") is not None else SILENT
             for name, base in zip(names, jobmanagers, strict=True)
         }
         found = next(filter(None, (_answer(f"{base}/taskmanagers") for base in jobmanagers)), None)
         states |= taskmanager_words(found, settings.number("FLINK_TASKMANAGERS"), time.time())
-        states |= {"generator": generator, "spark": ANSWERS if answers_http(*spark) else SILENT}
+        states |= {"generator": generator}
+        states |= {name: ANSWERS if answers_http(*place) else SILENT for name, place in spark.items()}
         return {"states": states, "processes": False}
 
     return sample
 
 
+def spark_pages(settings: Settings) -> dict[str, tuple[str, int]]:
+    """Host and port of the page of each of Spark's services."""
+    ports = {"spark": "SPARK_UI_PORT"}
+    if settings.has_spark_workers:
+        workers = range(1, settings.number("SPARK_WORKERS") + 1)
+        ports |= {"spark-master": "SPARK_MASTER_UI_PORT"}
+        ports |= {name_of("spark-worker", copy): setting_of("SPARK_WORKER", "UI_PORT", copy) for copy in workers}
+    return {name: (settings.service_host(name), settings.number(port)) for name, port in ports.items()}
+
+
 def taskmanager_words(found: Any, wanted: int, now: float) -> dict[str, str]:
     """The words for each TaskManager, from the JobManager's list of them; None: it does not answer."""
-    names = ["taskmanager", *(f"taskmanager-{number}" for number in range(2, wanted + 1))]
+    names = [name_of("taskmanager", copy) for copy in range(1, wanted + 1)]
     if found is None:
         return dict.fromkeys(names, NOT_KNOWN)
     silences: dict[str, float] = {}
@@ -68,22 +80,32 @@ def _silence_words(seconds: float | None) -> str:
     return ANSWERS if seconds <= _HEARTBEAT_SECONDS else f"{SILENT} for {seconds:.0f} s"
 
 
+def broker_words(wanted: Iterable[int], alive: Container[int]) -> dict[str, str]:
+    """The words for each broker, from the ids of those that the cluster counts."""
+    return {name_of("kafka", broker): ANSWERS if broker in alive else SILENT for broker in wanted}
+
+
 class _Log:
-    """The broker, and the end of the log."""
+    """The brokers, and the end of the log."""
 
     def __init__(self, settings: Settings) -> None:
-        self._topic = settings.text("VISITS_TOPIC")
+        self._topic, self._brokers = settings.text("VISITS_TOPIC"), settings.brokers
         self._admin = AdminClient({"bootstrap.servers": settings.bootstrap, "log_level": 0})
         self._end: int | None = None
         self._moved_at: float | None = None
 
-    def words(self) -> tuple[str, str]:
-        """The words for the broker and for the generator."""
+    def words(self) -> tuple[dict[str, str], str]:
+        """The words for each broker and for the generator."""
         try:
-            end = self._ask()
+            metadata = self._admin.list_topics(timeout=_ANSWER_SECONDS)
         except KafkaException:
-            return SILENT, NOT_KNOWN
-        return ANSWERS, self.generator_words(end, time.monotonic())
+            return broker_words(self._brokers, ()), NOT_KNOWN
+        brokers = broker_words(self._brokers, metadata.brokers)
+        try:
+            return brokers, self.generator_words(self._end_of_log(metadata), time.monotonic())
+        except KafkaException:
+            # A partition has no leader just now.
+            return brokers, NOT_KNOWN
 
     def generator_words(self, end: int, now: float) -> str:
         if self._end is None:
@@ -95,8 +117,8 @@ class _Log:
         silence = now - (self._moved_at or now)
         return "visits come in" if silence < _VISIT_SECONDS else f"no visit for {silence:.0f} s"
 
-    def _ask(self) -> int:
-        topics = self._admin.list_topics(timeout=_ANSWER_SECONDS).topics
+    def _end_of_log(self, metadata: Any) -> int:
+        topics = metadata.topics
         partitions = topics[self._topic].partitions if self._topic in topics else {}
         asked = {TopicPartition(self._topic, number): OffsetSpec.latest() for number in partitions}  # type: ignore[no-untyped-call]
         if not asked:

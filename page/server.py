@@ -111,11 +111,9 @@ class Page:
     async def _checkpoint(self, request: Request) -> Response:
         """What the inspector says of a retained checkpoint: each is opened once."""
         job, name = request.path_params["job"], request.path_params["name"]
-        listed = [item for item in self._watching.items() if item["kind"] == "retained"]
-        paths = {(each["job_id"], each["name"]): each["path"] for each in (listed[-1]["checkpoints"] if listed else [])}
-        if not _JOB.fullmatch(job) or not _NAME.fullmatch(name) or (job, name) not in paths:
+        path = self._retained().get(f"{job}/{name}")
+        if not _JOB.fullmatch(job) or not _NAME.fullmatch(name) or path is None:
             return PlainTextResponse("this checkpoint is not retained\n", status_code=404)
-        path = paths[job, name]
         async with self._inspecting:
             if path not in self._words:
                 said, is_whole = await run_in_threadpool(_output, self._inspect(path))
@@ -123,6 +121,11 @@ class Page:
                     return PlainTextResponse(said)
                 self._words[path] = said
         return PlainTextResponse(self._words[path])
+
+    def _retained(self) -> dict[str, str]:
+        """Path or URI of each retained checkpoint, as the services name it, by `<job id>/<name>`."""
+        listed = [item["checkpoints"] for item in self._watching.items() if item["kind"] == "retained"]
+        return {f"{each['job_id']}/{each['name']}": each["path"] for each in (listed[-1] if listed else ())}
 
     async def _act(self, request: Request) -> Response:
         from page.actions import Refused  # noqa: PLC0415  # not in the image of the page
@@ -142,7 +145,8 @@ class Page:
         except (ValueError, AttributeError):
             return PlainTextResponse("not an action\n", status_code=400)
         try:
-            await run_in_threadpool(self._runner.start, name, checkpoint)
+            path = self._retained().get(checkpoint) if isinstance(checkpoint, str) else None
+            await run_in_threadpool(self._runner.start, name, path)
         except Refused as why:
             return PlainTextResponse(f"{why}\n", status_code=why.status)
         return PlainTextResponse("started\n", status_code=202)
@@ -201,7 +205,7 @@ def with_buttons() -> tuple[Settings, Watching, Inspect, Any]:
     """What a page shows and does that runs on the host: it calls the scripts, so it works on both backends."""
     from stack.stack import open_stack  # noqa: PLC0415  # not in the image of the page
 
-    from page.actions import Runner, retained  # noqa: PLC0415
+    from page.actions import Runner  # noqa: PLC0415
 
     stack = open_stack({})
     verb = str(ROOT / "scripts" / "lib" / "verb.sh")
@@ -223,8 +227,11 @@ def with_buttons() -> tuple[Settings, Watching, Inspect, Any]:
         # While a stack is down, nothing may be started that belongs to it.
         return [verb, "scripts/page.sh", "watch_checkpoints", str(folder)] if stack.home.up() else None
 
+    def outside(path: str) -> str:
+        return open_stack({}).backend.path_outside(path)
+
     def inspect(path: str) -> Sequence[str]:
-        return [str(ROOT / "scripts" / "inspect.sh"), open_stack({}).backend.path_outside(path), "--no-lag"]
+        return [str(ROOT / "scripts" / "inspect.sh"), outside(path), "--no-lag"]
 
     makers = {
         **{name: maker(name) for name in samplers(now())},
@@ -233,7 +240,7 @@ def with_buttons() -> tuple[Settings, Watching, Inspect, Any]:
     }
     # A stack that comes up may have other ports, or be on the other backend.
     watching = Watching(makers, follow, stack.home.up)
-    return now(), watching, inspect, Runner(watching.add, lambda: retained(now().flink_checkpoints))
+    return now(), watching, inspect, Runner(watching.add, outside)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -22,7 +22,7 @@ class LabFolder:
     @classmethod
     def of(cls, settings: Settings, name: str) -> LabFolder:
         """Return the folder of the lab `name`, e.g. `13_failure_before_the_commit`."""
-        return cls(settings.output / "labs" / name)
+        return cls(settings.home / "output" / "labs" / name)
 
     def __truediv__(self, name: str) -> Path:
         return self.root / name

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from contract.settings import ROOT, as_environment
+from contract.settings import DISK, ROOT, as_environment
 from labs.frame.broker import Broker
 from labs.frame.errors import LabError
 from labs.frame.folder import LabFolder
@@ -18,8 +18,9 @@ LIMIT_SECONDS = 120.0
 
 def environment(folder: LabFolder, broker: Broker) -> dict[str, str]:
     """Return the settings with which the project's programs use the lab's folder and its broker."""
-    # Any free port for its UI: the stack's own synchronizer may run.
-    return broker.environ | as_environment({"HOME": str(folder.root), "SPARK_UI_PORT": "0", "SPARK_ARGS": ""})
+    # Any free port for its UI: the stack's own synchronizer may run. And none of the stack's workers, nor its store.
+    own = {"HOME": str(folder.root), "SPARK_UI_PORT": "0", "SPARK_ARGS": "", "SPARK_WORKERS": "0", "DATA": DISK}
+    return broker.environ | as_environment(own)
 
 
 def program(command: list[str], environ: dict[str, str], log: Path) -> Program:

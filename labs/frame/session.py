@@ -7,7 +7,6 @@ import signal
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ from contract.settings import Settings
 from labs.frame.errors import LabError
 from labs.frame.parts import DELTA, KAFKA_SOURCE, require
 from spark_job.delta import DELTA_CONFIGURATION
-from spark_job.options import UserError, parse
+from spark_job.options import UserError, alone
 from spark_job.session import configuration, launch
 
 if TYPE_CHECKING:
@@ -28,8 +27,7 @@ _END_SECONDS = 30
 
 def lab_configuration(settings: Settings, scratch: Path, name: str) -> dict[str, str]:
     """Return the synchronizer's configuration, changed for a lab; Spark's temporary files go to `scratch`."""
-    options = replace(parse([], settings), query=name)
-    return configuration(options, settings, scratch) | {
+    return configuration(alone(settings, name, scratch), settings, scratch) | {
         # A lab may run while the stack runs, whose UI has the port.
         "spark.ui.enabled": "false",
         # Keep the progress of every batch until the end.

@@ -132,7 +132,7 @@ def shuffle_partitions(story: Story, spark: SparkSession, home: Path, make_feed:
     finally:
         spark.conf.set(_PINNED, str(before))
     newest = sorted((pipeline.checkpoint / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))[-1]
-    pinned = json.loads(read_lines(str(newest))[0])["conf"][_PINNED]
+    pinned = json.loads(read_lines(newest.parent, newest.name)[0])["conf"][_PINNED]
     story.say(f"configured {before}, then {asked}; offsets/{newest.name} says {pinned}")
     difference = compare(feed.sent, pipeline.rows())
     story.prove(

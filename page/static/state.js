@@ -17,7 +17,8 @@ Faultline.state = (() => {
     return silent ? null : item;
   }
   function isNone(item) {
-    const asked = Object.entries(item.states).filter(([name]) => item.processes || ["kafka", "jobmanager", "spark"].includes(name));
+    // What is asked over the network, each with its copies: jobmanager, jobmanager-2.
+    const asked = Object.entries(item.states).filter(([name]) => item.processes || /^(kafka|jobmanager|spark)(-\d+)?$/.test(name));
     return asked.every(([, word]) => gone(item, word));
   }
   function broken(item) {

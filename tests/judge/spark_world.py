@@ -19,9 +19,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from contract.run import SINKS, SPARK_RUN_FILE, SparkRun, as_json, relative_to_home
+from contract.run import SINKS, SPARK_RUN_FILE, SparkRun, as_json
 from contract.settings import Settings
 from contract.visit import iso_time, output_line, parse_event_time
+from places.data import noted
 from tests.judge.shared_store import shared_store
 from verdict.checker import Options
 from verdict.checkers.spark import judge_output as judge_query
@@ -186,7 +187,8 @@ def write_output(
 
 
 def _write_run(home: Path, run: SparkRun) -> None:
-    output, checkpoint = (relative_to_home(Path(path), home.resolve()) for path in (run.output, run.checkpoint))
+    settings = Settings({"STACK_HOME": str(home)})
+    output, checkpoint = (noted(Path(path), settings) for path in (run.output, run.checkpoint))
     text = as_json(replace(run, output=output, checkpoint=checkpoint))
     (Path(run.checkpoint) / SPARK_RUN_FILE).write_text(text)
 

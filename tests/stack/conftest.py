@@ -3,5 +3,6 @@
 from tests.stack.broker import broker
 from tests.stack.children import spawn
 from tests.stack.flink_cluster import cluster
+from tests.stack.store import store
 
-__all__ = ["broker", "cluster", "spawn"]
+__all__ = ["broker", "cluster", "spawn", "store"]

@@ -36,7 +36,10 @@ ELSEWHERE = {
     "scripts/faults.sh": "test_faults.py",
     "scripts/soak.sh": "test_soak.py",
     "scripts/page.sh": "tests/unit/test_page_replay.py",
-    "scripts/up.sh": "test_stack_layer.py and test_spares.py, with these settings",
+    "scripts/deploy.sh": "tests/unit/test_deploy.py and test_deploy_sizing.py",
+    "kubectl ": "needs a Kubernetes cluster",
+    "scripts/up.sh": "test_stack_layer.py, test_spares.py, test_three_brokers.py, test_spark_workers.py, "
+    "test_cluster_profile.py",
     "scripts/down.sh": "every test of a stack ends with it",
     "scripts/consume.sh": "below",
     "scripts/inspect.sh": "below, and test_inspector_against.py",

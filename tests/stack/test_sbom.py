@@ -9,10 +9,8 @@ from typing import Any
 
 import pytest
 
-from contract.settings import ROOT
-from requirements.jars import LOCK, read_jars
-from requirements.sbom import locked_packages, maven_purl, normalized
-from stack.artifacts import ENVIRONMENTS
+from contract.settings import ROOT, artifacts
+from requirements.sbom import environments_in, jars_in, locked_packages, maven_purl, normalized
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
 
@@ -32,8 +30,12 @@ def all_components(components: list[dict[str, Any]]) -> Iterator[dict[str, Any]]
 
 
 def test_every_line_of_the_locks_is_in_the_bill_and_nothing_else(bill: dict[str, Any]) -> None:
-    python = {f"pkg:pypi/{name}@{version}" for each in ENVIRONMENTS for name, version in locked_packages(each).items()}
-    jars = {maven_purl(jar.organisation, jar.name, jar.version) for jar in read_jars(LOCK)}
+    python = {
+        f"pkg:pypi/{name}@{version}"
+        for each in environments_in(artifacts())
+        for name, version in locked_packages(each).items()
+    }
+    jars = {maven_purl(jar.organisation, jar.name, jar.version) for jar in jars_in(artifacts())}
     listed = {component["purl"] for component in bill["components"]}
     # A name may be written with "." or "_" in one place and with "-" in the other.
     assert {normalized(purl) for purl in listed} == {normalized(purl) for purl in python | jars}
@@ -41,7 +43,7 @@ def test_every_line_of_the_locks_is_in_the_bill_and_nothing_else(bill: dict[str,
 
 def test_jars_have_their_locked_hashes(bill: dict[str, Any]) -> None:
     hashes = {each["content"] for component in bill["components"] for each in component.get("hashes", [])}
-    assert {jar.sha256 for jar in read_jars(LOCK)} <= hashes
+    assert {jar.sha256 for jar in jars_in(artifacts())} <= hashes
 
 
 def test_jars_inside_python_packages_are_listed(bill: dict[str, Any]) -> None:

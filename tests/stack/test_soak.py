@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.stack.running_stack import ROOT, RunningStack
+from tests.stack.turns import in_turn
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
 KILLS_THE_SYNCHRONIZER_OFTEN = "2269"
@@ -16,9 +17,11 @@ KILLS_THE_SYNCHRONIZER_OFTEN = "2269"
 TRIES = 8
 
 
-def test_a_soak_with_a_new_seed_holds(tmp_path: Path) -> None:
+# A soak of the cluster runs each day: tests/stack/test_cluster_proof.py.
+@pytest.mark.parametrize("minutes", [pytest.param("2", marks=in_turn(5))])
+def test_a_soak_with_a_new_seed_holds(tmp_path: Path, minutes: str) -> None:
     with RunningStack(tmp_path, "local") as running:
-        done = running.script("soak.sh", "--minutes", "2", check=False)
+        done = running.script("soak.sh", "--minutes", minutes, check=False)
     print(done.stderr, done.stdout)
     assert done.returncode == 0
     assert re.fullmatch(r"seed \d+\nHOLDS after \d+ faults(, \d+ more did not apply)?\n", done.stdout)

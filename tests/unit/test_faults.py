@@ -15,11 +15,11 @@ import pytest
 
 from contract.jobs import AT_LEAST_ONCE, EXACTLY_ONCE
 from contract.settings import ROOT
-from faults.catalogue import catalogue
+from faults.catalogue import catalogue, possible
 from faults.judge import Check
-from faults.judges.readers import Shows
 from faults.lane import CLAIMS, claimed
-from faults.model import Fault, Outcome, Result, Row, Step
+from faults.model import Fault, Need, Outcome, Result, Row, Step
+from faults.needs import missing
 from faults.plan import USUAL, groups, plan
 from faults.rows import CONTROL_ROWS, ROWS
 from faults.rows.lines import until
@@ -28,7 +28,11 @@ from faults.schedule import Strike, as_script, events, make, shortened
 from faults.shrink import shrink
 from faults.soak import cut_down
 from faults.times import CAUGHT_UP, FLINK_OUTPUT, GAP, NOTICED, RUNNING, SPARK_OUTPUT, longest_gap, measure
-from stack.home import Home
+from stack.backends.local import LocalBackend
+from stack.home import Home, Topics
+from stack.services import services
+from stack.settings import StackSettings, load
+from stack.stack import Stack
 from stack.waiting import wait_until
 
 SCRIPT = re.compile(r"(?:scripts|faults)/[\w/]+\.sh")
@@ -37,8 +41,7 @@ CAUGHT = [row for rows in CONTROL_ROWS.values() for row in rows]
 
 def steps_of(row: Row | Fault) -> list[Step]:
     more = (*row.installs, *row.prepares, *row.undo) if isinstance(row, Row) else ()
-    shown = [Step(judge.line) for judge in (row.judged if isinstance(row, Row) else ()) if isinstance(judge, Shows)]
-    return [*row.breaks, *row.heals, *more, *shown]
+    return [*row.breaks, *row.heals, *more]
 
 
 @pytest.mark.parametrize("row", [*ROWS.values(), *CAUGHT, *catalogue().values()], ids=lambda row: row.name)
@@ -56,6 +59,25 @@ def test_rows_say_what_is_promised_and_why() -> None:
 def test_places_in_a_line_are_known(row: Row) -> None:
     places = {place for step in steps_of(row) for place in re.findall(r"(?<!\$)\{(\w+)\}", step.command)}
     assert places <= set(Scene.PLACES)
+
+
+FILES = re.compile(r"\{(?:flink|spark|output)\}|\b(?:mv|cp|rm|find|truncate)\b[^|&;]*\{(?:newest|oldest)\}")
+
+
+@pytest.mark.parametrize("row", [*ROWS.values(), *CAUGHT], ids=lambda row: row.name)
+def test_rows_that_break_files_need_them_on_a_disk(row: Row) -> None:
+    breaks_files = any(FILES.search(step.command) for step in steps_of(row))
+    assert breaks_files == (Need.DISK in row.needs)
+
+
+def test_a_row_that_breaks_files_does_not_apply_to_a_store(tmp_path: Path) -> None:
+    def why(**values: str) -> str | None:
+        usual, home = load({}, {}, {}), Home(tmp_path)
+        settings = StackSettings({**usual.values, "HOME": str(tmp_path), **values}, {}, ())
+        return missing(Need.DISK, Stack(settings, home, LocalBackend(settings, home), ""))
+
+    assert why() is None
+    assert why(DATA="s3://bucket/x") == "it breaks files, and s3://bucket/x is an object store"
 
 
 def test_there_are_enough_rows_and_each_control_runs_under_three() -> None:
@@ -148,7 +170,7 @@ def test_bad_input_is_named(arguments: list[str], message: str) -> None:
     "arguments", [["run", "cancel-restore-older"], ["all"], ["run", "broker-kill", "--mode", AT_LEAST_ONCE]]
 )
 def test_a_stack_that_is_there_is_not_reset_without_being_asked(tmp_path: Path, arguments: list[str]) -> None:
-    Home(tmp_path).claim("local")
+    Home(tmp_path).claim(Topics("local"))
     environ = os.environ | {"STACK_HOME": str(tmp_path), "STACK_BACKEND": "local"}
     done = subprocess.run(
         [sys.executable, "-m", "faults", *arguments, "--seed", "1"],
@@ -181,13 +203,25 @@ def test_a_command_in_a_row_gets_one_interrupt_and_ends_first(tmp_path: Path) ->
     assert (tmp_path / "cleaned").exists()
 
 
+STACKS = [[row.name for row in services(load({}, {"PROFILE": profile}, {}).values)] for profile in ("", "cluster")]
+
+
 def test_the_same_seed_makes_the_same_schedule() -> None:
-    assert make(7, 600) == make(7, 600) != make(8, 600)
+    assert make(7, 600, STACKS[0]) == make(7, 600, STACKS[0]) != make(8, 600, STACKS[0])
 
 
+def test_a_schedule_has_faults_of_its_own_stack_only() -> None:
+    machine, cluster = (set(possible(stack)) for stack in STACKS)
+    assert machine | cluster == set(catalogue())
+    assert machine - cluster == {"jobmanager-kill"}
+    assert {"store-kill", "broker-2-kill", "jobmanager-2-of-2-kill", "spark-worker-kill"} <= cluster - machine
+    assert {strike.fault for seed in range(20) for strike in make(seed, 900, STACKS[1])} == cluster
+
+
+@pytest.mark.parametrize("stack", STACKS, ids=["machine", "cluster"])
 @pytest.mark.parametrize("seed", range(20))
-def test_faults_that_need_the_same_service_do_not_overlap(seed: int) -> None:
-    strikes, faults = make(seed, 900), catalogue()
+def test_faults_that_need_the_same_service_do_not_overlap(seed: int, stack: list[str]) -> None:
+    strikes, faults = make(seed, 900, stack), catalogue()
     assert strikes
     assert all(strike.ends <= 900 - 15 for strike in strikes)
     for number, one in enumerate(strikes):
@@ -196,15 +230,27 @@ def test_faults_that_need_the_same_service_do_not_overlap(seed: int) -> None:
                 assert one.begins > other.ends or other.begins > one.ends
 
 
+def test_one_broker_of_three_is_always_left() -> None:
+    faults = catalogue()
+    for seed in range(200):
+        strikes = [each for each in make(seed, 600, STACKS[1]) if faults[each.fault].name.startswith("broker")]
+        for one in strikes:
+            assert sum(other.begins <= one.begins <= other.ends for other in strikes) <= 2
+
+
 def test_some_faults_overlap() -> None:
-    pairs = [(one, other) for seed in range(10) for one in make(seed, 900) for other in make(seed, 900)]
+    def made(seed: int) -> list[Strike]:
+        return make(seed, 900, STACKS[0])
+
+    pairs = [(one, other) for seed in range(10) for one in made(seed) for other in made(seed)]
     assert any(one.begins < other.begins < one.ends for one, other in pairs)
 
 
 def test_each_fault_is_repaired_after_it_was_broken() -> None:
-    found = events(make(3, 600))
+    strikes = make(3, 600, STACKS[1])
+    found = events(strikes)
     assert [event.at for event in found] == sorted(event.at for event in found)
-    for strike in make(3, 600):
+    for strike in strikes:
         assert [event.heals for event in found if event.strike == strike] == [False, True]
 
 

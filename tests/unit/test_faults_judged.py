@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from contract.jobs import AT_LEAST_ONCE
-from faults.judge import Predicted
-from faults.judges.batches import RepeatsBatch
+from contract.jobs import AT_LEAST_ONCE, EXACTLY_ONCE
+from faults.judge import Look, Predicted
+from faults.judges.batches import Batches, RepeatsBatch
+from faults.judges.moments import BatchPlanned
 from faults.judges.windows import LosesPrepared, RepeatsSinceCheckpoint
 from faults.model import Row
 from faults.rows import ROWS
-from faults.sink_log import SINK_LOG, lines_of
+from faults.scene import Scene
+from faults.timeline import SPARK, Timeline
 from faults.verdicts import none_holds, of_verdict
+from places.engines import flink_name
 
 KILL = ROWS["taskmanager-kill"]
 OLDER = ROWS["cancel-restore-older"]
@@ -84,17 +88,43 @@ def test_no_verdict_is_not_a_verdict_that_does_not_hold() -> None:
     assert not ok()
 
 
-def test_lines_of_a_batch_are_those_of_its_own_files(tmp_path: Path) -> None:
-    log = tmp_path / SINK_LOG
-    log.mkdir()
+def test_a_batch_is_planned_when_a_sample_after_the_fault_says_so(tmp_path: Path) -> None:
+    timeline = Timeline(tmp_path)
+    look = Look(Scene(tmp_path, timeline, EXACTLY_ONCE), KILL)
+    planned = {"batch": 3, "begin": {"0": 1}, "end": {"0": 5}, "visits": 4}
 
-    def write(file: str, *names: str) -> None:
-        entries = [json.dumps({"path": f"file://{tmp_path}/{name}".replace(" ", "%20"), "size": 1}) for name in names]
-        (log / file).write_text("\n".join(["v1", *entries]), encoding="utf-8")
+    def sampled(at: float, **found: object) -> None:
+        with (tmp_path / SPARK).open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"at": at, **found}) + "\n")
 
-    for number, name in enumerate(("part a", "b", "c", "d"), 1):
-        (tmp_path / name).write_text("{}\n" * number, encoding="utf-8")
-    write("0", "part a", "b")
-    write("1.compact", "part a", "b", "c")
-    write("2", "d")
-    assert [lines_of(tmp_path, batch) for batch in range(4)] == [3, 3, 4, 0]
+    Batches().broken(look)
+    assert look.kept(Batches()) is None
+    sampled(time.time() - 1, batch=2, planned=planned)
+    timeline.add("broken", "")
+    assert not BatchPlanned().hit(look)
+    sampled(time.time() + 1, batch=2, planned=planned)
+    assert BatchPlanned().hit(look)
+    Batches().broken(look)
+    assert look.kept(Batches()) == planned
+    assert RepeatsBatch().predicted(look) == Predicted(lines=4)
+    for _ in range(40):
+        sampled(time.time() + 2, unknown="the object store does not answer")
+    assert not BatchPlanned().hit(look)
+    Batches().broken(look)
+    assert look.kept(Batches()) == planned
+    sampled(time.time() + 2, batch=3, planned=None)
+    assert not BatchPlanned().hit(look)
+    Batches().broken(look)
+    assert Batches().settled(look) == []
+    held = Look(look.scene, ROWS["synchronizer-kill-before-commit"])
+    assert [check.ok for check in Batches().broken(held)] == [False]
+    sampled(time.time() + 3, batch=3, planned=planned)
+    assert [check.ok for check in Batches().broken(held)] == [True]
+
+
+@pytest.mark.parametrize(
+    ("address", "path"),
+    [("file:/a/chk-1", "/a/chk-1"), ("file:///a/chk-1", "/a/chk-1"), ("s3://bucket/a/chk-1", "s3://bucket/a/chk-1")],
+)
+def test_a_checkpoint_is_named_by_its_path_or_its_uri(address: str, path: str) -> None:
+    assert flink_name(address) == path

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import Settings, guard_jar
+from contract.settings import STORE_JARS, Settings, SettingsError, guard_jar
 from flink_job import home
+from places.objects import CREDENTIALS
 
 DEFAULTS = Settings(environ={})
 DISTRIBUTION_CONFIG = """env:
@@ -23,7 +24,7 @@ jobmanager:
 def distribution(tmp_path: Path) -> Path:
     """A folder that looks like the installed distribution."""
     folder = tmp_path / "pyflink"
-    for name in ("bin", "conf", "lib", "opt", "plugins"):
+    for name in ("bin", "conf", "lib", "opt", "plugins/metrics"):
         (folder / name).mkdir(parents=True)
     (folder / "bin" / "flink").write_text("")
     (folder / "conf" / "config.yaml").write_text(DISTRIBUTION_CONFIG)
@@ -42,6 +43,9 @@ def prepared(distribution: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     guard_jar("flink").write_text("")
     monkeypatch.setattr(home, "distribution", lambda: distribution)
     return home.prepare(Settings({"STACK_HOME": str(tmp_path)}), "taskmanager")
+
+
+IN_STORE = {"STACK_DATA": "s3://bucket/below", "STACK_STORE_ENDPOINT": "http://127.0.0.1:8333"}
 
 
 def test_every_placeholder_of_the_template_is_filled_in(prepared: dict[str, str]) -> None:
@@ -116,7 +120,8 @@ def test_all_services_of_a_highly_available_cluster_share_its_id(tmp_path: Path)
     first, second = home.high_availability(settings), home.high_availability(settings)
     assert first == second
     assert f"high-availability.zookeeper.quorum: 127.0.0.1:{DEFAULTS.text('ZOOKEEPER_PORT')}" in first
-    folder = settings.flink_checkpoints / "high-availability"
+    folder = settings.flink_notes / "high-availability"
+    assert f"high-availability.storageDir: {folder.as_uri()}" in first
     assert f"high-availability.cluster-id: /{(folder / 'cluster-id').read_text()}" in first
     assert [file.name for file in folder.iterdir()] == ["cluster-id"]
 
@@ -144,3 +149,40 @@ def test_containers_reach_zookeeper_and_the_standby_by_name(tmp_path: Path) -> N
     assert "high-availability.zookeeper.quorum: zookeeper:2181" in home.high_availability(inside)
     assert inside.flink_rest == "http://jobmanager:8081,http://jobmanager-2:8082"
     assert "jobmanager-2" in inside.web_names
+
+
+def test_the_plugins_are_those_of_the_distribution(prepared: dict[str, str], distribution: Path) -> None:
+    assert prepared["FLINK_PLUGINS_DIR"] == str(distribution / "plugins")
+    assert not any(name.startswith("AWS_") for name in prepared)
+    text = (Path(prepared["FLINK_CONF_DIR"]) / "config.yaml").read_text()
+    assert "s3." not in text and "savepoint" not in text
+
+
+@pytest.mark.usefixtures("prepared")
+def test_data_in_a_store_needs_its_file_system_and_the_file_with_the_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings({"STACK_HOME": str(tmp_path)} | IN_STORE | HIGHLY_AVAILABLE)
+    with pytest.raises(
+        home.HomeError, match=r"no jar of the file system s3:// in .*scripts/fetch\.sh .*--profile cluster"
+    ):
+        home.prepare(settings, "taskmanager")
+    jar = tmp_path / "artifacts" / "jars" / STORE_JARS["flink"] / "flink-s3-fs-presto.jar"
+    jar.parent.mkdir()
+    jar.write_text("")
+    with pytest.raises(SettingsError, match=f"{CREDENTIALS} is not set"):
+        home.prepare(settings, "taskmanager")
+    key = tmp_path / "key"
+    key.write_text("[default]\naws_access_key_id = a\naws_secret_access_key = of-nobody\n")
+    monkeypatch.setenv(CREDENTIALS, str(key))
+    prepared = home.prepare(settings, "taskmanager")
+    plugins = Path(prepared["FLINK_PLUGINS_DIR"])
+    assert sorted(path.name for path in plugins.iterdir()) == ["metrics", "s3"]
+    assert (plugins / "s3" / jar.name).resolve() == jar.resolve()
+    assert not list(Path(prepared["FLINK_LIB_DIR"]).glob("*s3*"))
+    lines = (Path(prepared["FLINK_CONF_DIR"]) / "config.yaml").read_text().splitlines()
+    assert {"s3.endpoint: http://127.0.0.1:8333", "s3.path.style.access: true"} <= set(lines)
+    assert "high-availability.storageDir: s3://bucket/below/checkpoints/flink/high-availability" in lines
+    assert "execution.checkpointing.savepoint-dir: s3://bucket/below/checkpoints/flink/savepoints" in lines
+    assert prepared["AWS_CREDENTIAL_PROFILES_FILE"] == str(key)
+    assert "of-nobody" not in "".join([*lines, *prepared.values()])

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import Settings
+from contract.settings import Settings, SettingsError
 from flink_job.rest import FlinkError
-from flink_job.run_file import require_room
-from flink_job.submit import cause, repeated
+from flink_job.room import require_room
+from flink_job.submit import cause, client_command, repeated
+from places.objects import CREDENTIALS
 
 TRACE = """java.lang.RuntimeException: the task failed
 \tat a.B.c(B.java:1)
@@ -39,8 +40,29 @@ def test_a_job_is_given_up_when_it_fails_for_one_reason_again(causes: list[str],
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     settings = Settings(environ={"STACK_HOME": str(tmp_path)})
     require_room(settings)
-    assert list(settings.flink_checkpoints.iterdir()) == []
-    settings.flink_checkpoints.rmdir()
-    settings.flink_checkpoints.touch()
-    with pytest.raises(FlinkError, match=rf"{settings.flink_checkpoints} cannot be written \(.*exists\).*make room"):
+    assert list(settings.flink_notes.iterdir()) == []
+    settings.flink_notes.rmdir()
+    settings.flink_notes.touch()
+    with pytest.raises(FlinkError, match=rf"{settings.flink_notes} cannot be written \(.*exists\).*make room"):
         require_room(settings)
+
+
+def test_a_store_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = "http://127.0.0.1:1"
+    settings = Settings({"STACK_HOME": str(tmp_path), "STACK_DATA": "s3://bucket", "STACK_STORE_ENDPOINT": store})
+    with pytest.raises(SettingsError, match=f"{CREDENTIALS} is not set"):
+        require_room(settings)
+    (tmp_path / "key").write_text("[default]\naws_access_key_id = a\naws_secret_access_key = b\n")
+    monkeypatch.setenv(CREDENTIALS, str(tmp_path / "key"))
+    said = f"s3://bucket/checkpoints/flink cannot be written .the object store at {store} does not answer.*make room"
+    with pytest.raises(FlinkError, match=said):
+        require_room(settings)
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "uri"),
+    [("/a b/chk-1", "file:///a%20b/chk-1"), ("s3://bucket/a/chk-1", "s3://bucket/a/chk-1")],
+)
+def test_flink_is_given_the_uri_of_a_checkpoint(checkpoint: str, uri: str) -> None:
+    command = client_command(Path("/job.py"), checkpoint, [])
+    assert command[command.index("--fromSavepoint") + 1] == uri

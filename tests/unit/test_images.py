@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import socket
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from stack.services import TABLE
 
 # Compose itself, the images, or the host's scripts use these; no service does.
 NOT_FOR_SERVICES = {
-    "COMPOSE_PROJECT_NAME", "UID", "GID", "BACKEND", "PORT_OFFSET",
+    "UID", "GID", "BACKEND", "PROFILE", "PORT_OFFSET",
     "BASE_IMAGE", "IMAGE_TAG", "PYTHON_VERSION", "JAVA_VERSION", "NOTEBOOK_PORT",
     "PAGE_BUTTONS_PORT",
 }  # fmt: skip
@@ -47,7 +49,7 @@ def test_every_service_of_the_table_is_in_compose_with_its_image_and_grace(compo
         assert entry["image"] == f"faultline/{row.image}:${{IMAGE_TAG}}", row.name
         assert entry["command"].startswith(" ".join(row.command)), row.name
         assert (ROOT / row.command[0]).exists()
-        assert entry.get("profiles", []) == ([row.second] if row.second else []), row.name
+        assert entry.get("profiles", []) == row.profiles, row.name
         published = [f"${{BIND_ADDRESS}}:${{{row.published}}}:${{{row.published}}}"] if row.published else []
         assert entry.get("ports", []) == published, row.name
         if not row.one_shot:
@@ -72,17 +74,49 @@ def test_only_permissions_runs_as_root_and_nothing_restarts(compose: dict[str, A
     assert compose["services"]["permissions"]["network_mode"] == "none"
 
 
+def test_every_volume_is_declared_and_belongs_to_the_user_of_its_service(compose: dict[str, Any]) -> None:
+    dockerfile = (ROOT / "docker" / "Dockerfile").read_text(encoding="utf-8")
+    mounts = {
+        volume: (name, place)
+        for name, entry in compose["services"].items()
+        for volume, place in (each.split(":")[:2] for each in entry.get("volumes", []) if not each.startswith("$"))
+    }
+    assert mounts.keys() == compose["volumes"].keys()
+    for name, place in mounts.values():
+        assert compose["services"][name]["user"] == "1000:1000"
+        # A new volume takes its owner from the folder of the image.
+        assert re.search(rf"^COPY --from=code --chown=1000:1000 \S+ {place}$", dockerfile, re.MULTILINE), place
+
+
 def test_ports_are_published_on_the_bind_address_only(compose: dict[str, Any]) -> None:
     published = [port for service in compose["services"].values() for port in service.get("ports", [])]
-    assert len(published) == 5
+    assert len(published) == len([row for row in TABLE if row.published])
     assert all(port.startswith("${BIND_ADDRESS}:") for port in published)
 
 
 def test_every_long_running_service_has_a_health_check_and_the_script_knows_it(compose: dict[str, Any]) -> None:
     known = (ROOT / "docker" / "health.sh").read_text(encoding="utf-8")
-    for name in ("kafka", "zookeeper", "generator", "spark", "jobmanager", "jobmanager-2", "taskmanager", "page"):
-        assert compose["services"][name]["healthcheck"]["test"] == ["CMD", "docker/health.sh", name]
+    for row in TABLE:
+        if row.one_shot:
+            continue
+        # A copy without a port of its own is asked about as the first one is.
+        name = row.name if row.port else row.family
+        assert compose["services"][row.name]["healthcheck"]["test"] == ["CMD", "docker/health.sh", name]
         assert f"\n  {name})" in known
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="the check reads Linux's table of connections")
+def test_a_generator_is_healthy_with_a_connection_to_any_broker() -> None:
+    ports = ("STACK_KAFKA_CONTAINER_PORT", "STACK_KAFKA_2_CONTAINER_PORT", "STACK_KAFKA_3_CONTAINER_PORT")
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()):
+        connected = server.getsockname()[1]
+
+        def code(numbers: tuple[int, int, int]) -> int:
+            environ = {"PATH": os.environ["PATH"], **dict(zip(ports, map(str, numbers), strict=True))}
+            return subprocess.run([ROOT / "docker" / "health.sh", "generator"], env=environ, check=False).returncode
+
+        assert code((1, connected, 2)) == code((connected, 1, 2)) == code((1, 2, connected)) == 0
+        assert code((1, 2, 3)) == 1
 
 
 def collect(bundle: Path, packaged: Path, target: Path) -> list[str]:

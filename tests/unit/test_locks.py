@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
-from requirements.jars import HERE, LOCK, ROOTS, read_jars
+from requirements.jars import HERE, LOCK, ROOTS, JarError, fetch, read_jars
 
+SINGLE_JARS = sorted(path.name for path in HERE.glob("*.jars"))
 PYTHON_LOCKS = sorted(path.name for path in HERE.glob("*.lock") if path != LOCK)
 
 
@@ -29,3 +31,19 @@ def test_every_jar_has_its_hash_and_those_of_jars_in_have_the_version_named_ther
     assert all(re.fullmatch("[0-9a-f]{64}", jar.sha256) for jar in locked.values())
     for root in read_jars(ROOTS):
         assert locked[root.group, root.organisation, root.name].version == root.version
+
+
+@pytest.mark.parametrize("name", SINGLE_JARS)
+def test_every_single_jar_has_its_hash(name: str) -> None:
+    jars = read_jars(HERE / name)
+    assert jars
+    assert all(re.fullmatch("[0-9a-f]{64}", jar.sha256) for jar in jars)
+
+
+def test_a_jar_without_a_hash_is_not_fetched(tmp_path: Path) -> None:
+    listed = tmp_path / "some.jars"
+    listed.write_text("some org.x:y:1\n")
+    with pytest.raises(JarError, match=r"org\.x:y:1: no hash; python requirements/jars\.py pin .*some\.jars writes it"):
+        fetch("some", tmp_path / "jars", listed)
+    with pytest.raises(JarError, match=r"some\.jars has no group 'other'; it has \['some'\]"):
+        fetch("other", tmp_path / "jars", listed)

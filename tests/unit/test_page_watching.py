@@ -14,11 +14,12 @@ from typing import Any
 
 import pytest
 
+from contract.settings import Settings
 from page import actions, following, watching
-from page.actions import Action, Runner
+from page.actions import Action, Refused, Runner
 from page.items import Item, Items
 from page.kept import Kept
-from page.reached import answers_http, taskmanager_words
+from page.reached import answers_http, broker_words, spark_pages, taskmanager_words
 from page.watching import WAITING, Sampler, Watching
 from stack.waiting import wait_until
 
@@ -198,6 +199,21 @@ def test_a_heartbeat_says_how_long_a_taskmanager_is_silent() -> None:
     assert taskmanager_words(seen((one, 93.0), (again, 99.9)), 1, 100.0) == {"taskmanager": "answers"}
 
 
+def test_each_broker_answers_for_itself() -> None:
+    assert broker_words(range(1, 2), {1: None}) == {"kafka": "answers"}
+    assert broker_words(range(1, 4), {1: None, 3: None}) == {
+        "kafka": "answers", "kafka-2": "silent", "kafka-3": "answers",
+    }  # fmt: skip
+
+
+def test_the_pages_of_sparks_cluster_are_asked_where_there_is_one() -> None:
+    assert spark_pages(Settings({})) == {"spark": ("127.0.0.1", 4040)}
+    assert spark_pages(Settings({"STACK_SPARK_WORKERS": "2", "STACK_JOBMANAGER_HOST": "jobmanager"})) == {
+        "spark": ("spark", 4040), "spark-master": ("spark-master", 8090),
+        "spark-worker": ("spark-worker", 8091), "spark-worker-2": ("spark-worker-2", 8092),
+    }  # fmt: skip
+
+
 def test_any_status_is_an_answer_and_where_it_leads_is_not_asked() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
@@ -241,7 +257,7 @@ def alive(process: int) -> bool:
 def runner(monkeypatch: pytest.MonkeyPatch, *lines: str) -> tuple[Runner, list[Item]]:
     said: list[Item] = []
     monkeypatch.setattr(actions, "actions", lambda: {"act": Action("act", "an action", "judge", lines)})
-    return Runner(said.extend, dict), said
+    return Runner(said.extend, str), said
 
 
 def test_the_end_of_the_page_waits_for_an_action(
@@ -292,3 +308,16 @@ def test_a_verdict_that_does_not_end_is_unknown_with_the_reason(monkeypatch: pyt
     run.end(lambda: False)
     [verdict] = [item["verdict"] for item in said if item["kind"] == "verdict"]
     assert (verdict["outcome"], verdict["reason"]) == ("unknown", "no end after 0.3 s")
+
+
+def test_an_action_gets_the_checkpoint_under_its_name_on_the_host(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    restore = Action("restore", "a restore", "judge", (f"echo {{checkpoint}} > {tmp_path / 'chosen'}",), chooses=True)
+    monkeypatch.setattr(actions, "actions", lambda: {"restore": restore})
+    run = Runner(lambda _: None, lambda path: path.replace("/inside", "/a home"))
+    with pytest.raises(Refused, match="not retained"):
+        run.start("restore", None)
+    run.start("restore", "/inside/chk-1")
+    run.end(lambda: False)
+    assert (tmp_path / "chosen").read_text(encoding="utf-8") == "/a home/chk-1\n"

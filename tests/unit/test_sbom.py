@@ -12,7 +12,14 @@ import pytest
 
 from requirements import sbom
 from requirements.jars import Jar
-from requirements.sbom import BillError, environment_parts, jar_component, jars_of_packages
+from requirements.sbom import (
+    BillError,
+    environment_parts,
+    environments_in,
+    jar_component,
+    jars_in,
+    jars_of_packages,
+)
 
 
 def make_jar(path: Path, *coordinates: str, notice: str = "") -> Path:
@@ -104,3 +111,18 @@ def test_an_environment_that_is_not_its_lock_is_refused(tmp_path: Path, monkeypa
     monkeypatch.setattr(sbom, "HERE", tmp_path)
     with pytest.raises(BillError, match="not its lock"):
         environment_parts({"components": [component("other", "3")]}, "tools", tmp_path)
+
+
+def test_an_environment_on_request_is_listed_once_it_was_fetched(tmp_path: Path) -> None:
+    assert "store" not in environments_in(tmp_path)
+    (tmp_path / "venv-store").mkdir()
+    assert environments_in(tmp_path)[-1] == "store"
+
+
+def test_jars_for_a_store_are_listed_once_they_were_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock = tmp_path / "jars.lock"
+    lock.write_text("flink org.a:a:1 00\nflink-s3 org.b:b:2 00\n", encoding="utf-8")
+    monkeypatch.setattr(sbom, "LOCK", lock)
+    assert [jar.name for jar in jars_in(tmp_path)] == ["a"]
+    (tmp_path / "jars" / "flink-s3").mkdir(parents=True)
+    assert [jar.name for jar in jars_in(tmp_path)] == ["a", "b"]

@@ -6,7 +6,18 @@ import pytest
 
 from contract.settings import ROOT, read_env_file
 from stack.errors import StackError
-from stack.services import LOCAL_PORTS, require_counts, service, services, table
+from stack.services import (
+    COUNTS,
+    LOCAL_PORTS,
+    TABLE,
+    copies,
+    mebibytes,
+    profiles,
+    require_counts,
+    service,
+    services,
+    table,
+)
 
 DEFAULTS = read_env_file(ROOT / ".env")
 
@@ -26,6 +37,94 @@ def test_a_setting_adds_a_spare_taskmanager() -> None:
     assert row.command == ["services/taskmanager.sh", "taskmanager-2"]
 
 
+def test_a_setting_adds_as_many_taskmanagers_as_it_says() -> None:
+    assert set(names(FLINK_TASKMANAGERS="4")) - set(names()) == {f"taskmanager-{copy}" for copy in (2, 3, 4)}
+    four = copies("taskmanager", DEFAULTS | {"FLINK_TASKMANAGERS": "4"})
+    assert [(row.name, row.copy) for row in four] == [
+        ("taskmanager", 1), ("taskmanager-2", 2), ("taskmanager-3", 3), ("taskmanager-4", 4),
+    ]  # fmt: skip
+    assert {row.family for row in four} == {"taskmanager"}
+
+
+def test_compose_has_a_profile_for_each_number_that_adds_a_service() -> None:
+    rows = {row.name: row for row in TABLE}
+    assert rows["taskmanager"].profiles == rows["kafka"].profiles == []
+    assert rows["taskmanager-3"].profiles == ["FLINK_TASKMANAGERS-3", "FLINK_TASKMANAGERS-4"]
+    assert rows["zookeeper"].profiles == ["FLINK_JOBMANAGERS-2"]
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_a_service_is_part_of_the_stack_when_its_profile_is_chosen(name: str) -> None:
+    for number in COUNTS[name]:
+        settings = DEFAULTS | {name: str(number)}
+        chosen = [row for row in TABLE if not row.profiles or profiles(settings) & set(row.profiles)]
+        assert chosen == list(table(settings))
+
+
+def test_the_first_number_of_each_setting_is_the_usual_one() -> None:
+    assert {name: str(numbers[0]) for name, numbers in COUNTS.items()}.items() <= DEFAULTS.items()
+
+
+def test_a_setting_adds_two_brokers_with_ports_of_their_own() -> None:
+    assert set(names(KAFKA_BROKERS="3")) - set(names()) == {"kafka-2", "kafka-3"}
+    third = service("kafka-3", DEFAULTS | {"KAFKA_BROKERS": "3"})
+    assert third.command == ["services/kafka.sh", "kafka-3"]
+    assert third.port == third.published == "KAFKA_3_PORT"
+    assert third.listens == ("KAFKA_3_PORT", "KAFKA_3_CONTAINER_PORT", "KAFKA_3_CONTROLLER_PORT")
+    with pytest.raises(StackError, match=r"down\.sh --wipe, then STACK_KAFKA_BROKERS=3 scripts/up\.sh"):
+        service("kafka-2", DEFAULTS)
+    # Two would be no safer than one: without either of them there is no majority.
+    with pytest.raises(StackError, match="KAFKA_BROKERS=2: choose 1 or 3"):
+        require_counts(DEFAULTS | {"KAFKA_BROKERS": "2"})
+
+
+def test_a_setting_adds_a_cluster_of_spark() -> None:
+    assert set(names(SPARK_WORKERS="2")) - set(names()) == {"spark-master", "spark-worker", "spark-worker-2"}
+    with pytest.raises(StackError, match=r"STACK_SPARK_WORKERS=1 scripts/up\.sh adds it"):
+        service("spark-master", DEFAULTS)
+    with pytest.raises(StackError, match=r"STACK_SPARK_WORKERS=3 scripts/up\.sh adds it"):
+        service("spark-worker-3", DEFAULTS | {"SPARK_WORKERS": "2"})
+
+
+def test_data_in_an_object_store_adds_the_store_and_its_bucket() -> None:
+    settings = DEFAULTS | {"DATA": "s3://faultline"}
+    assert {row.name for row in table(settings)} - {row.name for row in table(DEFAULTS)} == {"store", "bucket"}
+    chosen = [row for row in TABLE if not row.profiles or profiles(settings) & set(row.profiles)]
+    assert chosen == list(table(settings))
+    # Whoever names another store has one already.
+    assert not copies("store", settings | {"STORE_ENDPOINT": "http://127.0.0.1:1"})
+    with pytest.raises(StackError, match=r"down\.sh --wipe, then STACK_DATA=s3://faultline scripts/up\.sh"):
+        service("store", DEFAULTS)
+
+
+def test_whoever_reads_or_writes_data_needs_the_store() -> None:
+    settings = DEFAULTS | {"DATA": "s3://faultline"} | {name: str(numbers[-1]) for name, numbers in COUNTS.items()}
+    without = {row.family for row in table(settings) if "store" not in row.needs}
+    assert without == {"kafka", "zookeeper", "store", "spark-master", "topics", "generator", "page"}
+
+
+def test_each_service_starts_after_those_that_it_needs() -> None:
+    settings = DEFAULTS | {"DATA": "s3://faultline"} | {name: str(numbers[-1]) for name, numbers in COUNTS.items()}
+    order = [row.name for row in table(settings)]
+    for row in table(settings):
+        assert all(
+            order.index(need.name) < order.index(row.name) for each in row.needs for need in copies(each, settings)
+        )
+
+
+def test_more_services_need_more_memory() -> None:
+    assert mebibytes(DEFAULTS) == 3072
+    # Three brokers have smaller heaps than one.
+    assert mebibytes(DEFAULTS | {"KAFKA_BROKERS": "3"}) == 3072 - 448 + 3 * 384
+    assert mebibytes(DEFAULTS | {"SPARK_DRIVER_MEMORY": "1g"}) == 3072 - 640 + 1024
+    assert mebibytes(DEFAULTS | {"SPARK_DRIVER_MEMORY": "655360k"}) == mebibytes(DEFAULTS)
+    assert mebibytes(DEFAULTS | {"SPARK_DRIVER_MEMORY": "1T"}) == 3072 - 640 + (1 << 20)
+    assert mebibytes(DEFAULTS | {"SPARK_WORKERS": "2"}) == 3072 + 224 + 2 * 832
+    assert all(row.mebibytes for row in TABLE if not row.one_shot)
+    with pytest.raises(StackError, match="SPARK_DRIVER_MEMORY=lots is not a size like 512m or 1g"):
+        mebibytes(DEFAULTS | {"SPARK_DRIVER_MEMORY": "lots"})
+
+
 def test_a_setting_adds_a_standby_jobmanager_and_zookeeper() -> None:
     assert set(names(FLINK_JOBMANAGERS="2")) - set(names()) == {"zookeeper", "jobmanager-2"}
 
@@ -41,6 +140,9 @@ def test_other_numbers_are_refused() -> None:
     require_counts(DEFAULTS)
     with pytest.raises(StackError, match="FLINK_JOBMANAGERS=3: choose 1 or 2"):
         require_counts(DEFAULTS | {"FLINK_JOBMANAGERS": "3"})
+    for wrong in ("5", "0", "two", ""):
+        with pytest.raises(StackError, match=f"FLINK_TASKMANAGERS={wrong}: choose 1, 2, 3 or 4"):
+            require_counts(DEFAULTS | {"FLINK_TASKMANAGERS": wrong})
 
 
 NOT_OF_SERVICES = {"NOTEBOOK_PORT", "PAGE_BUTTONS_PORT"}

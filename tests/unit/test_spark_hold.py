@@ -13,7 +13,7 @@ from spark_job.options import parse
 
 def hold(home: Path, flag: str, next_batch: int) -> Hold:
     options = parse(["--hold-batch", flag], Settings(environ={"STACK_HOME": str(home)}))
-    options.checkpoint.mkdir(parents=True, exist_ok=True)
+    options.notes.mkdir(parents=True, exist_ok=True)
     made = Hold.of(options, next_batch)
     assert made is not None
     return made

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from contract.settings import ROOT, Settings
+from places.engines import spark_name
+from places.objects import CREDENTIALS
 from spark_job.options import AVAILABLE_NOW, SINKS, Options, parse
 
 
@@ -63,6 +65,8 @@ def test_masters(master: str) -> None:
         ("--max-offsets-per-trigger", "ten"),
         ("--master", "elsewhere"),
         ("--hold-batch", "-1"),
+        ("--executors", "0"),
+        ("--executors", "1"),
         ("--hold-batch", "last"),
         ("--wait-seconds", "-1"),
         ("--stop-seconds", "nan"),
@@ -77,6 +81,19 @@ def test_a_mistake_is_one_line_and_code_2(flags: tuple[str, ...], capsys: pytest
     assert printed.out == ""
     assert printed.err.startswith("synchronizer: ")
     assert printed.err.count("\n") == 1
+
+
+def test_executors_are_those_of_the_stacks_workers(capsys: pytest.CaptureFixture[str]) -> None:
+    two = {"STACK_SPARK_WORKERS": "2"}
+    assert options(**two).executors is None
+    assert options("--executors", "1", **two).executors == 1
+    for flags, words in (
+        (("--executors", "3"), "--executors 3: there are 2 workers, with one executor each; --help"),
+        (("--executors", "1", "--master", "local[2]"), "tasks run on local[2], which is not the stack's own cluster"),
+    ):
+        with pytest.raises(SystemExit):
+            options(*flags, **two)
+        assert words in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -103,3 +120,40 @@ def test_flags_can_be_checked_alone(flags: list[str], code: int, capsys: pytest.
         options("--check-flags", *flags)
     assert ended.value.code == code
     assert capsys.readouterr().err.count("\n") == (code == 2)
+
+
+@pytest.fixture
+def in_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    key = tmp_path / "key"
+    key.write_text("[default]\naws_access_key_id = a\naws_secret_access_key = b\n")
+    monkeypatch.setenv(CREDENTIALS, str(key))
+    # What a word on the command line names is in the store of the environment.
+    monkeypatch.setenv("STACK_STORE_ENDPOINT", "http://127.0.0.1:1")
+    return {"STACK_DATA": "s3://bucket/below", "STACK_STORE_ENDPOINT": "http://127.0.0.1:1"}
+
+
+def test_data_in_a_store_has_its_notes_on_a_disk(in_store: dict[str, str]) -> None:
+    chosen = options(**in_store)
+    assert str(chosen.checkpoint) == "s3://bucket/below/checkpoints/spark/visits_json"
+    assert chosen.notes == Path("/home/of/stack/checkpoints/spark/visits_json")
+    assert spark_name(chosen.checkpoint) == "s3a://bucket/below/checkpoints/spark/visits_json"
+    assert spark_name(chosen.output) == "s3a://bucket/below/output/visits_json"
+    on_disk = options()
+    assert spark_name(on_disk.output) == "/home/of/stack/output/visits_json"
+    assert on_disk.notes == on_disk.checkpoint
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--sink", "foreach-append"), "--sink foreach-append needs folders"),
+        (("--checkpoint", "s3://bucket/elsewhere"), "not below s3://bucket/below; nothing locks it"),
+    ],
+)
+def test_what_a_store_cannot_keep_is_refused(
+    in_store: dict[str, str], flags: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        options(*flags, **in_store)
+    assert caught.value.code == 2
+    assert said in capsys.readouterr().err

@@ -9,9 +9,18 @@ import pyspark
 import pytest
 
 from contract.settings import ROOT, Settings
-from spark_job.options import UserError, parse
+from places.engines import spark_environment
+from places.objects import CREDENTIALS, store_among
+from spark_job.options import UserError, alone, parse
 from spark_job.report import batch_line
-from spark_job.session import check_guard, check_java, check_ui_port, configuration, scratch_folder
+from spark_job.session import (
+    check_file_system,
+    check_guard,
+    check_java,
+    check_ui_port,
+    configuration,
+    scratch_folder,
+)
 
 
 def conf(tmp_path: Path, *flags: str, **environ: str) -> dict[str, str]:
@@ -32,6 +41,45 @@ def test_local_mode_reads_jars_in_place(tmp_path: Path, monkeypatch: pytest.Monk
     ours, sparks = f"{guard}:/somewhere/jars/spark/*", f"{Path(pyspark.__file__).parent}/jars/*"
     assert made["spark.driver.extraClassPath"] == f"{ours}:{sparks}"
     assert "spark.jars" not in made
+
+
+def test_data_in_a_store_is_reached_by_the_name_of_the_file_with_the_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not any("s3a" in name for name in conf(tmp_path))
+    key = tmp_path / "key"
+    key.write_text("[default]\naws_access_key_id = of-somebody\naws_secret_access_key = of-nobody\n")
+    monkeypatch.setenv(CREDENTIALS, str(key))
+    made = conf(tmp_path, STACK_DATA="s3://bucket/below", STACK_STORE_ENDPOINT="http://127.0.0.1:8333")
+    assert made["spark.hadoop.fs.s3a.endpoint"] == "http://127.0.0.1:8333"
+    assert made["spark.hadoop.fs.s3a.connection.ssl.enabled"] == "false"
+    assert not any(word in value for value in made.values() for word in ("of-somebody", "of-nobody"))
+
+
+def test_data_in_a_store_needs_its_file_system_behind_sparks_own_jars(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = tmp_path / "key"
+    key.write_text("[default]\naws_access_key_id = a\naws_secret_access_key = b\n")
+    monkeypatch.setenv(CREDENTIALS, str(key))
+    monkeypatch.setenv("STACK_ARTIFACTS", str(tmp_path))
+    store = {"STACK_DATA": "s3://bucket/below", "STACK_STORE_ENDPOINT": "http://127.0.0.1:8333"}
+    options = parse([], Settings(store))
+    with pytest.raises(
+        UserError, match=r"no jar of the file system s3a:// in .*/jars/spark-s3; scripts/fetch\.sh .*--profile cluster"
+    ):
+        check_file_system(options)
+    check_file_system(parse([], Settings({"STACK_HOME": str(tmp_path)})))
+    jar = tmp_path / "jars" / "spark-s3" / "hadoop-aws.jar"
+    jar.parent.mkdir(parents=True)
+    jar.touch()
+    check_file_system(options)
+    assert spark_environment(store_among([options.checkpoint]))["SPARK_DIST_CLASSPATH"] == f"{jar.parent}/*"
+    assert "spark-s3" not in conf(tmp_path, **store)["spark.driver.extraClassPath"]
+    # Another cluster has none of these folders.
+    elsewhere = ("--master", "spark://elsewhere:7077")
+    assert conf(tmp_path, *elsewhere, **store)["spark.jars"] == str(jar)
+    assert conf(tmp_path, *elsewhere)["spark.jars"] == ""
 
 
 def test_a_class_archive_is_used_if_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,6 +104,56 @@ def test_a_cluster_gets_the_jars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert made["spark.jars"] == f"{jars / 'a.jar'},{jars / 'b.jar'}"
     assert made["spark.driver.extraClassPath"] == str(tmp_path / "jars" / "web_guard" / "web-guard-spark.jar")
     assert made["spark.master"] == "spark://host:7077"
+
+
+WORKERS = {"STACK_SPARK_WORKERS": "2"}
+CONTAINER = {"STACK_JOBMANAGER_HOST": "jobmanager", "STACK_SPARK_BIND_HOST": "0.0.0.0"}
+
+
+def test_the_stacks_own_workers_read_the_same_jars_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STACK_ARTIFACTS", str(tmp_path))
+    made = conf(tmp_path, **WORKERS)
+    assert made["spark.master"] == "spark://127.0.0.1:7077"
+    assert "spark.jars" not in made
+    # A class archive is of use only with the driver's own class path before all else.
+    assert made["spark.executor.extraClassPath"] == made["spark.driver.extraClassPath"]
+    assert (made["spark.executor.cores"], made["spark.executor.memory"]) == ("1", "512m")
+    assert made["spark.driver.host"] == made["spark.driver.bindAddress"] == "127.0.0.1"
+    assert f"-Djava.io.tmpdir={tmp_path}/.stack/spark-executors" in made["spark.executor.extraJavaOptions"]
+    # Spark refuses a heap size here.
+    assert "-Xm" not in made["spark.executor.extraJavaOptions"]
+
+
+def test_fewer_executors_than_workers_have_fewer_cores(tmp_path: Path) -> None:
+    assert "spark.cores.max" not in conf(tmp_path, **WORKERS)
+    assert conf(tmp_path, "--executors", "1", **WORKERS)["spark.cores.max"] == "1"
+
+
+def test_executors_in_containers_reach_the_driver_by_name(tmp_path: Path) -> None:
+    made = conf(tmp_path, **WORKERS, **CONTAINER)
+    assert made["spark.master"] == "spark://spark-master:7077"
+    assert (made["spark.driver.host"], made["spark.driver.bindAddress"]) == ("spark", "0.0.0.0")
+
+
+def test_another_cluster_gets_the_jars_beside_own_workers(tmp_path: Path) -> None:
+    made = conf(tmp_path, "--master", "spark://elsewhere:7077", **WORKERS)
+    assert "spark.jars" in made
+    assert "spark.executor.extraClassPath" not in made
+
+
+def test_without_workers_the_setting_says_where_tasks_run(tmp_path: Path) -> None:
+    assert conf(tmp_path)["spark.master"] == "local[2]"
+    assert conf(tmp_path, STACK_SPARK_MASTER="spark://elsewhere:7077")["spark.master"] == "spark://elsewhere:7077"
+
+
+def test_a_program_beside_the_stack_takes_no_cores_of_its_workers(tmp_path: Path) -> None:
+    chosen = alone(Settings(environ=WORKERS), "lab", tmp_path)
+    assert (chosen.master, chosen.query) == ("local[2]", "lab")
+
+
+def test_a_program_beside_the_stack_needs_no_object_store(tmp_path: Path) -> None:
+    settings = Settings(environ=WORKERS | {"STACK_DATA": "s3://faultline", "STACK_HOME": str(tmp_path)})
+    assert alone(settings, "lab", tmp_path / "lab").checkpoint == tmp_path / "lab"
 
 
 def test_the_ui_has_its_guard_and_no_kill_links(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from contract.settings import ROOT
 from stack.errors import StackError
-from stack.home import LAYOUT, MARKER, Home, Up
+from stack.home import LAYOUT, MARKER, Home, Topics, Up
 
 
 def write(file: Path, text: str = "x") -> Path:
@@ -22,7 +23,7 @@ def write(file: Path, text: str = "x") -> Path:
 def home(tmp_path: Path) -> Home:
     """A claimed home with something in each folder."""
     home = Home(tmp_path / "home")
-    home.claim("local")
+    home.claim(Topics("local"))
     for folder in home.folders():
         write(folder / "mine" / "file")
     return home
@@ -57,22 +58,22 @@ def test_a_link_in_a_folder_is_removed_and_not_followed(home: Home, tmp_path: Pa
 def test_files_that_no_stack_wrote_are_refused_and_nothing_is_marked(tmp_path: Path) -> None:
     write(tmp_path / "checkpoints" / "flink" / "job" / "chk-1")
     with pytest.raises(StackError, match=r"checkpoints/flink has files of an older version or of another program"):
-        Home(tmp_path).claim("local")
+        Home(tmp_path).claim(Topics("local"))
     assert not list(tmp_path.rglob(MARKER))
 
 
 def test_a_fresh_clone_and_a_notebook_are_no_obstacle(tmp_path: Path) -> None:
     write(tmp_path / "checkpoints" / "README.md")
     write(tmp_path / "output" / "notebooks" / "mine.ipynb")
-    marker = Home(tmp_path).claim("local")
+    marker = Home(tmp_path).claim(Topics("local"))
     assert marker.project == f"faultline-{marker.stack}"
-    assert Home(tmp_path).claim("local") == marker
+    assert Home(tmp_path).claim(Topics("local")) == marker
 
 
 def test_a_moved_home_keeps_its_stack(home: Home, tmp_path: Path) -> None:
     before = home.marker()
     home.root.rename(tmp_path / "moved")
-    after = Home(tmp_path / "moved").claim("local")
+    after = Home(tmp_path / "moved").claim(Topics("local"))
     assert before is not None
     assert (after.stack, after.project) == (before.stack, before.project)
     assert after.home == str(tmp_path / "moved")
@@ -81,17 +82,71 @@ def test_a_moved_home_keeps_its_stack(home: Home, tmp_path: Path) -> None:
 def test_a_copied_home_is_refused(home: Home, tmp_path: Path) -> None:
     shutil.copytree(home.root, tmp_path / "copy")
     with pytest.raises(StackError, match="is a copy of the stack in"):
-        Home(tmp_path / "copy").claim("local")
+        Home(tmp_path / "copy").claim(Topics("local"))
 
 
 def test_topics_on_the_other_backend_are_refused(home: Home) -> None:
     with pytest.raises(StackError, match="are on backend local; use --backend local, or start clean"):
-        home.claim("compose")
+        home.claim(Topics("compose"))
+
+
+def test_topics_on_another_number_of_brokers_are_refused(home: Home) -> None:
+    home.require_topics_on(Topics("local", 1, ""))
+    before = (home.root / "output" / MARKER).read_text()
+    with pytest.raises(StackError, match=r"for KAFKA_BROKERS=1, not 3; use STACK_KAFKA_BROKERS=1, or start clean"):
+        home.claim(Topics("local", 3))
+    assert (home.root / "output" / MARKER).read_text() == before
+    home.wipe()
+    home.claim(Topics("local", 3))
+    with pytest.raises(StackError, match="for KAFKA_BROKERS=3, not 1"):
+        home.require_topics_on(Topics("local", 1, ""))
+
+
+def test_topics_whose_checkpoints_are_elsewhere_are_refused(home: Home) -> None:
+    with pytest.raises(StackError, match=r"are on the disk, not in s3://faultline; use the same setting DATA"):
+        home.claim(Topics("local", 1, "s3://faultline"))
+    home.wipe()
+    home.claim(Topics("local", 1, "s3://faultline"))
+    home.require_topics_on(Topics("local", 1, "s3://faultline"))
+    with pytest.raises(StackError, match="are in s3://faultline, not on the disk"):
+        home.require_topics_on(Topics("local", 1, ""))
+
+
+def test_topics_of_another_profile_are_refused(home: Home) -> None:
+    cluster = Topics("local", 3, "s3://faultline", "cluster")
+    with pytest.raises(
+        StackError, match="are of no profile, not of profile cluster; leave --profile and STACK_PROFILE out, or start"
+    ):
+        home.claim(cluster)
+    assert home.profile() == {}
+    home.wipe()
+    home.claim(cluster)
+    assert home.profile() == {"PROFILE": "cluster"}
+    with pytest.raises(StackError, match="are of profile cluster, not of no profile"):
+        home.require_topics_on(Topics("local"))
+
+
+def test_a_marker_without_a_number_of_brokers_is_of_one(home: Home) -> None:
+    for folder in home.folders():
+        document = json.loads((folder / MARKER).read_text())
+        del document["brokers"], document["data"], document["profile"]
+        (folder / MARKER).write_text(json.dumps(document))
+    claimed = home.claim(Topics("local", 1))
+    assert claimed.topics == Topics("local")
+
+
+def test_containers_write_the_same_marker(home: Home) -> None:
+    """docker/permissions.sh makes the folders of a stack that was started without the scripts."""
+    script = (ROOT / "docker" / "permissions.sh").read_text(encoding="utf-8")
+    [line] = [line for line in script.splitlines() if '\\"stack\\"' in line]
+    text = json.loads(line.strip()).replace("${data}", "")
+    written = json.loads(text.replace("${layout}", "1").replace("${brokers}", "1"))
+    assert written.keys() == json.loads((home.root / "output" / MARKER).read_text()).keys()
 
 
 def test_markers_of_two_stacks_are_refused(home: Home, tmp_path: Path) -> None:
     other = Home(tmp_path / "other")
-    other.claim("local")
+    other.claim(Topics("local"))
     shutil.copy(other.root / "output" / MARKER, home.root / "output" / MARKER)
     with pytest.raises(StackError, match="topics, checkpoints and outputs go together"):
         home.marker()
@@ -102,7 +157,7 @@ def test_an_older_layout_is_refused_in_one_line(home: Home) -> None:
         document = json.loads((folder / MARKER).read_text())
         (folder / MARKER).write_text(json.dumps(document | {"layout": LAYOUT - 1}))
     with pytest.raises(StackError, match="was written by another version of Faultline; move it away"):
-        home.claim("local")
+        home.claim(Topics("local"))
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"stack": "a"}'])
@@ -116,7 +171,7 @@ def test_a_marker_that_a_container_wrote_is_taken(tmp_path: Path) -> None:
     written = {"stack": "faultline", "home": "", "project": "faultline", "layout": LAYOUT, "backend": "compose"}
     for folder in Home(tmp_path).folders()[1:]:
         write(folder / MARKER, json.dumps(written))
-    assert Home(tmp_path).claim("compose").project == "faultline"
+    assert Home(tmp_path).claim(Topics("compose")).project == "faultline"
 
 
 def test_what_is_remembered_of_a_stack_that_is_up(home: Home) -> None:

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import read_env_file
+from contract.settings import SettingsError, own_store, read_env_file
 from stack.backend import START
 from stack.backends.containers import Docker
 from stack.backends.local import LocalBackend
 from stack.errors import StackError
 from stack.home import Home
-from stack.services import service
+from stack.services import service, services
 from stack.settings import ENV_FILE, OF_ONE_CALL, SHOW_COMMANDS, StackSettings, load, unknown_variables
 
 DEFAULTS = read_env_file(ENV_FILE)
@@ -57,11 +57,45 @@ def test_programs_get_our_settings_and_no_foreign_ones() -> None:
     assert "/x" not in program["PYTHONPATH"]
 
 
+def test_the_key_of_another_store_is_not_that_of_the_stacks_own() -> None:
+    theirs = {"AWS_SHARED_CREDENTIALS_FILE": "/me/.aws/credentials", "AWS_PROFILE": "work", "AWS_REGION": "eu-1"}
+    secret = {"AWS_SECRET_ACCESS_KEY": "mine"}
+    named = resolved({"STACK_STORE_ENDPOINT": "http://127.0.0.1:1"}).environment(theirs | secret)
+    assert theirs.items() <= named.items()
+    own = resolved({"STACK_DATA": "s3://faultline"}).environment(theirs | secret)
+    assert not theirs.keys() & own.keys()
+    assert "mine" not in {**named, **own}.values()
+
+
+def test_another_word_for_the_data_is_refused_before_anything_starts() -> None:
+    with pytest.raises(SettingsError, match="DATA='faultline' is neither empty, nor disk, nor of the form s3://BUCK"):
+        resolved({"STACK_DATA": "faultline"})
+
+
+def test_a_word_puts_the_data_on_the_disk_where_a_file_names_a_store() -> None:
+    cluster = load({"STACK_DATA": "disk"}, {"PROFILE": "cluster"}, {})
+    assert cluster.typed.data.startswith("file:")
+    assert not own_store(cluster.values)
+    assert "store" not in [row.name for row in services(cluster.values)]
+
+
+def test_a_stack_whose_profile_is_gone_can_be_stopped() -> None:
+    assert load({}, {}, {"PROFILE": "gone"}).values["DATA"] == ""
+    for asked in ({"environ": {"STACK_PROFILE": "gone"}, "flags": {}}, {"environ": {}, "flags": {"PROFILE": "gone"}}):
+        with pytest.raises(StackError, match="there is no profile 'gone'"):
+            load(asked["environ"], asked["flags"], {"PROFILE": "gone"})
+
+
 @pytest.mark.parametrize("environ", [{"PORT_OFFSET": "100"}, {"STACK_PORT_OFFSET": "100"}])
 def test_an_offset_moves_every_port(environ: dict[str, str]) -> None:
     moved, usual = resolved(environ).ports(), resolved({}).ports()
     assert moved == {name: port + 100 for name, port in usual.items()}
     assert resolved(environ).values["KAFKA_BOOTSTRAP"].endswith(str(usual["KAFKA_PORT"] + 100))
+
+
+def test_an_offset_moves_every_broker() -> None:
+    moved = resolved({"PORT_OFFSET": "100", "STACK_KAFKA_BROKERS": "3"})
+    assert moved.values["KAFKA_BOOTSTRAP"] == "127.0.0.1:9192,127.0.0.1:9194,127.0.0.1:9196"
 
 
 def test_a_port_that_was_chosen_stays_where_it_was_chosen() -> None:
@@ -76,6 +110,8 @@ def test_a_port_that_was_chosen_stays_where_it_was_chosen() -> None:
         ({"PORT_OFFSET": "60000"}, "a port is at most 65535"),
         ({"STACK_KAFKA_BOOTSTRAP": "prod:9092"}, "KAFKA_BOOTSTRAP=prod:9092 is not on this machine; .*--allow-remote"),
         ({"STACK_KAFKA_BOOTSTRAP": "127.0.0.1:9092,prod:9092"}, "not on this machine"),
+        ({"STACK_KAFKA_BROKERS": "2"}, "KAFKA_BROKERS=2: choose 1 or 3"),
+        ({"STACK_KAFKA_BROKERS": "three"}, "KAFKA_BROKERS=three: choose 1 or 3"),
         ({"STACK_BIND_ADDRESS": "0.0.0.0"}, "BIND_ADDRESS=0.0.0.0 is not on this machine"),
     ],
 )

@@ -1,0 +1,49 @@
+"""The proof on the profile `cluster`: the core lessons, those that rescale it, and random faults with both verdicts.
+
+In CI a short form: two minutes of faults. `scripts/test.sh full -k cluster_proof` runs all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.stack.running_stack import RunningStack
+
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
+
+LESSONS = (
+    "02_cancel_and_restore.sh", "03_with_and_without_a_checkpoint.sh", "04_kill_a_taskmanager.sh",
+    "17_rescale_the_job.sh", "18_more_partitions.sh", "19_more_executors.sh",
+)  # fmt: skip
+
+
+# First, while no other cluster is up.
+@pytest.mark.parametrize("minutes", ["2", pytest.param("10", marks=pytest.mark.full)])
+def test_random_faults_leave_both_verdicts_whole(tmp_path: Path, minutes: str) -> None:
+    with RunningStack(tmp_path, "local") as running:
+        done = running.script("soak.sh", "--profile", "cluster", "--minutes", minutes, check=False)
+    print(done.stderr, done.stdout)
+    assert done.returncode == 0
+    assert re.fullmatch(r"seed \d+\nHOLDS after \d+ faults(, \d+ more did not apply)?\n", done.stdout)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
+    with RunningStack(tmp_path_factory.mktemp("cluster"), "local", PROFILE="cluster") as running:
+        running.script("up.sh")
+        yield running
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", LESSONS)
+def test_a_lesson_proves_its_sentences(cluster: RunningStack, name: str) -> None:
+    done = cluster.script(f"walkthroughs/{name}", check=False)
+    print(done.stderr, done.stdout)
+    assert done.returncode == 0
+    heads = re.findall(r"^(PROVEN|NOT PROVEN)  ", done.stdout, re.MULTILINE)
+    assert heads and set(heads) == {"PROVEN"}
+    cluster.require_all_running()

@@ -1,0 +1,204 @@
+"""Inspector and verdict read Spark's files in a real object store, and say the same as of the same files on a disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from contract.run import SPARK_RUN_FILE
+from contract.settings import ROOT, Settings, store_jars
+from inspector.__main__ import main
+from places.objects import CREDENTIALS
+from places.place import Place
+from places.words import place_of
+from tests.judge.spark_world import Query, Topic, random_world, write_output
+from tests.stack.store import BUCKET, Store
+from verdict.checker import Options
+from verdict.checkers.spark import judge_output
+from verdict.model import CATEGORIES, Outcome, Unknown
+from verdict.spark import reader
+from verdict.spark.checkpoint import newest_commit
+from verdict.spark.places import places
+from verdict.store import open_store
+
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(300)]
+
+GOLDEN = ROOT / "tests" / "golden"
+QUERIES = sorted(path.parent for path in GOLDEN.glob("spark-*/*/checkpoint"))
+
+
+@pytest.fixture(scope="module")
+def golden(store: Store) -> str:
+    for release in sorted(GOLDEN.glob("spark-*")):
+        store.upload(release, f"golden/{release.name}")
+    return f"s3://{BUCKET}/golden"
+
+
+@pytest.fixture(autouse=True)
+def _reached(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in store.environment.items():
+        monkeypatch.setenv(name, value)
+
+
+def inspected(capsys: pytest.CaptureFixture[str], root: str, query: str, *flags: str) -> tuple[int, str]:
+    """Exit code and JSON of the inspector, without the place that it read."""
+    code = main([f"{root}/{query}/checkpoint", "--json", "--no-lag", "--all", *flags])
+    said = capsys.readouterr()
+    assert said.err == ""
+    return code, said.out.replace(root, "ROOT")
+
+
+@pytest.mark.parametrize("query", QUERIES, ids=lambda path: str(path.relative_to(GOLDEN)))
+def test_the_inspector_says_the_same_of_a_checkpoint_in_the_store(
+    query: Path, golden: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = str(query.relative_to(GOLDEN))
+    flags = [("--sink", f"{root}/{name}/output") if (query / "output").is_dir() else () for root in (GOLDEN, golden)]
+    on_disk = inspected(capsys, str(GOLDEN), name, *flags[0])
+    in_store = inspected(capsys, golden, name, *flags[1])
+    assert in_store == on_disk
+    assert json.loads(in_store[1])["steps"]
+
+
+@pytest.mark.skipif(not any(store_jars("flink").glob("*.jar")), reason=f"{store_jars('flink')} is not fetched")
+@pytest.mark.parametrize("name", ["exactly-once", "at-least-once", "rocksdb"])
+def test_the_inspector_says_the_same_of_flinks_checkpoints_in_the_store(
+    store: Store, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = GOLDEN / "flink-2.2" / name
+    place = store.upload(folder, f"flink-{name}")
+    newest = max(file.parent.relative_to(folder) for file in folder.rglob("chk-*/_metadata"))
+    said = []
+    for root in (folder, place):
+        code = main([f"{root}/{newest}", "--json", "--no-lag"])
+        report = json.loads(capsys.readouterr().out.replace(str(root), "ROOT"))
+        # A copy has the time of the copy.
+        report["steps"][0].pop("at")
+        said.append((code, report))
+    assert said[0] == said[1]
+    assert said[0][1]["operators"]
+
+
+def test_state_rows_in_the_store_are_a_problem_and_the_rest_is_shown(
+    golden: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checkpoint = f"{golden}/spark-4.0/files_windowed/checkpoint"
+    assert main([checkpoint, "--json", "--no-lag", "--state"]) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert report["problems"] == [f"{checkpoint}/state: Spark reads it from a disk only; copy the checkpoint to one"]
+    assert report["steps"]
+
+
+def script(name: str, *words: str, home: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    environ = os.environ | {"STACK_BACKEND": "local", "STACK_HOME": str(home)} | variables
+    return subprocess.run(
+        [str(ROOT / "scripts" / name), *words], capture_output=True, text=True, check=False, timeout=120, env=environ
+    )
+
+
+def test_the_script_passes_a_place_in_the_store_on(golden: str, tmp_path: Path) -> None:
+    done = script("inspect.sh", f"{golden}/spark-4.0/kafka_killed/checkpoint", "--no-lag", home=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "A restart re-runs batch 3" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("word", "variables", "said"),
+    [
+        ("s3://faultline/golden/none", {}, "s3://faultline/golden/none does not exist"),
+        ("s3://no-such-bucket/x", {}, "has no bucket no-such-bucket"),
+        ("s3://faultline/x", {"STACK_STORE_ENDPOINT": "http://127.0.0.1:1"}, "http://127.0.0.1:1 does not answer"),
+        ("s3://faultline/x", {CREDENTIALS: "/nowhere"}, "/nowhere cannot be read: No such file or directory"),
+        ("s3://faultline/x", {"STACK_STORE_ENDPOINT": ""}, "setting STORE_ENDPOINT is missing"),
+    ],
+)
+def test_what_cannot_be_read_is_said_in_a_line(
+    golden: str, word: str, variables: dict[str, str], said: str, tmp_path: Path
+) -> None:
+    done = script("inspect.sh", word, "--no-lag", home=tmp_path, **variables)
+    assert done.returncode != 0
+    assert said in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+
+
+def test_a_refused_key_is_said_in_a_line(
+    golden: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "credentials"
+    file.write_text("[default]\naws_access_key_id = nobody\naws_secret_access_key = nothing\n")
+    monkeypatch.setenv(CREDENTIALS, str(file))
+    checkpoint = f"{golden}/spark-4.0/kafka_killed/checkpoint"
+    assert main([checkpoint, "--no-lag"]) == 1
+    said = capsys.readouterr()
+    assert said.err == f"{checkpoint} cannot be read: the object store refuses the key of {file}\n"
+
+
+def judged(topic: Topic, output: Place, checkpoint: Place, root: str) -> tuple[dict[str, object], list[list[str]]]:
+    """The verdict and all findings, without the place that was read."""
+    where = places(Settings({}), Options(output=output, checkpoint=checkpoint))
+    assert (where.output, where.checkpoint) == (output, checkpoint)
+    with open_store(in_memory=True) as store:
+        judgement = judge_output(store, topic, where, lambda: (topic.spans(), ()), caught_up=True)
+        findings = [[str(each) for each in judgement.findings(category)] for category in CATEGORIES]
+    document = json.loads(json.dumps(judgement.verdict.as_json()).replace(root, "ROOT"))
+    document.pop("seconds")
+    return document, findings
+
+
+def world(folder: Path, key: str, seed: int) -> tuple[Topic, Query]:
+    """What a query has written whose log names files of the store, without the settings of the run."""
+    topic, batches = random_world(seed)
+    query = write_output(folder, topic, batches)
+    (query.checkpoint / SPARK_RUN_FILE).unlink()
+    for file in (query.output / "_spark_metadata").iterdir():
+        text = file.read_text().replace(f"file://{folder}", f"s3a://{BUCKET}/{key}")
+        file.write_text(text)
+    return topic, query
+
+
+@pytest.mark.parametrize(
+    ("damage", "several"),
+    [
+        ("nothing", False),
+        ("a file is gone", False),
+        ("a line is gone", False),
+        ("a line is there twice", False),
+        ("a line is there twice", True),
+    ],
+)
+def test_the_verdict_on_output_in_the_store_is_that_on_a_disk(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str, several: bool
+) -> None:
+    folder = tmp_path.resolve()
+    key = f"world/{damage.replace(' ', '-')}-{several}"
+    topic, query = world(folder, key, seed=7)
+    file = max(query.files.values(), key=lambda each: each.stat().st_size)
+    lines = file.read_bytes().splitlines(keepends=True)
+    if damage == "a file is gone":
+        file.unlink()
+    elif damage == "a line is gone":
+        file.write_bytes(b"".join(lines[1:]))
+    elif damage == "a line is there twice":
+        file.write_bytes(b"".join([*lines, lines[0]]))
+    root = store.upload(folder, key)
+    if several:
+        monkeypatch.setattr(reader, "_PARALLEL_BYTES", 0)
+    on_disk = judged(topic, query.output, query.checkpoint, str(folder))
+    in_store = judged(
+        topic, root / str(query.output.relative_to(folder)), root / str(query.checkpoint.relative_to(folder)), str(root)
+    )
+    assert in_store == on_disk
+    expected = Outcome.HOLDS if damage == "nothing" else Outcome.VIOLATED
+    assert in_store[0]["outcome"] == expected.value
+
+
+def test_a_store_that_does_not_answer_is_unknown(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STACK_STORE_ENDPOINT", "http://127.0.0.1:1")
+    checkpoint = place_of(f"s3://{BUCKET}/checkpoint", Settings())
+    where = places(Settings(), Options(checkpoint=checkpoint))
+    with pytest.raises(Unknown, match=r"cannot be read: the object store at .* does not answer"):
+        newest_commit(where.checkpoint, where.topic)

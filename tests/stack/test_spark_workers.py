@@ -1,0 +1,174 @@
+"""The synchronizer on a standalone cluster of two workers: it goes on without one of them, and without the master."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stack.home import Home
+from stack.processes import of_stack
+from stack.waiting import wait_until
+from tests.stack.running_stack import RunningStack
+
+pytestmark = [pytest.mark.stack, pytest.mark.full, pytest.mark.timeout(900)]
+
+LIMIT_SECONDS = 180
+SERVICES = ("spark-master", "spark-worker", "spark-worker-2", "spark")
+PAGES = {
+    "spark-master": "STACK_SPARK_MASTER_UI_PORT", "spark-worker": "STACK_SPARK_WORKER_UI_PORT",
+    "spark-worker-2": "STACK_SPARK_WORKER_2_UI_PORT",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
+    with RunningStack(tmp_path_factory.mktemp("workers"), "local", SPARK_WORKERS="2") as running:
+        running.script("up.sh")
+        wait_for_batches(running, 2)
+        yield running
+
+
+def newest(stack: RunningStack) -> int:
+    """The newest batch that is committed."""
+    folder = stack.home / "checkpoints" / "spark" / "visits_json" / "commits"
+    return max((int(path.name) for path in folder.glob("[0-9]*")), default=-1)
+
+
+def wait_for_batches(stack: RunningStack, count: int) -> None:
+    wanted = newest(stack) + count
+    wait_until(lambda: newest(stack) >= wanted, f"batch {wanted}", seconds=LIMIT_SECONDS)
+
+
+def cluster(stack: RunningStack) -> dict[str, Any]:
+    """What the master says."""
+    port = stack.environment[PAGES["spark-master"]]
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/", timeout=30) as answer:
+        return dict(json.loads(answer.read()))
+
+
+def alive(stack: RunningStack) -> int:
+    return sum(worker["state"] == "ALIVE" for worker in cluster(stack)["workers"])
+
+
+def executors(stack: RunningStack) -> set[str]:
+    """Hosts and ports of the driver's executors, by its own page."""
+    port = stack.environment["STACK_SPARK_UI_PORT"]
+    base = f"http://127.0.0.1:{port}/api/v1/applications"
+    with urllib.request.urlopen(base, timeout=30) as answer:
+        [application] = json.loads(answer.read())
+    with urllib.request.urlopen(f"{base}/{application['id']}/executors", timeout=30) as answer:
+        return {each["hostPort"] for each in json.loads(answer.read()) if each["id"] != "driver"}
+
+
+def mark(stack: RunningStack) -> str:
+    """What its processes carry."""
+    marker = Home(stack.home).marker()
+    assert marker is not None
+    return marker.stack
+
+
+def sockets(process: int) -> set[str]:
+    """The sockets of a process, as its descriptors name them."""
+    found = set()
+    for descriptor in Path(f"/proc/{process}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            found.add(str(descriptor.readlink()))
+    return found
+
+
+def test_an_executor_runs_on_each_worker(stack: RunningStack) -> None:
+    stack.require_all_running()
+    found = cluster(stack)
+    assert (found["status"], alive(stack), len(found["activeapps"])) == ("ALIVE", 2, 1)
+    wait_until(lambda: len(executors(stack)) == 2, "two executors", seconds=LIMIT_SECONDS)
+
+
+def test_pages_refuse_foreign_pages(stack: RunningStack) -> None:
+    for name, setting in PAGES.items():
+        port = int(stack.environment[setting])
+        for headers, status in (({}, 200), ({"Origin": "http://evil.example"}, 403), ({"Host": "evil.example"}, 403)):
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+            try:
+                connection.request("GET", "/", headers=headers)
+                assert connection.getresponse().status == status, (name, headers)
+            finally:
+                connection.close()
+
+
+def test_only_loopback_is_listened_on(stack: RunningStack) -> None:
+    if not Path("/proc/net/tcp").exists():
+        pytest.skip("this reads Linux's table of connections")
+    inodes = set()
+    for process in of_stack(mark(stack)):
+        if process.service.startswith("spark"):
+            inodes |= sockets(process.pid)
+    assert inodes
+    # Listening (0A), of one of our processes, and not on 127.0.0.1.
+    rows = [line.split() for name in ("tcp", "tcp6") for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]]
+    open_to_others = [
+        row[1] for row in rows
+        if row[3] == "0A" and f"socket:[{row[9]}]" in inodes
+        and not row[1].startswith(("0100007F:", "0000000000000000FFFF00000100007F:"))
+    ]  # fmt: skip
+    assert open_to_others == []
+
+
+def test_batches_go_on_without_a_worker_and_it_comes_back(stack: RunningStack) -> None:
+    stack.script("kill.sh", "spark-worker")
+    wait_for_batches(stack, 2)
+    stack.script("start.sh", "spark-worker")
+    wait_until(lambda: len(executors(stack)) == 2, "an executor on the new worker", seconds=LIMIT_SECONDS)
+    assert alive(stack) == 2
+
+
+def test_batches_go_on_without_the_master_which_finds_all_again(stack: RunningStack) -> None:
+    stack.script("kill.sh", "spark-master")
+    wait_for_batches(stack, 2)
+    refused = stack.script("start.sh", "spark-worker-2", check=False)
+    assert refused.returncode == 2
+    assert "service spark-master is exited; start it with scripts/start.sh spark-master" in refused.stderr
+    stack.script("start.sh", "spark-master")
+    wait_until(lambda: cluster(stack)["status"] == "ALIVE", "the master", seconds=LIMIT_SECONDS)
+    wait_until(lambda: alive(stack) == 2, "its workers", seconds=LIMIT_SECONDS)
+    assert len(cluster(stack)["activeapps"]) == 1
+    wait_for_batches(stack, 2)
+
+
+def test_fewer_executors_and_more_again(stack: RunningStack) -> None:
+    stack.script("spark_stop.sh")
+    refused = stack.script("spark_start.sh", "--executors", "3", check=False)
+    assert refused.returncode == 2
+    assert "--executors 3: there are 2 workers, with one executor each" in refused.stderr
+    stack.script("spark_start.sh", "--executors", "1")
+    wait_for_batches(stack, 3)
+    assert len(executors(stack)) == 1
+    stack.script("spark_stop.sh")
+    stack.script("spark_start.sh")
+    wait_until(lambda: len(executors(stack)) == 2, "two executors", seconds=LIMIT_SECONDS)
+
+
+def test_a_held_batch_waits_in_a_task_of_an_executor(stack: RunningStack) -> None:
+    stack.script("spark_stop.sh")
+    stack.script("spark_start.sh", "--hold-batch", "next")
+    held = stack.home / "checkpoints" / "spark" / "visits_json.held"
+    wait_until(lambda: held.exists() and held.read_text().strip() != "", "the held batch", seconds=LIMIT_SECONDS)
+    stack.script("kill.sh", "spark")
+    stack.script("spark_start.sh")
+    wait_for_batches(stack, 2)
+
+
+def test_a_killed_worker_leaves_no_executor_and_nothing_is_lost(stack: RunningStack) -> None:
+    stack.script("kill.sh", "spark-worker-2")
+    assert [each for each in of_stack(mark(stack)) if each.service == "spark-worker-2"] == []
+    stack.script("start.sh", "spark-worker-2")
+    stack.script("generator_stop.sh")
+    stack.script("settle.sh")
+    code, verdict = stack.verdict("all")
+    assert code == 0, verdict

@@ -1,0 +1,125 @@
+"""Three brokers: each record on all of them, and one of them may go; and one broker with the data of an older stack."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType  # type: ignore[attr-defined]
+
+from broker.start import configuration
+from contract.settings import ROOT, Settings, as_environment
+from stack.ports import answers, free_ports
+from stack.processes import Program
+from stack.waiting import wait_until
+from tests.stack.running_stack import RunningStack
+
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
+
+LIMIT_SECONDS = 120
+INTERNAL = ("__consumer_offsets", "__transaction_state")
+NAMES = ("kafka", "kafka-2", "kafka-3")
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
+    with RunningStack(tmp_path_factory.mktemp("brokers"), "local", KAFKA_BROKERS="3") as running:
+        running.script("up.sh")
+        running.wait_for_checkpoints(2)
+        yield running
+
+
+def admin(stack: RunningStack) -> AdminClient:
+    ports = [stack.environment[f"STACK_KAFKA_{copy}PORT"] for copy in ("", "2_", "3_")]
+    return AdminClient({"bootstrap.servers": ",".join(f"127.0.0.1:{port}" for port in ports)})
+
+
+def least_in_sync(client: AdminClient, topic: str) -> str:
+    resource = ConfigResource(ResourceType.TOPIC, topic)
+    [future] = client.describe_configs([resource]).values()
+    return str(future.result(timeout=LIMIT_SECONDS)["min.insync.replicas"].value)
+
+
+@pytest.mark.full
+def test_every_topic_is_on_all_three_and_needs_two(stack: RunningStack) -> None:
+    stack.require_all_running()
+    client = admin(stack)
+    topics = client.list_topics(timeout=LIMIT_SECONDS).topics
+    assert {"visits", "visit_windows", *INTERNAL} <= topics.keys()
+    for name, topic in topics.items():
+        assert all(sorted(each.replicas) == [1, 2, 3] for each in topic.partitions.values()), name
+        assert least_in_sync(client, name) == "2", name
+
+
+@pytest.mark.full
+def test_the_script_names_the_brokers(stack: RunningStack) -> None:
+    report = json.loads(stack.script("status.sh", "--json").stdout)
+    assert {each["service"] for each in report["services"]} >= set(NAMES)
+    assert report["chosen"]["KAFKA_BROKERS"] == "3"
+
+
+@pytest.mark.full
+def test_one_broker_may_go_and_comes_back_in_sync(stack: RunningStack) -> None:
+    client = admin(stack)
+    stack.script("kill.sh", "kafka-2")
+    stack.wait_for_records("visit_windows", 50)
+    # What needs a broker takes any of them.
+    stack.script("generator_stop.sh")
+    stack.script("generator_start.sh")
+    stack.wait_for_checkpoints(2)
+    assert "PROBLEM: kafka-2 is exited; start it with scripts/start.sh kafka-2" in stack.script(
+        "status.sh", check=False
+    ).stdout  # fmt: skip
+    stack.script("start.sh", "kafka-2")
+
+    def in_sync() -> bool:
+        topics = client.list_topics(timeout=LIMIT_SECONDS).topics
+        return all(len(each.isrs) == 3 for name in topics for each in topics[name].partitions.values())
+
+    wait_until(in_sync, "all replicas to be in sync", seconds=LIMIT_SECONDS)
+
+
+@pytest.mark.full
+def test_another_number_is_refused_while_topics_are_there(stack: RunningStack) -> None:
+    alone = {"KAFKA_BROKERS": "1"}
+    for script, words in (("up.sh", ()), ("start.sh", ("generator",))):
+        refused = stack.script(script, *words, check=False, settings=alone)
+        assert refused.returncode == 2
+        assert "for KAFKA_BROKERS=3, not 1; use STACK_KAFKA_BROKERS=3" in refused.stderr
+
+
+@pytest.mark.full
+def test_down_ends_all_three_by_themselves_and_nothing_is_lost(stack: RunningStack) -> None:
+    down = stack.script("down.sh")
+    assert "SIGKILL" not in down.stderr
+    stack.script("up.sh")
+    stack.wait_for_checkpoints(1)
+    stack.script("generator_stop.sh")
+    stack.script("settle.sh")
+    code, verdict = stack.verdict("all")
+    assert code == 0, verdict
+
+
+def test_a_broker_with_the_data_of_an_older_stack_still_starts(tmp_path: Path) -> None:
+    """Storage was formatted with --standalone, and a random id, before there were several brokers."""
+    names = ("KAFKA_PORT", "KAFKA_CONTAINER_PORT", "KAFKA_CONTROLLER_PORT")
+    ports = dict(zip(names, map(str, free_ports("127.0.0.1", len(names))), strict=True))
+    environ = os.environ | as_environment(ports)
+    data = tmp_path / "data"
+    data.mkdir()
+    config = data / "server.properties"
+    config.write_text(configuration(Settings(environ), 1, data), encoding="utf-8")
+    tool = [str(ROOT / "broker" / "bin" / "kafka-storage.sh"), "format", "--standalone"]
+    subprocess.run([*tool, "--cluster-id", "AkU3OEVBNTcwNTJENDM2Qg", "--config", str(config)], check=True)
+    command = [str(ROOT / "services" / "kafka.sh"), "--data", str(data)]
+    with Program(command, environ, tmp_path / "broker.log", ROOT) as program:
+        port = ports["KAFKA_PORT"]
+        program.wait_for(lambda: answers("127.0.0.1", int(port)), "the broker", seconds=LIMIT_SECONDS)
+        found = AdminClient({"bootstrap.servers": f"127.0.0.1:{port}"}).list_topics(timeout=LIMIT_SECONDS)
+        assert str(found.cluster_id) == "AkU3OEVBNTcwNTJENDM2Qg"
+        assert list(found.brokers) == [1]
+        program.close(seconds=60)

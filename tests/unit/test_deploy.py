@@ -1,0 +1,234 @@
+"""The manifests: what is on disk is what the command writes, and it is what the local stack promises."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pyspark
+import pytest
+from kubeflow_spark_api.models.spark_v1beta2_spark_application import SparkV1beta2SparkApplication
+
+from contract.jobs import EXACTLY_ONCE
+from contract.settings import ROOT, Settings, SettingsError
+from deploy import flink, kafka, pod, spark
+from deploy.__main__ import MANIFESTS, main, write
+from deploy.settings import ENGINES, FILE, cluster_settings, of_pods
+from flink_job.guarantees import job_configuration
+from tests.manifests import errors, names_in_classes, strict, written
+
+SETTINGS = cluster_settings()
+FILES = [manifest(SETTINGS).file for manifest in MANIFESTS]
+AGAIN = "scripts/deploy.sh write"
+
+
+def test_the_manifests_on_disk_are_those_that_the_command_writes_now(tmp_path: Path) -> None:
+    names = {file.name for file in write(tmp_path)}
+    assert names == {file.name for file in (ROOT / "deploy").glob("*.yaml")} - {"measured.yaml"}
+    for name in names:
+        now, kept = (folder / name for folder in (tmp_path, ROOT / "deploy"))
+        assert kept.read_text(encoding="utf-8") == now.read_text(encoding="utf-8"), f"{name} is old: {AGAIN}"
+
+
+def test_variables_of_the_shell_do_not_reach_the_manifests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STACK_TOPIC_PARTITIONS", "99")
+    assert cluster_settings().values == SETTINGS.values
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_no_manifest_has_a_key_or_a_secret(file: str) -> None:
+    assert {each["kind"] for each in written(file)}.isdisjoint({"Secret", "ConfigMap"})
+    text = (ROOT / "deploy" / file).read_text(encoding="utf-8").lower()
+    assert not re.search(r"access.key|secret.key|password|akia[0-9a-z]{16}|session.token", text)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_every_manifest_says_what_to_fill_in_and_what_is_not_checked(file: str) -> None:
+    (manifest,) = (each(SETTINGS) for each in MANIFESTS if each(SETTINGS).file == file)
+    text = (ROOT / "deploy" / file).read_text(encoding="utf-8")
+    header = " ".join(line.lstrip("# ") for line in text.splitlines() if line.startswith("#"))
+    body = text.partition("---\n")[2]
+    assert all(word in header for word in re.findall(r"YOUR-[A-Z-]+", body))
+    assert ("FILL IN" in header) == ("YOUR-" in body)
+    for each in manifest.unchecked:
+        assert f"unchecked: {each.part}: {each.reason}" in header
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_every_object_has_a_name_that_kubernetes_takes(file: str) -> None:
+    names = [each["metadata"]["name"] for each in written(file)]
+    assert all(re.fullmatch(r"[a-z]([-a-z0-9]{0,40}[a-z0-9])?", name) for name in names), names
+    assert {each["metadata"]["namespace"] for each in written(file)} == {SETTINGS.text("NAMESPACE")}
+
+
+def test_the_flink_job_has_the_guarantees_of_the_local_one() -> None:
+    (deployment,) = written("flink.yaml")
+    options = deployment["spec"]["flinkConfiguration"]
+    local = job_configuration(Settings(environ={}), EXACTLY_ONCE)
+    elsewhere = {"execution.checkpointing.dir", "parallelism.default"}
+    assert {name: options[name] for name in local if name not in elsewhere} == {
+        name: value for name, value in local.items() if name not in elsewhere
+    }
+    assert deployment["spec"]["job"]["parallelism"] == SETTINGS.number("FLINK_PARALLELISM")
+    places = [options[name] for name in ("execution.checkpointing.dir", "high-availability.storageDir")]
+    assert all(place.startswith("s3://") for place in places)
+
+
+def test_the_flink_cluster_has_no_address_and_no_folder_of_one_machine() -> None:
+    options = flink.cluster_options(SETTINGS)
+    assert options["taskmanager.numberOfTaskSlots"] == "4"
+    assert options["execution.checkpointing.num-retained"] == SETTINGS.text("FLINK_CHECKPOINTS_RETAINED")
+    assert not [name for name in options if re.search("address|bind|port|host|tmp|java", name)]
+    assert "@" not in "".join(options.values())
+
+
+def test_the_brokers_keep_what_the_local_one_keeps_and_have_replicas() -> None:
+    chosen = kafka.broker_settings(SETTINGS)
+    assert chosen["log.retention.ms"] == SETTINGS.text("TOPIC_RETENTION_MS")
+    assert chosen["transaction.max.timeout.ms"] == SETTINGS.text("KAFKA_TRANSACTION_MAX_TIMEOUT_MS")
+    replicated = {value for name, value in chosen.items() if "replication.factor" in name}
+    held = {value for name, value in chosen.items() if name.endswith(("min.isr", "min.insync.replicas"))}
+    assert (replicated, held) == ({"3"}, {"2"})
+
+
+def test_the_topics_are_those_of_the_two_pipelines() -> None:
+    topics = [each["spec"] for each in written("kafka.yaml") if each["kind"] == "KafkaTopic"]
+    names = ("VISITS_TOPIC", "VISIT_WINDOWS_TOPIC", "VISITS_LATE_TOPIC", "VISITS_REJECTED_TOPIC")
+    assert [topic["topicName"] for topic in topics] == [SETTINGS.text(name) for name in names]
+    assert {topic["replicas"] for topic in topics} == {3}
+    assert {topic["partitions"] for topic in topics} == {SETTINGS.number("TOPIC_PARTITIONS")}
+
+
+def test_fewer_partitions_than_tasks_are_refused(tmp_path: Path) -> None:
+    other = tmp_path / "kubernetes.env"
+    other.write_text(FILE.read_text(encoding="utf-8") + "TOPIC_PARTITIONS=4\n")
+    with pytest.raises(SettingsError, match="TOPIC_PARTITIONS=4 is less than FLINK_PARALLELISM=8"):
+        cluster_settings(other)
+
+
+def test_pods_of_spark_have_the_file_system_of_the_store_on_their_class_path() -> None:
+    conf = written("spark.yaml")[0]["spec"]["sparkConf"]
+    for name in ("spark.driver.extraClassPath", "spark.executor.extraClassPath"):
+        assert {f"{pod.ARTIFACTS}/jars/spark/*", f"{pod.ARTIFACTS}/jars/spark-s3/*"} <= set(conf[name].split(":"))
+
+
+def test_the_folders_are_those_of_the_images() -> None:
+    dockerfile = (ROOT / "docker" / "Dockerfile").read_text(encoding="utf-8")
+    assert f"STACK_ARTIFACTS={pod.ARTIFACTS}" in dockerfile
+    assert f"STACK_HOME={pod.CODE}" in dockerfile
+    for environment, file in (("flink", "flink.yaml"), ("tools", "spark.yaml")):
+        assert f"{pod.ARTIFACTS}/venv-{environment}" in dockerfile
+        programs = re.findall(rf"{pod.CODE}/([\w/]+\.py)", (ROOT / "deploy" / file).read_text(encoding="utf-8"))
+        assert programs
+        assert all((ROOT / program).is_file() for program in programs)
+
+
+PAGE = (ROOT / "docs" / "scaling_out.md").read_text(encoding="utf-8")
+
+
+def test_the_page_has_the_settings_that_change_with_their_values() -> None:
+    local = Settings(environ={}).values
+    rows = re.findall(r"^\| `([A-Z_]+)` \| (.+?) \| (.+?) \|", PAGE, re.MULTILINE)
+    shown = {name: (here.strip("`"), there.strip("`")) for name, here, there in rows}
+    changed = {name for name, value in SETTINGS.values.items() if name in local and value != local[name]}
+    assert changed <= shown.keys()
+    for name, (here, there) in shown.items():
+        assert there == SETTINGS.text(name), name
+        assert here == (local.get(name, here) or "empty"), name
+
+
+def test_the_page_names_everything_that_is_not_checked() -> None:
+    section = PAGE.partition("## What is unchecked")[2]
+    for manifest in MANIFESTS:
+        for each in manifest(SETTINGS).unchecked:
+            assert [part for part in each.part.split(", ") if f"`{part}`" not in section] == []
+
+
+PROGRAMS = [path for room in ("contract", "flink_job", "spark_job") for path in sorted((ROOT / room).rglob("*.py"))]
+
+
+@pytest.mark.parametrize("name", sorted({name for engine in ENGINES for name in of_pods(SETTINGS, engine)}))
+def test_every_setting_of_a_pod_is_one_that_its_programs_have(name: str) -> None:
+    in_env = name in Settings(environ={}).values
+    # bind_host() puts the name together.
+    in_code = any(f'"{name}"' in path.read_text(encoding="utf-8") for path in PROGRAMS)
+    assert in_env or in_code or name.endswith("_BIND_HOST")
+
+
+def test_pods_have_no_setting_of_the_other_engine() -> None:
+    assert not [name for name in of_pods(SETTINGS, "FLINK") if name.startswith("SPARK_")]
+    assert not [name for name in of_pods(SETTINGS, "SPARK") if name.startswith("FLINK_")]
+    assert of_pods(SETTINGS, "FLINK")["FLINK_PARALLELISM"] == SETTINGS.text("FLINK_PARALLELISM")
+    assert of_pods(SETTINGS, "SPARK")["SPARK_MASTER"] == SETTINGS.text("SPARK_MASTER")
+
+
+def spark_schema() -> dict[str, Any]:
+    return strict(SparkV1beta2SparkApplication.model_json_schema(by_alias=True))
+
+
+def test_the_spark_application_fits_the_published_models() -> None:
+    (application,) = written("spark.yaml")
+    assert errors(spark_schema(), application) == []
+
+
+@pytest.mark.parametrize(
+    ("place", "misspelt"),
+    [
+        ((), "specs"),
+        (("spec",), "sparkVersoin"),
+        (("spec", "driver"), "memroy"),
+        (("spec", "executor", "podSecurityContext"), "runAsRoot"),
+        (("spec", "restartPolicy"), "onFailureRetryIntervall"),
+        (("spec", "volumes", 0, "secret"), "name"),
+    ],
+)
+def test_a_misspelt_key_is_found(place: tuple[str | int, ...], misspelt: str) -> None:
+    (application,) = written("spark.yaml")
+    inner: Any = application
+    for step in place:
+        inner = inner[step]
+    inner[misspelt] = "x"
+    assert any(f"'{misspelt}'" in error for error in errors(spark_schema(), application))
+
+
+def test_a_value_of_another_type_is_found() -> None:
+    (application,) = written("spark.yaml")
+    application["spec"]["executor"]["instances"] = "2"
+    assert any(error.startswith("spec.executor.instances: '2' is not") for error in errors(spark_schema(), application))
+
+
+def test_every_setting_of_spark_is_in_its_classes() -> None:
+    names = {name for name in spark.spark_options(SETTINGS) if not name.startswith("spark.faultline.")}
+    jars = sorted((Path(pyspark.__file__).parent / "jars").glob("spark-*.jar"))
+    where = r"(?i)(config|conf|launcher/SparkLauncher|status|ui)[^/]*\.class$"
+    assert names - names_in_classes(jars, names, where) == set()
+    assert names_in_classes(jars, {"spark.ui.kilEnabled"}, where) == set()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["size", "--busy", "2"], "argument --busy: '2' is not a share between 0 and 1; --help lists the flags"),
+        (["size", "--visits-per-second", "many"], "argument --visits-per-second: 'many' is not a number above 0"),
+        (["wirte"], "argument COMMAND: invalid choice: 'wirte'"),
+        ([], "the following arguments are required: COMMAND"),
+    ],
+)
+def test_the_command_refuses_wrong_words_with_one_line(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    printed = capsys.readouterr().err
+    assert printed.startswith(f"deploy: {message}")
+    assert len(printed.splitlines()) == 1
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("deploy.__main__.HERE", tmp_path / "gone")
+    assert main(["write"]) == 2
+    assert capsys.readouterr().err == f"deploy: {tmp_path / 'gone' / 'kafka.yaml'}: No such file or directory\n"

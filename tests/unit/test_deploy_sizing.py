@@ -1,0 +1,163 @@
+"""The size of a cluster: its arithmetic, the figures that it starts from, and the page that shows it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from contract.settings import ROOT, SettingsError
+from deploy.__main__ import main
+from deploy.measured import FILE, Figure, MeasuredError, measured, record
+from deploy.settings import cluster_settings
+from deploy.sizing import Load, Sizing, gibibytes, table, trigger_seconds
+
+SETTINGS = cluster_settings()
+FIGURES = measured()
+MILLION = Load(visits_per_second=1e6, busy=0.5)
+
+
+def rows(load: Load, figures: dict[str, Figure] | None = None) -> dict[str, tuple[str, str]]:
+    sections = Sizing(load, SETTINGS, figures or FIGURES).sections()
+    return {f"{title}: {row.what}": (row.value, row.how) for title, found in sections for row in found}
+
+
+def everything(value: float) -> dict[str, Figure]:
+    """The figures, with a value for those that are not measured."""
+    return {
+        name: figure if figure.value is not None else Figure(name, value, figure.what, figure.by)
+        for name, figure in FIGURES.items()
+    }
+
+
+def test_the_page_shows_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["size", "--visits-per-second", "1000000"]) == 0
+    printed = capsys.readouterr().out
+    page = (ROOT / "docs" / "scaling_out.md").read_text(encoding="utf-8")
+    assert f"```text\n{printed}```" in page
+
+
+def test_every_measured_figure_is_in_the_benchmarks() -> None:
+    page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    known = [figure for figure in FIGURES.values() if figure.quote]
+    assert len(known) > 3
+    for figure in known:
+        assert figure.quote is not None
+        # The page breaks its lines where it likes.
+        assert re.sub(r"\s+", " ", figure.quote) in re.sub(r"\s+", " ", page), figure.name
+        assert f"{figure.value:g}" in re.findall(r"[\d.]+", figure.quote.replace(",", "")), figure.name
+        assert (ROOT / figure.by).is_file(), figure.name
+
+
+def test_a_figure_is_measured_or_says_what_measures_it() -> None:
+    for figure in FIGURES.values():
+        assert figure.what
+        assert figure.by
+        assert figure.value is None or figure.value > 0
+
+
+def test_the_arithmetic_for_a_million() -> None:
+    found = rows(MILLION)
+    assert found["Kafka: visits that arrive"][0] == "440 MB/s"
+    assert found["Kafka: written by the brokers"][0] == "1,320 MB/s"
+    # 13.8 and 4.4 cores of work, each half busy.
+    assert found["the windowing job: slots"][0] == "28"
+    assert found["the synchronizer: executor cores"][0] == "9"
+    # The least multiple of 3 brokers that is not below 28.
+    assert found["Kafka: partitions of visits"][0] == "30"
+    assert found["the windowing job: transactions open"][0] == "84"
+    # 271,861 windows a second, each open for 10 + 5 s.
+    assert found["the windowing job: windows open at once"][0] == "4,077,915"
+    # 5 s of visits over 30 files.
+    assert found["the synchronizer: files of a batch"] == ("30", "one for each partition, 73.3 MB each")
+
+
+def test_a_busier_core_needs_fewer_slots_and_catches_up_later() -> None:
+    half, most = rows(MILLION), rows(Load(1e6, 0.8))
+    assert (half["the windowing job: slots"][0], most["the windowing job: slots"][0]) == ("28", "18")
+    kill = "the windowing job: to catch up after a kill"
+    assert (half[kill][0], most[kill][0]) == ("13.4 s", "53.6 s")
+
+
+def test_a_small_load_needs_one_of_each_broker_and_one_slot() -> None:
+    found = rows(Load(1000, 0.5))
+    assert found["the windowing job: slots"][0] == "1"
+    assert found["Kafka: partitions of visits"][0] == "3"
+    assert found["Kafka: visits that arrive"][0] == "0.44 MB/s"
+
+
+def test_too_many_slots_for_the_layout_of_the_state_are_said() -> None:
+    assert rows(Load(4e6, 0.5))["the windowing job: FLINK_MAX_PARALLELISM"][1].startswith("enough")
+    assert rows(Load(5e6, 0.5))["the windowing job: FLINK_MAX_PARALLELISM"][1].startswith("TOO FEW")
+
+
+def test_what_is_not_measured_has_no_value_and_says_which_figure_it_needs() -> None:
+    unmeasured = {name: figure for name, figure in FIGURES.items() if figure.value is None}
+    found = rows(Load(1e6, 0.5, price_writes=1, price_reads=1))
+    without = {how for value, how in found.values() if value == "not measured"}
+    assert all(any(name in how for how in without) for name in unmeasured)
+    assert not any(name in how for how in without for name in FIGURES.keys() - unmeasured.keys())
+
+
+def test_measured_figures_fill_every_line() -> None:
+    found = rows(Load(1e6, 0.5, price_writes=0.005, price_reads=0.0004), everything(2))
+    assert not [what for what, (value, _) in found.items() if value in ("not measured", "no price")]
+    # 2 x 28 slots / 4 s + 2 x 30 files / 5 s.
+    assert found["the object store: writes"] == ("26 /s", "2 x 28 slots / 4 s + 2 x 30 files / 5 s")
+    # 26 /s x 2,592,000 s / 1,000 x 0.005
+    assert found["the object store: writes, a month"][0] == "337"
+    assert found["the windowing job: state, hashmap"] == ("0.01 GB", "x 2 bytes; 0 MB for a slot")
+    assert found["the windowing job: windows wait for their commit"][0] == "6.0 s"
+
+
+def test_a_known_figure_that_was_removed_is_named() -> None:
+    without = FIGURES | {"visit_bytes": Figure("visit_bytes", None, "bytes of a visit", "benchmarks/verdict.sh")}
+    with pytest.raises(MeasuredError, match=r"figure visit_bytes has no value in deploy/measured\.yaml"):
+        table(MILLION, SETTINGS, without)
+
+
+def test_a_line_without_a_price_says_how_to_give_it() -> None:
+    assert rows(MILLION)["the object store: writes, a month"] == ("no price", "give your store's with --price-writes")
+
+
+def test_recording_a_figure_changes_its_value_and_nothing_else(tmp_path: Path) -> None:
+    copy = tmp_path / "measured.yaml"
+    before = FILE.read_text(encoding="utf-8")
+    copy.write_text(before, encoding="utf-8")
+    for value in (120.5, 121):
+        record("state_bytes_per_window", value, copy)
+        assert measured(copy)["state_bytes_per_window"].value == value
+    changed = [line for line in copy.read_text(encoding="utf-8").splitlines() if line not in before.splitlines()]
+    assert changed == ["  value: 121"]
+    assert measured(copy) == FIGURES | {"state_bytes_per_window": measured(copy)["state_bytes_per_window"]}
+
+
+def test_an_unknown_figure_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    copy = tmp_path / "measured.yaml"
+    copy.write_text(FILE.read_text(encoding="utf-8"), encoding="utf-8")
+    with pytest.raises(MeasuredError, match="has no figure state_bytes"):
+        record("state_bytes", 1, copy)
+    with pytest.raises(SystemExit) as ended:
+        main(["record", "state_bytes", "1"])
+    assert ended.value.code == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_a_file_of_figures_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    broken = tmp_path / "measured.yaml"
+    broken.write_text("visit_bytes: 440\n")
+    with pytest.raises(MeasuredError, match=r"measured\.yaml is not a list of figures"):
+        measured(broken)
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("5 seconds", 5), ("1 minute", 60), ("2 hours", 7200)])
+def test_the_seconds_of_a_trigger(text: str, seconds: float) -> None:
+    assert trigger_seconds(SETTINGS.changed({"SPARK_TRIGGER": text})) == seconds
+
+
+def test_settings_that_cannot_be_computed_with_are_refused() -> None:
+    with pytest.raises(SettingsError, match="SPARK_TRIGGER=available-now is not an interval"):
+        table(MILLION, SETTINGS.changed({"SPARK_TRIGGER": "available-now"}), FIGURES)
+    with pytest.raises(SettingsError, match="5 is not a size like 100Gi"):
+        gibibytes("5")

@@ -1,0 +1,41 @@
+"""Words of inspect and verdict that name an object store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from stack.backends.compose import ComposeBackend
+from stack.errors import StackError
+from stack.home import Home
+from stack.settings import load
+from stack.stack import Stack
+from stack.verbs import judge
+
+
+@pytest.mark.parametrize("words", [["s3://bucket/x"], ["--diff", "s3://bucket/x", "s3://bucket/y"]])
+def test_containers_do_not_reach_the_store(tmp_path: Path, words: list[str]) -> None:
+    settings, home = load({}, {}, {}), Home(tmp_path)
+    stack = Stack(settings, home, ComposeBackend(settings, home), "")
+    with pytest.raises(StackError, match="s3://bucket/x is in an object store, which containers do not reach"):
+        judge.inspect(stack, words)
+    with pytest.raises(StackError, match="s3://bucket/x is in an object store, which containers do not reach"):
+        judge.verdict(stack, ["spark", "--checkpoint", "s3://bucket/x"])
+    with pytest.raises(StackError, match="s3://bucket/x is in an object store, which containers do not reach"):
+        judge.files(stack, ["s3://bucket/x"])
+
+
+def test_containers_reach_the_stacks_own_store(tmp_path: Path) -> None:
+    settings, home = load({"STACK_DATA": "s3://faultline"}, {}, {}), Home(tmp_path)
+    stack = Stack(settings, home, ComposeBackend(settings, home), "")
+    assert judge._inside(stack, "s3://faultline/x") == "s3://faultline/x"
+
+
+def test_what_can_be_inspected_is_named_where_it_is(tmp_path: Path) -> None:
+    (tmp_path / "checkpoints" / "spark" / "visits_json").mkdir(parents=True)
+    home = Home(tmp_path)
+    for data, named in (("", "checkpoints/spark/visits_json"), ("s3://b/x", "s3://b/x/checkpoints/spark/visits_json")):
+        settings = load({"STACK_DATA": data}, {}, {})
+        with pytest.raises(StackError, match=f"there are: {named}$"):
+            judge.inspect(Stack(settings, home, ComposeBackend(settings, home), ""), [])

@@ -1,0 +1,144 @@
+"""The profile of a stack: a file of settings, known to every later command."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from contract.settings import ROOT, read_env_file
+from stack.arguments import split_flags
+from stack.backends.local import LocalBackend
+from stack.errors import StackError
+from stack.home import Home, Topics, Up
+from stack.services import mebibytes, services, table
+from stack.settings import ENV_FILE, load
+from stack.stack import open_stack
+from stack.steps import Steps
+
+CLUSTER = {"PROFILE": "cluster"}
+
+
+def test_a_cluster_has_several_of_each_and_an_object_store() -> None:
+    assert [row.name for row in services(load({}, CLUSTER, {}).values)] == [
+        "kafka", "kafka-2", "kafka-3", "zookeeper", "store", "jobmanager", "jobmanager-2", "taskmanager",
+        "taskmanager-2", "spark-master", "spark-worker", "spark-worker-2", "generator", "spark", "page",
+    ]  # fmt: skip
+    assert [row.name for row in table(load({}, CLUSTER, {}).values) if row.one_shot] == ["bucket", "topics", "submit"]
+
+
+def test_it_needs_less_than_seven_gibibytes_and_the_docs_have_the_sum() -> None:
+    needed = mebibytes(load({}, CLUSTER, {}).values)
+    assert needed < 7 << 10
+    assert f"**{needed:,} MiB**" in (ROOT / "docs" / "operating.md").read_text(encoding="utf-8")
+
+
+def test_every_setting_of_a_profile_is_one_of_the_file_and_differs() -> None:
+    usual = read_env_file(ENV_FILE)
+    profile = read_env_file(ENV_FILE.with_name(".env.cluster"))
+    assert profile
+    assert {name for name, value in profile.items() if usual.get(name, value) == value} == set()
+
+
+def test_flag_over_variable_over_running_stack_over_profile_over_file() -> None:
+    assert load({}, {}, {}).values["FLINK_TASKMANAGERS"] == "1"
+    assert load({}, CLUSTER, {}).values["FLINK_TASKMANAGERS"] == "2"
+    assert load({"STACK_PROFILE": "cluster"}, {}, {}).values["KAFKA_BROKERS"] == "3"
+    assert load({}, {}, CLUSTER | {"FLINK_TASKMANAGERS": "3"}).values["FLINK_TASKMANAGERS"] == "3"
+    assert load({"STACK_FLINK_TASKMANAGERS": "4"}, CLUSTER, {}).values["FLINK_TASKMANAGERS"] == "4"
+    # Only the name is kept for later commands.
+    assert load({}, CLUSTER, {}).chosen == CLUSTER
+
+
+def test_a_profile_that_is_not_there_is_one_line_with_those_that_are(tmp_path: Path) -> None:
+    with pytest.raises(StackError, match="there is no profile 'clutser'; the profiles are: cluster"):
+        load({}, {"PROFILE": "clutser"}, {})
+    for name in ("../x", "", "bak~"):
+        env = tmp_path / ".env"
+        env.write_text(ENV_FILE.read_text(encoding="utf-8"), encoding="utf-8")
+        env.with_name(".env.bak~").write_text("A=1\n", encoding="utf-8")
+        if name:
+            with pytest.raises(StackError, match="the profiles are: none"):
+                load({}, {"PROFILE": name}, {}, env)
+    env.with_name(".env.mine").write_text("KAFKA_BROKER=3\n", encoding="utf-8")
+    with pytest.raises(StackError, match=r"\.env\.mine: KAFKA_BROKER is no setting of \.env"):
+        load({}, {"PROFILE": "mine"}, {}, env)
+
+
+def test_only_what_starts_a_stack_takes_the_flag() -> None:
+    for words in (["--profile", "cluster"], ["--profile=cluster"]):
+        assert split_flags(words, starts=True) == (CLUSTER, [])
+        assert split_flags(["page", *words]) == ({}, ["page", *words])
+    for words in (["--profile"], ["--profile="], ["--backend"]):
+        with pytest.raises(StackError, match=f"{words[0].rstrip('=')} needs a value: "):
+            split_flags(words, starts=True)
+
+
+def test_later_commands_know_the_profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STACK_HOME", str(tmp_path))
+    home = Home(tmp_path)
+    home.claim(Topics("local", 3, "s3://faultline", "cluster"))
+    down = open_stack({"BACKEND": "local"})
+    assert (down.profile, len(down.copies("kafka")), down.data) == ("cluster", 3, "s3://faultline")
+    assert down.topics == Topics("local", 3, "s3://faultline", "cluster")
+    home.remember(Up("local", down.settings.chosen | {"FLINK_TASKMANAGERS": "3"}))
+    up = open_stack({})
+    assert (up.profile, len(up.copies("taskmanager"))) == ("cluster", 3)
+    home.wipe()
+    assert open_stack({"BACKEND": "local"}).profile == ""
+
+
+def script(home: Path, name: str, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    environ = {"PATH": os.environ["PATH"], "STACK_HOME": str(home), "STACK_BACKEND": "local"}
+    environ |= {f"STACK_{each}": value for each, value in settings.items()}
+    command = [str(ROOT / "scripts" / name), *words]
+    return subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("words", "settings", "said"),
+    [
+        (["--profile", "none"], {}, "up.sh: there is no profile 'none'; the profiles are: cluster"),
+        (["--profile"], {}, "up.sh: --profile needs a value: a name, such as cluster"),
+        (
+            ["--profile", "cluster"],
+            {"DATA": "faultline"},
+            "up.sh: setting DATA='faultline' is neither empty, nor disk, nor of",
+        ),
+        (["--profile", "cluster"], {"SPARK_EXECUTOR_MEMORY": "900g"}, "up.sh: only .* the stack needs 18[0-9]{5} MiB"),
+    ],
+)
+def test_a_start_that_is_refused_changes_nothing(
+    tmp_path: Path, words: list[str], settings: dict[str, str], said: str
+) -> None:
+    home = tmp_path / "home"
+    refused = script(home, "up.sh", *words, **settings)
+    assert refused.returncode == 2
+    last = refused.stderr.splitlines()[-1]
+    assert re.match(said, last), refused.stderr
+    assert not home.exists()
+
+
+def test_other_commands_refuse_the_flag(tmp_path: Path) -> None:
+    refused = script(tmp_path, "down.sh", "--profile", "cluster")
+    assert refused.returncode == 2
+    assert refused.stderr == "down.sh: unknown argument '--profile'; see scripts/down.sh --help\n"
+
+
+def test_what_a_cluster_needs_is_fetched(tmp_path: Path) -> None:
+    chosen = {"STACK_ARTIFACTS": str(tmp_path)}
+    for flags, names in (({}, 0), (CLUSTER, 1), (CLUSTER | {"STORE_ENDPOINT": "http://127.0.0.1:1"}, 0)):
+        artifacts = LocalBackend(load(chosen, flags, {}), Home(tmp_path)).artifacts
+        assert artifacts._environments.count("store") == names
+        assert ("flink-s3" in artifacts._groups) == bool(flags)
+
+
+def test_a_step_is_told_once_with_its_seconds(capsys: pytest.CaptureFixture[str]) -> None:
+    steps = Steps()
+    for step in ("store answers", "bucket is done", "store answers"):
+        steps.done(step)
+    lines = capsys.readouterr().err.splitlines()
+    assert [re.fullmatch(r" +\d+\.\d s  (.*)", line)[1] for line in lines] == ["store answers", "bucket is done"]  # type: ignore[index]
