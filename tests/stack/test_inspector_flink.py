@@ -415,6 +415,46 @@ def test_following_the_retained_checkpoints_reads_each_and_keeps_words_on_it(hom
     assert restart[0] in kept[names[-1]].splitlines()
 
 
+# Prints what the inspector says of each operator of a checkpoint that is deleted after its metadata was read.
+DELETED = """
+import shutil, sys
+from pathlib import Path
+from inspector.errors import InspectorError
+from inspector.flink import sink
+from inspector.flink.jvm import flink_jvm
+from inspector.flink.metadata import load_metadata, operators
+from inspector.flink.offsets import READER_STATE, source_offsets, state_names
+path = Path(sys.argv[1])
+readers = {
+    READER_STATE: source_offsets,
+    sink.COMMITTER_STATE: sink.prepared,
+    sink.WRITER_STATE: sink.transactional_writers,
+}
+with flink_jvm([path]) as jvm:
+    entries = operators(jvm, load_metadata(jvm, path))
+    shutil.rmtree(path)
+    for entry in entries:
+        for name in sorted(readers.keys() & state_names(jvm, entry)):
+            try:
+                readers[name](jvm, entry)
+            except InspectorError as error:
+                print(error)
+"""
+
+
+def test_a_checkpoint_that_is_deleted_while_it_is_read_is_said_so(tmp_path: Path) -> None:
+    """A running job retains a few checkpoints only, so it may delete the one that somebody reads."""
+    shutil.copytree(EXACTLY_ONCE, tmp_path / "copy")
+    path = max(tmp_path.glob("copy/*/chk-*/_metadata")).parent
+    done = subprocess.run(
+        [str(PYTHON), "-c", DELETED, str(path)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    said = done.stdout.splitlines()
+    assert len(said) == len(("reader", "committer", "writer"))
+    assert all("cannot be read (FileNotFoundException: " in line for line in said)
+
+
 def test_ctrl_c_ends_reading_in_silence(home: Path, tmp_path: Path) -> None:
     command = [str(PYTHON), "-m", "inspector.flink", "describe", "--follow", str(home / "checkpoints" / "flink")]
     with subprocess.Popen(
