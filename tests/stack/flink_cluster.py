@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import subprocess
+import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -143,10 +146,10 @@ class Cluster:
         return values
 
 
-@pytest.fixture
-def cluster(broker: Broker, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    """A running cluster; settings come from the test's parameter."""
-    running = Cluster(broker, tmp_path, **getattr(request, "param", {}))
+@contextmanager
+def running_cluster(broker: Broker, home: Path, **settings: str) -> Iterator[Cluster]:
+    """A cluster with these settings, and with its TaskManager; it ends with the block."""
+    running = Cluster(broker, home, **settings)
     running.start("jobmanager")
     running.start("taskmanager")
     try:
@@ -155,6 +158,13 @@ def cluster(broker: Broker, tmp_path: Path, request: pytest.FixtureRequest) -> I
     finally:
         for service in list(running.services):
             running.kill(service)
+
+
+@pytest.fixture
+def cluster(broker: Broker, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """A running cluster; settings come from the test's parameter."""
+    with running_cluster(broker, tmp_path, **getattr(request, "param", {})) as running:
+        yield running
 
 
 def newest_checkpoint(cluster: Cluster, job: str) -> str:
@@ -170,3 +180,38 @@ def send(cluster: Cluster, partition: int, seconds: range | list[int], visit_id:
         visit = {"visit_id": visit_id, "event_time": iso_time(at)}
         producer.produce(cluster.topics.visits, json.dumps(visit), partition=partition, timestamp=at)
     producer.flush()
+
+
+def _produce(cluster: Cluster, stop: threading.Event, partitions: int = 2, behind_ms: int = 0) -> None:
+    """Send out-of-order visits, some late, some unparsable, at three times the speed of event time.
+
+    Every further partition is `behind_ms` of event time behind the one before it.
+    """
+    chance = random.Random(7)
+    producer = Producer({"bootstrap.servers": cluster.broker.bootstrap, "linger.ms": 5})
+    now = START + 100_000
+    while not stop.is_set():
+        for _ in range(10):
+            now += 6
+            behind = chance.randrange(4900) if chance.random() > 0.02 else chance.randrange(20_000, 90_000)
+            partition = chance.randrange(partitions)
+            event_time = now - behind - partition * behind_ms
+            visit = {"visit_id": f"v{chance.randrange(30)}", "event_time": iso_time(event_time)}
+            value = chance.choice((b"junk", None)) if chance.random() < 0.01 else json.dumps(visit).encode()
+            producer.produce(cluster.topics.visits, value, partition=partition, timestamp=now)
+        producer.poll(0)
+        stop.wait(0.02)
+    producer.flush()
+
+
+@contextmanager
+def producing(cluster: Cluster, partitions: int = 2, behind_ms: int = 0) -> Iterator[Callable[[float], bool]]:
+    """Send visits, as `_produce` does, until the block ends; yields what waits for some seconds of them."""
+    stop = threading.Event()
+    thread = threading.Thread(target=_produce, args=(cluster, stop, partitions, behind_ms))
+    thread.start()
+    try:
+        yield stop.wait
+    finally:
+        stop.set()
+        thread.join()

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
 from contract.settings import read_env_file
@@ -19,6 +17,7 @@ from stack.services import COUNTS, services
 from stack.settings import load
 from stack.waiting import wait_until
 from tests.stack.running_stack import RunningStack
+from tests.stack.secret import require_in_no_process
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(3600)]
 
@@ -126,13 +125,7 @@ def test_the_key_is_in_its_files_only(stack: RunningStack) -> None:
     assert {file.name for file in files if secret.encode() in file.read_bytes()} == {"credentials", "s3.json"}
     assert (stack.home / "store" / "credentials").stat().st_mode & 0o077 == 0
     assert not any(secret in stack.script("logs.sh", service, "100000").stdout for service in SERVICES)
-    for process in psutil.process_iter():
-        if process.pid != os.getpid():
-            try:
-                shown = [*process.cmdline(), *process.environ().values()]
-            except (psutil.NoSuchProcess, psutil.AccessDenied):
-                continue
-            assert not any(secret in each for each in shown), process.name()
+    require_in_no_process(secret)
 
 
 def test_all_go_on_after_the_store_was_killed(stack: RunningStack) -> None:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 
 from contract.settings import store_jars
 from flink_job.rest import call, checkpoints
 from tests.stack.broker import Broker
 from tests.stack.flink_accounts import account
-from tests.stack.flink_cluster import BOUND_SECONDS, WINDOW_SECONDS, Cluster, newest_checkpoint
+from tests.stack.flink_cluster import (
+    BOUND_SECONDS,
+    WINDOW_SECONDS,
+    Cluster,
+    newest_checkpoint,
+    producing,
+    running_cluster,
+)
+from tests.stack.secret import require_in_no_process
 from tests.stack.store import BUCKET, Store, run_store
-from tests.stack.test_flink_job import keep_producing
 
 pytestmark = [
     pytest.mark.stack,
@@ -44,22 +48,12 @@ def in_store(broker: Broker, own_store: Store, tmp_path: Path) -> Iterator[Clust
     """A running cluster whose data is in the store."""
     home = tmp_path / "home"
     home.mkdir()
-    running = Cluster(broker, home, STACK_DATA=f"s3://{BUCKET}/of-a-job", **own_store.environment)
-    running.start("jobmanager")
-    running.start("taskmanager")
-    try:
-        running.wait("a TaskManager", lambda: call(running.rest, "/taskmanagers")["taskmanagers"])
+    with running_cluster(broker, home, STACK_DATA=f"s3://{BUCKET}/of-a-job", **own_store.environment) as running:
         yield running
-    finally:
-        for service in list(running.services):
-            running.kill(service)
 
 
 def test_nothing_is_lost_or_twice_with_checkpoints_in_a_store(in_store: Cluster, own_store: Store) -> None:
-    stop = threading.Event()
-    producing = threading.Thread(target=keep_producing, args=(in_store, stop))
-    producing.start()
-    try:
+    with producing(in_store) as wait:
         job = in_store.submit()
         in_store.wait_for_checkpoints(job, 3)
         in_store.kill("taskmanager")
@@ -77,10 +71,7 @@ def test_nothing_is_lost_or_twice_with_checkpoints_in_a_store(in_store: Cluster,
         assert report["problems"] == [], described.stderr
         assert any(state["windows"] for each in report["operators"] for state in each["state"])
         job = in_store.submit("--from", newest)
-        stop.wait(4)
-    finally:
-        stop.set()
-        producing.join()
+        wait(4)
     in_store.drain(job)
     result = account(in_store.broker.bootstrap, WINDOW_SECONDS, BOUND_SECONDS, in_store.topics)
     assert result.wrong == []
@@ -99,20 +90,11 @@ def require_no_secret(cluster: Cluster, store: Store) -> None:
     files = [store.folder / "output", *(file for folder in folders for file in folder.rglob("*") if file.is_file())]
     assert len(files) > len(folders)
     assert [str(file) for file in files if secret in file.read_bytes()] == []
-    for process in psutil.process_iter():
-        if process.pid != os.getpid():
-            try:
-                shown = [*process.cmdline(), *process.environ().values()]
-            except (psutil.NoSuchProcess, psutil.AccessDenied):
-                continue
-            assert not any(store.secret in each for each in shown)
+    require_in_no_process(store.secret)
 
 
 def test_a_store_that_is_away_for_a_while_costs_checkpoints_and_no_window(in_store: Cluster, own_store: Store) -> None:
-    stop = threading.Event()
-    producing = threading.Thread(target=keep_producing, args=(in_store, stop))
-    producing.start()
-    try:
+    with producing(in_store):
         job = in_store.submit()
         in_store.wait_for_checkpoints(job, 3)
         completed = checkpoints(in_store.rest, job)["counts"]["completed"]
@@ -124,9 +106,6 @@ def test_a_store_that_is_away_for_a_while_costs_checkpoints_and_no_window(in_sto
         finally:
             own_store.process.send_signal(signal.SIGCONT)
         in_store.wait_for_checkpoints(job, 2)
-    finally:
-        stop.set()
-        producing.join()
     in_store.drain(job)
     assert account(in_store.broker.bootstrap, WINDOW_SECONDS, BOUND_SECONDS, in_store.topics).wrong == []
 

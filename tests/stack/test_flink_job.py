@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
-import threading
 
 import pytest
 from confluent_kafka import Producer
@@ -12,7 +10,15 @@ from confluent_kafka import Producer
 from contract.visit import iso_time
 from flink_job.rest import call, checkpoints
 from tests.stack.flink_accounts import account, late_by_rule, late_of, read_all
-from tests.stack.flink_cluster import BOUND_SECONDS, START, WINDOW_SECONDS, Cluster, newest_checkpoint, send
+from tests.stack.flink_cluster import (
+    BOUND_SECONDS,
+    START,
+    WINDOW_SECONDS,
+    Cluster,
+    newest_checkpoint,
+    producing,
+    send,
+)
 from tests.stack.flink_corpus import corpus
 
 pytestmark = pytest.mark.stack
@@ -39,33 +45,8 @@ def test_the_job_and_the_rule_agree_on_every_value(cluster: Cluster) -> None:
     assert result.in_windows > 500 and result.rejected > 1500
 
 
-def keep_producing(cluster: Cluster, stop: threading.Event, partitions: int = 2, behind_ms: int = 0) -> None:
-    """Send out-of-order visits, some late, some unparsable, at three times the speed of event time.
-
-    Every further partition is `behind_ms` of event time behind the one before it.
-    """
-    chance = random.Random(7)
-    producer = Producer({"bootstrap.servers": cluster.broker.bootstrap, "linger.ms": 5})
-    now = START + 100_000
-    while not stop.is_set():
-        for _ in range(10):
-            now += 6
-            behind = chance.randrange(4900) if chance.random() > 0.02 else chance.randrange(20_000, 90_000)
-            partition = chance.randrange(partitions)
-            event_time = now - behind - partition * behind_ms
-            visit = {"visit_id": f"v{chance.randrange(30)}", "event_time": iso_time(event_time)}
-            value = chance.choice((b"junk", None)) if chance.random() < 0.01 else json.dumps(visit).encode()
-            producer.produce(cluster.topics.visits, value, partition=partition, timestamp=now)
-        producer.poll(0)
-        stop.wait(0.02)
-    producer.flush()
-
-
 def test_nothing_is_lost_or_twice_after_a_kill_and_a_restore(cluster: Cluster) -> None:
-    stop = threading.Event()
-    producing = threading.Thread(target=keep_producing, args=(cluster, stop))
-    producing.start()
-    try:
+    with producing(cluster) as wait:
         job = cluster.submit()
         refused = cluster.module("flink_job.submit")
         assert refused.returncode == 2 and job in refused.stderr and len(refused.stderr.splitlines()) == 1
@@ -77,12 +58,9 @@ def test_nothing_is_lost_or_twice_after_a_kill_and_a_restore(cluster: Cluster) -
         completed = checkpoints(cluster.rest, job)["counts"]["completed"]
         cluster.wait("the next one", lambda: checkpoints(cluster.rest, job)["counts"]["completed"] > completed + 1)
         assert cluster.module("flink_job.cancel").returncode == 0
-        stop.wait(3)
+        wait(3)
         job = cluster.submit("--from", newest_checkpoint(cluster, job))
-        stop.wait(4)
-    finally:
-        stop.set()
-        producing.join()
+        wait(4)
     cluster.drain(job)
     # The JobManager asks for metrics every ten seconds.
     cluster.wait("the window operator's metrics", lambda: cluster.dropped(job))
@@ -102,11 +80,8 @@ def assert_late_by_the_rule(cluster: Cluster) -> None:
 @pytest.mark.parametrize("parallelisms", [(2,), pytest.param((1, 2, 4, 1), marks=pytest.mark.full)])
 @pytest.mark.parametrize("cluster", [{"partitions": "4"}], indirect=True)
 def test_nothing_is_lost_or_twice_at_any_parallelism(cluster: Cluster, parallelisms: tuple[int, ...]) -> None:
-    stop = threading.Event()
-    producing = threading.Thread(target=keep_producing, args=(cluster, stop, 4))
-    producing.start()
     origin: list[str] = []
-    try:
+    with producing(cluster, partitions=4) as wait:
         for parallelism in parallelisms:
             cluster.environment["STACK_FLINK_PARALLELISM"] = str(parallelism)
             job = cluster.submit(*origin)
@@ -125,10 +100,7 @@ def test_nothing_is_lost_or_twice_at_any_parallelism(cluster: Cluster, paralleli
             origin = ["--from", newest_checkpoint(cluster, job)]
         cluster.environment["STACK_FLINK_PARALLELISM"] = "4"
         job = cluster.submit(*origin)
-        stop.wait(3)
-    finally:
-        stop.set()
-        producing.join()
+        wait(3)
     cluster.drain(job)
     result = account(cluster.broker.bootstrap, WINDOW_SECONDS, BOUND_SECONDS, cluster.topics)
     assert result.wrong == []
@@ -178,19 +150,13 @@ def test_visits_of_an_idle_partition_are_late_also_after_a_restore(cluster: Clus
 @pytest.mark.parametrize("cluster", [{"STACK_FLINK_IDLE_PARTITION_SECONDS": "3"}], indirect=True)
 def test_a_paused_taskmanager_makes_no_partition_idle(cluster: Cluster) -> None:
     # Partition 1 is a minute of event time behind. If it counted as idle after the pause, its visits would be late.
-    stop = threading.Event()
-    producing = threading.Thread(target=keep_producing, args=(cluster, stop), kwargs={"behind_ms": 60_000})
     # Before the first visit, so that no backlog has to be read.
     job = cluster.submit()
-    producing.start()
-    try:
+    with producing(cluster, behind_ms=60_000) as wait:
         cluster.wait("two checkpoints", lambda: checkpoints(cluster.rest, job)["counts"]["completed"] >= 2)
         # Longer than a partition may be without visits, shorter than the heartbeat's timeout.
         cluster.pause("taskmanager", seconds=4)
-        stop.wait(5)
-    finally:
-        stop.set()
-        producing.join()
+        wait(5)
     cluster.drain(job)
     assert checkpoints(cluster.rest, job)["latest"]["restored"] is None
     assert_late_by_the_rule(cluster)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from stack.backend import EXITED, PAUSED, RUNNING
 from stack.processes import of_stack
 from stack.services import service
 from stack.waiting import wait_until
+from tests.stack.secret import require_in_no_process
 
 pytestmark = [
     pytest.mark.stack,
@@ -95,13 +95,7 @@ def require_shown_nowhere(stack: OwnStack, secret: str) -> None:
     assert all((folder / name).stat().st_mode & 0o077 == 0 for name in with_it)
     own = [process.pid for process in of_stack(stack.mark)]
     assert own
-    for process in psutil.process_iter():
-        if process.pid != os.getpid():
-            try:
-                shown = [*process.cmdline(), *process.environ().values()]
-            except (psutil.NoSuchProcess, psutil.AccessDenied):
-                continue
-            assert not any(secret in each for each in shown)
+    require_in_no_process(secret)
 
 
 def test_down_ends_it_and_a_wipe_leaves_nothing(stack: OwnStack) -> None:
