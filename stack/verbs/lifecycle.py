@@ -35,6 +35,7 @@ def up(stack: Stack, words: Sequence[str]) -> int:
     stack.backend.check_room()
     if not running:
         stack.backend.prepare()
+        _require_store(stack)
         for row in stack.services:
             check_flags(stack, row, words_of(stack, row))
     stack.home.claim(stack.topics)
@@ -54,6 +55,16 @@ def up(stack: Stack, words: Sequence[str]) -> int:
     say(f"the stack is up: {pages}  Kafka {stack.settings.values['KAFKA_BOOTSTRAP']}")
     say("next: scripts/status.sh, scripts/verdict.sh flink --as-is, scripts/down.sh")
     return 0
+
+
+def _require_store(stack: Stack) -> None:
+    """Raise StackError when the data is to be in a store that is there already, and it cannot be written to."""
+    settings = stack.settings.typed
+    if settings.has_store and not settings.has_own_store:
+        done = stack.backend.tool(["python", "-m", "object_store.check"])
+        if done.returncode:
+            # The check has printed the reason.
+            raise StackError("", done.returncode)
 
 
 def _say_what_differs(stack: Stack) -> None:

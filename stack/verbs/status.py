@@ -8,6 +8,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from contract.settings import own_store
+
 from stack import preflight
 from stack.arguments import flags_in
 from stack.backend import PAUSED, RUNNING
@@ -55,6 +57,9 @@ def collect(stack: Stack) -> dict[str, Any]:
             "wait until it runs" if job and job["state"] in _ON_ITS_WAY else "restore it with scripts/flink_restore.sh"
         )
         problems.append(f"the Flink job is {job['state'] if job else 'missing'}; {way}")
+    in_store = _in_store(stack, states)
+    if in_store is not None and in_store["refused"]:
+        problems.append(f"{in_store['refused']}; {_next_step_of_store(stack.settings.values)}")
     free = preflight.free_mebibytes(stack.home.root)
     if free < preflight.RUN_MIB:
         problems.append(f"only {free} MiB of disk are free at {stack.home.root}; checkpoints will fail when it is full")
@@ -63,7 +68,7 @@ def collect(stack: Stack) -> dict[str, Any]:
         "chosen": stack.settings.chosen,
         "services": services,
         "flink_job": job,
-        "synchronizer": _synchronizer(stack, states),
+        "synchronizer": (in_store and in_store["synchronizer"]) if stack.data else _synchronizer(stack),
         "behind": _asked(stack, "verdict.behind") if brokers else None,
         "disk_free_mib": free,
         "problems": problems,
@@ -89,11 +94,24 @@ def _job(stack: Stack) -> dict[str, Any] | None:
     return job
 
 
-def _synchronizer(stack: Stack, states: Mapping[str, str]) -> dict[str, Any] | None:
-    """Find the newest committed batch of the default query."""
-    if stack.data:
-        # Only the tools have a client of the store; one that does not run is a problem of its own.
-        return _asked(stack, "measure.newest_batch") if states.get("store", RUNNING) == RUNNING else None
+def _in_store(stack: Stack, states: Mapping[str, str]) -> dict[str, Any] | None:
+    """What measure.in_store says of the data in an object store; a store that does not run is a problem of its own."""
+    if not stack.data or states.get("store", RUNNING) != RUNNING:
+        return None
+    return _asked(stack, "measure.in_store")
+
+
+def _next_step_of_store(values: Mapping[str, str]) -> str:
+    """What to do when the store takes no object: a full one only says that it fails."""
+    if not own_store(values):
+        return "is it full, or may its key not write?"
+    more = f"scripts/stop.sh store, then STACK_STORE_VOLUMES={2 * int(values['STORE_VOLUMES'])} scripts/start.sh store"
+    room = f"STORE_VOLUMES={values['STORE_VOLUMES']} of {values['STORE_VOLUME_MB']} MB"
+    return f"scripts/logs.sh store says why; if it is full ({room}), give it more: {more}"
+
+
+def _synchronizer(stack: Stack) -> dict[str, Any] | None:
+    """Find the newest committed batch of the default query, with its checkpoint on the disk."""
     query = stack.settings.typed.query()
     commits = stack.home.root / "checkpoints" / "spark" / query / "commits"
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,12 @@ import pytest
 from contract.run import SPARK_RUN_FILE
 from contract.settings import ROOT, Settings, store_jars
 from inspector.__main__ import main
+from measure.in_store import in_store
 from places.objects import CREDENTIALS
 from places.place import Place
 from places.words import place_of
 from tests.judge.spark_world import Query, Topic, random_world, write_output
+from tests.stack.running_stack import RunningStack
 from tests.stack.store import BUCKET, Store
 from verdict.checker import Options
 from verdict.checkers.spark import judge_output
@@ -202,3 +205,47 @@ def test_a_store_that_does_not_answer_is_unknown(store: Store, monkeypatch: pyte
     where = places(Settings(), Options(checkpoint=checkpoint))
     with pytest.raises(Unknown, match=r"cannot be read: the object store at .* does not answer"):
         newest_commit(where.checkpoint, where.topic)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("STACK_STORE_ENDPOINT", "http://127.0.0.1:1", "http://127.0.0.1:1 does not answer"),
+        ("STACK_STORE_ENDPOINT", "127.0.0.1:1", "is not of the form http://HOST:PORT"),
+        ("STACK_DATA", "s3://no-such-bucket/x", "has no bucket no-such-bucket"),
+        (CREDENTIALS, "/nowhere", "/nowhere cannot be read: No such file or directory"),
+    ],
+)
+def test_a_start_on_a_wrong_store_starts_nothing(
+    name: str, value: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    monkeypatch.setenv("STACK_DATA", f"s3://{BUCKET}/below")
+    monkeypatch.setenv(name, value)
+    done = RunningStack(home, "local").script("up.sh", check=False)
+    assert done.returncode == 2
+    backend, line = done.stderr.splitlines()
+    assert backend.startswith("backend: local")
+    assert line.startswith("up.sh: ") and said in line
+    assert not home.exists()
+
+
+def test_a_store_that_takes_the_data_is_accepted() -> None:
+    where = {"STACK_DATA": f"s3://{BUCKET}/below"}
+    command = [sys.executable, "-m", "object_store.check"]
+    done = subprocess.run(command, env=os.environ | where, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_status_of_data_in_a_store_names_the_newest_batch_and_what_is_refused(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STACK_DATA", f"s3://{BUCKET}/status")
+    assert in_store(Settings()) == {"synchronizer": None, "refused": ""}
+    for batch in (9, 10):
+        store.put(f"status/checkpoints/spark/visits_json/commits/{batch}", b"v1\n{}")
+    found = in_store(Settings())
+    assert (found["synchronizer"]["batch"], found["refused"]) == (10, "")
+    monkeypatch.setenv("STACK_STORE_ENDPOINT", "http://127.0.0.1:1")
+    away = in_store(Settings())
+    assert away == {"synchronizer": None, "refused": "the object store at http://127.0.0.1:1 does not answer"}

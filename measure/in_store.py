@@ -1,8 +1,9 @@
-"""The newest committed batch of the default query, wherever its checkpoint is: one JSON object, or null.
+"""What a stack with its data in an object store has there, for its status: one JSON object.
 
-Usage: python -m measure.newest_batch
+Usage: python -m measure.in_store
 
-The object has `query`, `batch` and `age_seconds`.
+`synchronizer`: the newest committed batch of the default query, with `query`, `batch` and `age_seconds`; null before the
+first one. `refused`: why the store cannot be read, or takes no object; empty when all is well.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import time
 from typing import Any
 
 from contract.settings import Settings, SettingsError
+from object_store.check import check
 from places.data import spark_checkpoints
 from places.place import Place
 
@@ -29,18 +31,24 @@ def newest_batch(checkpoint: Place) -> dict[str, Any] | None:
     return {"batch": int(newest.name), "age_seconds": round(time.time() - newest.stat().st_mtime, 1)}
 
 
+def in_store(settings: Settings) -> dict[str, Any]:
+    """The answer. Raises SettingsError."""
+    found, why = None, ""
+    try:
+        found = newest_batch(spark_checkpoints(settings) / settings.query())
+        check(settings)
+    except OSError as error:
+        why = str(error.strerror)
+    return {"synchronizer": found and {"query": settings.query(), **found}, "refused": why}
+
+
 def main() -> int:
     """Print the answer; returns the exit code."""
     try:
-        settings = Settings()
-        found = newest_batch(spark_checkpoints(settings) / settings.query())
+        print(json.dumps(in_store(Settings())))
     except SettingsError as error:
-        print(f"newest batch: {error}", file=sys.stderr)
+        print(f"object store: {error}", file=sys.stderr)
         return 2
-    except OSError as error:
-        print(f"newest batch: {error.filename}: {error.strerror}", file=sys.stderr)
-        return 2
-    print(json.dumps(None if found is None else {"query": settings.query(), **found}))
     return 0
 
 
