@@ -30,6 +30,10 @@ from places.words import is_uri
 SUBMITTED = re.compile(r"JobID ([0-9a-f]{32})")
 RUNNING_LIMIT_SECONDS = 180
 POLL_SECONDS = 0.2
+SUBMISSIONS = 3
+"""How often the client is run where JobManagers elect a leader, which may change between two requests."""
+LEADER_GONE = ("RecipientUnreachableException", "FencingTokenException", "LeaderRetrievalException")
+"""Flink's errors of a request to a JobManager that has lost the lead meanwhile."""
 SAME_FAILURES = 3
 """A job that fails so often for the same reason before it ever runs will not run: it is restarted without end."""
 
@@ -66,14 +70,26 @@ def submit(
     if show:
         print(f"   = {show} {shlex.join(command)}", file=sys.stderr)
     command[0] = str(Path(environment["FLINK_HOME"]) / "bin" / "flink")
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    submitted = SUBMITTED.search(done.stdout)
-    if done.returncode != 0 or submitted is None:
+    for _ in range(SUBMISSIONS):
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        submitted = SUBMITTED.search(done.stdout)
+        if done.returncode == 0 and submitted is not None:
+            return submitted.group(1)
         # The client's own stack trace does not help; the program's last lines do.
         words = [line for line in (done.stdout + done.stderr).splitlines() if not line.startswith(("\tat ", "\t..."))]
-        tail = "\n".join(words[-15:])
-        raise FlinkError(f"the client could not submit the job; its last lines:\n{tail}")
-    return submitted.group(1)
+        if not (settings.flink_is_highly_available and lost_its_leader(words)):
+            break
+        print("submit: another JobManager leads since the job was handed in; asking it for the job", file=sys.stderr)
+        # It answers only after it has recovered the jobs that the one before had accepted.
+        if (accepted := active_job(settings.flink_rest, name)) is not None:
+            return str(accepted["jid"])
+    tail = "\n".join(words[-15:])
+    raise FlinkError(f"the client could not submit the job; its last lines:\n{tail}")
+
+
+def lost_its_leader(words: Sequence[str]) -> bool:
+    """Whether the client's lines say that the JobManager which it had reached no longer leads, or is gone."""
+    return any(each in line for line in words for each in LEADER_GONE)
 
 
 def wait_until_running(settings: Settings, job_id: str) -> None:

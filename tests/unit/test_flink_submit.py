@@ -9,7 +9,7 @@ import pytest
 from contract.settings import Settings, SettingsError
 from flink_job.rest import FlinkError
 from flink_job.room import require_room
-from flink_job.submit import cause, client_command, repeated
+from flink_job.submit import cause, client_command, lost_its_leader, repeated
 from places.objects import CREDENTIALS
 
 TRACE = """java.lang.RuntimeException: the task failed
@@ -66,3 +66,15 @@ def test_a_store_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: pyte
 def test_flink_is_given_the_uri_of_a_checkpoint(checkpoint: str, uri: str) -> None:
     command = client_command(Path("/job.py"), checkpoint, [])
     assert command[command.index("--fromSavepoint") + 1] == uri
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("org.apache.flink.runtime.rpc.exceptions.RecipientUnreachableException: Could not send message", True),
+        ("Caused by: org.apache.flink.runtime.rpc.exceptions.FencingTokenException: Fencing token mismatch", True),
+        ("java.lang.RuntimeException: Python process exits with code: 1", False),
+    ],
+)
+def test_a_submission_is_repeated_only_when_the_leader_has_changed(line: str, expected: bool) -> None:
+    assert lost_its_leader(["Job has not been submitted", line]) is expected
