@@ -105,11 +105,11 @@ def _topic(settings: Settings, name: str) -> Object:
 
 
 def topics(settings: Settings) -> list[str]:
-    """Names of the two pipelines' topics; the classic job, a comparison, stays on the laptop."""
+    """Names of the two pipelines' topics; those of other jobs, which walkthroughs compare, stay on the laptop."""
     return [
         value
         for setting, value in settings.values.items()
-        if setting.endswith("_TOPIC") and not setting.startswith("CLASSIC_")
+        if setting.endswith("_TOPIC") and not setting.startswith(("CLASSIC_", "VISIT_PAGES_"))
     ]
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from pyflink.datastream import StreamExecutionEnvironment
@@ -25,6 +26,9 @@ from flink_job import java_classes, tables
 from flink_job.execution import execute, new_environment
 from flink_job.names import name_operators
 from flink_job.on_time import decide
+
+Build = Callable[[Settings, str, Path], StreamExecutionEnvironment]
+"""Builds a job from the settings, the mode, and the jar of the Java classes."""
 
 RECORD = "record_key, record_value, source_partition, source_offset, source_timestamp"
 
@@ -82,8 +86,8 @@ def iso_ms(milliseconds: str) -> str:
     return iso(f"CAST(TO_TIMESTAMP_LTZ({milliseconds}, 3) AS TIMESTAMP(3))")
 
 
-def describe(settings: Settings, mode: str, jar: Path) -> StreamExecutionEnvironment:
-    """Build the job; the returned environment executes it. `jar` has the job's Java classes."""
+def begin(settings: Settings, mode: str, jar: Path) -> tuple[StreamExecutionEnvironment, StreamTableEnvironment]:
+    """Create the environment, with the tables and the views `decided` and `on_time`. `jar` has the Java classes."""
     environment = new_environment(settings, mode)
     environment.add_jars(jar.as_uri())
     table_env = StreamTableEnvironment.create(environment)
@@ -95,7 +99,12 @@ def describe(settings: Settings, mode: str, jar: Path) -> StreamExecutionEnviron
     read = table_env.sql_query(f"SELECT visit_id, event_time, refused, {RECORD} FROM visits")
     table_env.create_temporary_view("decided", decide(table_env, read, settings))
     table_env.create_temporary_view("on_time", table_env.sql_query(on_time()))
+    return environment, table_env
 
+
+def describe(settings: Settings, mode: str, jar: Path) -> StreamExecutionEnvironment:
+    """Build the job; the returned environment executes it. `jar` has the job's Java classes."""
+    environment, table_env = begin(settings, mode, jar)
     inserts = table_env.create_statement_set()
     inserts.add_insert_sql(windows(settings.number("FLINK_WINDOW_SECONDS")))
     inserts.add_insert_sql(late())
@@ -105,11 +114,11 @@ def describe(settings: Settings, mode: str, jar: Path) -> StreamExecutionEnviron
     return environment
 
 
-def run(settings: Settings, mode: str) -> None:
+def run(settings: Settings, mode: str, build: Build = describe) -> None:
     """Compile the job's Java classes, build the job and submit it."""
     with tempfile.TemporaryDirectory(prefix="flink-job-classes-") as folder:
         jar = java_classes.compile_into(Path(folder))
-        execute(describe(settings, mode, jar), settings, mode)
+        execute(build(settings, mode, jar), settings, mode)
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """Submit a job with Flink's own client, and wait until it runs.
 
 Usage: python -m flink_job.submit [--job windows|classic] [--from CHECKPOINT] [--mode exactly-once|at-least-once]
-       [--show PREFIX]
+       [--show PREFIX] [--program FILE.py [-- ARGUMENT...]]
 
 Prints the job id on stdout, messages on stderr. Refused while a job of that name is active: two jobs
 would share one set of transactional ids and fence each other off. Exit codes: 0 it runs, 2 it does not.
@@ -146,11 +146,21 @@ def main() -> int:
     parser.add_argument("--from", dest="checkpoint", metavar="CHECKPOINT", help="a complete checkpoint")
     parser.add_argument("--mode", choices=MODES, help="default: FLINK_MODE in .env")
     parser.add_argument("--show", metavar="PREFIX", help="print Flink's own command, as typed behind this")
+    parser.add_argument(
+        "--program", type=Path, metavar="FILE.py", help="a changed program of this job; its own arguments follow --"
+    )
+    parser.add_argument("words", nargs="*", metavar="ARGUMENT", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    if arguments.words and not arguments.program:
+        parser.error("words after -- are for the program of --program FILE.py")
+    if arguments.program and not arguments.program.is_file():
+        parser.error(f"--program: there is no file {arguments.program}")
     try:
         settings = settings_of(arguments.job, Settings())
         mode = arguments.mode or settings.text("FLINK_MODE")
-        job_id = submit(settings, PROGRAMS[arguments.job], ["--mode", mode], arguments.checkpoint, arguments.show)
+        program = (arguments.program or PROGRAMS[arguments.job]).resolve()
+        words = ["--mode", mode, *arguments.words]
+        job_id = submit(settings, program, words, arguments.checkpoint, arguments.show)
         print(job_id, flush=True)
         wait_until_running(settings, job_id)
     except (FlinkError, HomeError, SettingsError) as error:

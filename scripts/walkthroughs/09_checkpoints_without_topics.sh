@@ -32,7 +32,7 @@ run scripts/flink_cancel.sh >/dev/null
 step "remove the topics and keep the checkpoints"
 say "   docker-compose down --volumes does the same: the broker's volume goes, the folders of the checkpoints stay"
 spoil "offsets in the checkpoints are of topics that no longer exist"
-topics="${VISITS_TOPIC}|${VISIT_WINDOWS_TOPIC}|${VISITS_LATE_TOPIC}|${VISITS_REJECTED_TOPIC}|${CLASSIC_WINDOWS_TOPIC}|${CLASSIC_LATE_TOPIC}"
+topics="${VISITS_TOPIC}|${VISIT_WINDOWS_TOPIC}|${VISITS_LATE_TOPIC}|${VISITS_REJECTED_TOPIC}|${CLASSIC_WINDOWS_TOPIC}|${CLASSIC_LATE_TOPIC}|${VISIT_PAGES_TOPIC}"
 run scripts/exec.sh kafka kafka-topics.sh --bootstrap-server "${BROKER}" --delete --topic "${topics}"
 
 step "make the topics again, and start both pipelines from their checkpoints"
