@@ -29,7 +29,7 @@ OPERATORS = {
     "visits_late": Operator("visits_late", "visits_late-sink"),
     "visits_rejected": Operator("visits_rejected", "visits_rejected-sink"),
 }
-"""By the name in the plan, without the plan's numbers. Of two with one name, one is `NAME > SINK`: it leads to that sink."""
+"""By the name in the plan, without the plan's numbers. Of two with one name, one is `NAME > SINK`: it leads to that."""
 
 _COLUMNS = {
     "LocalWindowAggregate": "on time only",

@@ -36,11 +36,13 @@ class Config:
     pages: int
     active_visits: int
     pages_per_visit: float
+    campaigns: int
     jitter_seconds: float
     late_percent: float
     late_by_seconds: float
     duplicated_percent: float
     unparsable_percent: float
+    retyped_percent: float
     large_percent: float
     large_bytes: int
     wait_seconds: float
@@ -86,17 +88,19 @@ _LEAST: dict[str, float | None] = {
     "pages": 2,
     "active_visits": 1,
     "pages_per_visit": 1,
+    "campaigns": 0,
     "jitter_seconds": 0,
     "late_percent": 0,
     "late_by_seconds": 0,
     "duplicated_percent": 0,
     "unparsable_percent": 0,
+    "retyped_percent": 0,
     "large_percent": 0,
     "large_bytes": 1,
     "wait_seconds": 0,
     "delivery_timeout_seconds": 1,
 }
-_WHOLE = {"seed", "total", "users", "pages", "active_visits", "large_bytes"}
+_WHOLE = {"seed", "total", "users", "pages", "active_visits", "campaigns", "large_bytes"}
 _MOST_BYTES = 1_000_000
 """Brokers take batches of up to 1,048,588 bytes, unless message.max.bytes says otherwise."""
 FIELDS = tuple(field.name for field in dataclasses.fields(Config))
@@ -177,11 +181,14 @@ def _start(value: object) -> str:
 
 
 def _check_together(config: Config, settings: Settings) -> None:
-    trouble = config.late_percent + config.duplicated_percent + config.unparsable_percent + config.large_percent
+    percents = [getattr(config, name) for name in FIELDS if name.endswith("_percent")]
+    trouble = sum(percents)
     if config.large_bytes > _MOST_BYTES:
         raise ConfigError(f"large_bytes: {config.large_bytes} is more than {_MOST_BYTES}, which brokers take")
     if trouble > 100:
-        raise ConfigError(f"late, duplicated, unparsable and large percent add up to {trouble:g}; the maximum is 100")
+        raise ConfigError(
+            f"late, duplicated, unparsable, retyped and large percent add up to {trouble:g}; the maximum is 100"
+        )
     earliest_ms = 1000 * max(config.late_by_seconds, config.jitter_seconds)
     if config.start != NOW and config.start_ms < earliest_ms:
         raise ConfigError(f"start: {config.start} is too early; Kafka has no timestamps before 1970")

@@ -39,13 +39,17 @@ class Page:
 
 @dataclass(frozen=True)
 class Pools:
-    """The parts of visits. `technical_json`, `referral_json` and `ad_json` are ready JSON fragments."""
+    """The parts of visits. `technical_json`, `referral_json` and `ad_json` are ready JSON fragments.
+
+    `campaigns`: how many there are; with 0, visits have no such field.
+    """
 
     users: tuple[User, ...]
     pages: tuple[Page, ...]
     technical_json: tuple[str, ...]
     referral_json: tuple[str, ...]
     ad_json: tuple[str, ...]
+    campaigns: int
 
 
 def compact_json(document: dict[str, object]) -> str:
@@ -53,7 +57,7 @@ def compact_json(document: dict[str, object]) -> str:
     return json.dumps(document, separators=(",", ":"))
 
 
-def make_pools(seed: int, users: int, pages: int) -> Pools:
+def make_pools(seed: int, users: int, pages: int, campaigns: int = 0) -> Pools:
     """Make the pools of a seed; the same on each machine for the same version of Faker."""
     fake = Faker("en_US")
     fake.seed_instance(seed)
@@ -66,6 +70,7 @@ def make_pools(seed: int, users: int, pages: int) -> Pools:
         # null: the address was typed or came from a bookmark.
         referral_json=("null", *(json.dumps(fake.url()) for _ in range(_SITES))),
         ad_json=("null", *(json.dumps(f"ad_{number}_{fake.word()}") for number in range(_ADS))),
+        campaigns=campaigns,
     )
 
 

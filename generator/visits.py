@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import uuid
+import zlib
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import count
@@ -52,7 +53,10 @@ class ActiveVisit:
         ad = rng.choice(pools.ad_json) if rng.random() < 0.3 else "null"
         self.key = visit_id.encode()
         self.before_time = f'{{"visit_id":"{visit_id}","event_time":"'
-        self.before_page = f'","user_id":"{user.user_id}","keep_private":{json.dumps(user.keep_private)},"page":'
+        # By the visit_id and not by `rng`: the rest of the stream is the same with and without this field.
+        campaign = f'"campaign":"campaign_{zlib.crc32(self.key) % pools.campaigns}",' if pools.campaigns else ""
+        private = json.dumps(user.keep_private)
+        self.before_page = f'","user_id":"{user.user_id}","keep_private":{private},{campaign}"page":'
         self.after_referral = f',"ad_id":{ad},"user":{user_json},"technical":{rng.choice(pools.technical_json)}}}}}'
         self.entry_referral: str | None = rng.choice(pools.referral_json)
         self.page = rng.randrange(len(pools.pages))
@@ -81,6 +85,11 @@ def _large(value: str, size: int) -> str:
     return value.replace(begin, f'{begin}"recording":"{recording}",', 1)
 
 
+def _retyped(value: str, event_time: int) -> str:
+    """Write the event time as a number, as a producer's new release may do; `contract.visit.parse_visit` refuses it."""
+    return value.replace(f'"event_time":"{event_time_text(event_time)}"', f'"event_time":{event_time}', 1)
+
+
 def _unparsable(rng: random.Random, value: str, event_time: int) -> bytes:
     """Corrupt the page view in one of six ways; `contract.visit.parse_visit` refuses each of them."""
     text = event_time_text(event_time)
@@ -105,13 +114,14 @@ def stream(config: Config) -> Iterator[Record]:
     Record n is scheduled at start + n * step. Its event time is up to `jitter_seconds` before that,
     so only late visits are further behind the newest than the jitter.
     """
-    pools = make_pools(config.seed, config.users, config.pages)
+    pools = make_pools(config.seed, config.users, config.pages, config.campaigns)
     rng = random.Random(f"visits/{config.seed}/{config.start_ms}")
     jitter_ms, late_ms = config.jitter_seconds * 1000, round(config.late_by_seconds * 1000)
     duplicated = config.duplicated_percent / 100
     unparsable = duplicated + config.unparsable_percent / 100
     late = unparsable + config.late_percent / 100
     large = late + config.large_percent / 100
+    retyped = large + config.retyped_percent / 100
     active = [ActiveVisit(rng, pools, config.pages_per_visit, config.start_ms) for _ in range(config.active_visits)]
     previous: Record | None = None
     for number in range(config.total) if config.total else count():
@@ -129,6 +139,8 @@ def stream(config: Config) -> Iterator[Record]:
         value = visit.view(rng, pools, event_time)
         if late <= roll < large:
             value = _large(value, config.large_bytes)
+        if large <= roll < retyped:
+            value, kind = _retyped(value, event_time), UNPARSABLE
         if duplicated <= roll < unparsable:
             previous = Record(visit.key, _unparsable(rng, value, event_time), event_time, UNPARSABLE)
         else:

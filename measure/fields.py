@@ -1,15 +1,17 @@
-"""Count the visits with and without a field: on the topic, and in the synchronizer's output.
+"""Count the visits with and without a field: on the topic, in the synchronizer's output, and in the job's windows.
 
 Usage: python -m measure.fields FIELD
 
-Prints one line of JSON: `topic` and `output`, each with the numbers `with` and `without`. Records that are not one JSON
-object count as without. Files of an interrupted batch, which Spark's readers skip, are left out.
+Prints one line of JSON: `topic`, `output` and `windows`, each with the numbers `with` and `without`. A record that is
+not one JSON object counts as without, and so does a window of a visit_id that never had the field. Files of an
+interrupted batch, which Spark's readers skip, are left out.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from contract.settings import Settings, SettingsError
@@ -21,27 +23,25 @@ from verdict.spark.output import list_output
 from verdict.spark.places import Places, places
 
 
-def has_field(value: bytes | None, field: str) -> bool:
-    """Whether a record or a line is one JSON object with this field at its top."""
+def document_of(value: bytes | None) -> dict[str, object]:
+    """The one JSON object in a record or a line; empty when it is something else."""
     try:
         document = json.loads(value or b"")
     except ValueError:
-        return False
-    return isinstance(document, dict) and field in document
+        return {}
+    return document if isinstance(document, dict) else {}
 
 
-def count(values: Iterable[bytes | None], field: str) -> dict[str, int]:
-    """Count the values with and without the field."""
-    found = {"with": 0, "without": 0}
-    for value in values:
-        found["with" if has_field(value, field) else "without"] += 1
-    return found
+def count(answers: Iterable[bool]) -> dict[str, int]:
+    """Count how often it is there, and how often not."""
+    found = Counter(answers)
+    return {"with": found[True], "without": found[False]}
 
 
-def on_topic(cluster: Cluster, topic: str) -> Iterator[bytes | None]:
-    """Yield the values of a topic's committed records. Raises Unknown."""
+def on_topic(cluster: Cluster, topic: str) -> Iterator[dict[str, object]]:
+    """Yield the committed records of a topic. Raises Unknown."""
     for batch in cluster.read(topic, cluster.spans(topic, committed=True)):
-        yield from batch.values
+        yield from map(document_of, batch.values)
 
 
 def in_output(where: Places) -> Iterator[bytes]:
@@ -58,10 +58,16 @@ def main(arguments: Sequence[str]) -> int:
     (field,) = arguments
     try:
         settings = Settings()
-        where = places(settings, Options())
+        where, cluster = places(settings, Options()), Cluster(settings.bootstrap)
+        # In this order: each line and each window that is counted is of a visit that was on the topic before.
+        windows = [window["visit_id"] for window in on_topic(cluster, settings.text("VISIT_WINDOWS_TOPIC"))]
+        output = count(field in document_of(line) for line in in_output(where))
+        visits = [(visit.get("visit_id"), field in visit) for visit in on_topic(cluster, where.topic)]
+        having = {visit_id for visit_id, has in visits if has}
         found = {
-            "topic": count(on_topic(Cluster(settings.bootstrap), where.topic), field),
-            "output": count(in_output(where), field),
+            "topic": count(has for _, has in visits),
+            "output": output,
+            "windows": count(visit_id in having for visit_id in windows),
         }
         print(json.dumps(found))
     except (Unknown, Moved, SettingsError, OSError) as error:

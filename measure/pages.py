@@ -4,8 +4,8 @@ Usage: python -m measure.pages BEGAN [ENDED]
 
 BEGAN and ENDED are offsets of `visits` as JSON, `{"0": 900, "1": 900}`: where the new operator began to read, and where
 it ended (default: the present end). Prints one line of JSON: `whole_from`, the start of the first window of which no
-visit came before BEGAN; `whole`, how many windows on `visit_windows` start there or later; `wrong`, how many of those are
-not on `visit_pages` exactly once with the counted number; `short`, how many windows before `whole_from` are on
+visit came before BEGAN; `whole`, how many windows on `visit_windows` start there or later; `wrong`, how many of those
+are not on `visit_pages` exactly once with the counted number; `short`, how many windows before `whole_from` are on
 `visit_pages` with fewer pages than counted.
 """
 

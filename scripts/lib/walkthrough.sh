@@ -360,6 +360,18 @@ spark_says() {
   scripts/logs.sh spark 200 | grep -F -e "$1" >/dev/null
 }
 
+# spark_application [PART]: the running application by Spark's own page, or a part of it such as `executors`, as JSON.
+spark_application() {
+  scripts/exec.sh spark python -c 'import json, sys, urllib.request
+from contract.settings import Settings
+settings = Settings()
+host, port = settings.bind_host("spark").replace("0.0.0.0", "127.0.0.1"), settings.text("SPARK_UI_PORT")
+base = f"http://{host}:{port}/api/v1/applications"
+read = lambda address: json.load(urllib.request.urlopen(address))
+application = read(base)[0]
+print(json.dumps(read("/".join([base, application["id"], *sys.argv[1:]])) if sys.argv[1:] else application))' "$@"
+}
+
 # windows: how many committed windows the topic has.
 windows() {
   windows_that_end_after 0

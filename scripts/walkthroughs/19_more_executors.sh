@@ -2,8 +2,9 @@
 # Summary: Run the synchronizer on one executor, then on one for each worker of Spark's cluster, under load.
 # Usage: scripts/walkthroughs/19_more_executors.sh [--pause] [--backend compose|local] [--profile cluster]
 #
+# From 1 to 3 executors on a stack that came up with STACK_SPARK_WORKERS=3 scripts/up.sh --profile cluster
 # Exit codes: 0 every sentence is proven, 1 one is not, 2 it could not run.
-# Needs: the stack, with Spark workers: --profile cluster, or STACK_SPARK_WORKERS=2
+# Needs: the stack, with Spark workers: --profile cluster, or STACK_SPARK_WORKERS=2 or 3
 # Takes: 2 minutes
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../lib/walkthrough.sh"
@@ -12,14 +13,8 @@ readonly RATE=200
 
 # executors: how many the query has, by Spark's own page; the driver is none.
 executors() {
-  scripts/exec.sh spark python -c 'import json, urllib.request
-from contract.settings import Settings
-settings = Settings()
-host, port = settings.bind_host("spark").replace("0.0.0.0", "127.0.0.1"), settings.text("SPARK_UI_PORT")
-base = f"http://{host}:{port}/api/v1/applications"
-read = lambda address: json.load(urllib.request.urlopen(address))
-application = read(base)[0]["id"]
-print(sum(each["id"] != "driver" for each in read(f"{base}/{application}/executors")))'
+  spark_application executors | python3 -c 'import json, sys
+print(sum(each["id"] != "driver" for each in json.load(sys.stdin)))'
 }
 
 all_executors() {

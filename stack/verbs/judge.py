@@ -127,7 +127,7 @@ def inspect(stack: Stack, words: Sequence[str]) -> int:
     # A program imports the modules beside it.
     readable = [Path(word).parent if word == job else Path(word) for word in paths]
     environment = "tools"
-    check = ["python", "-m", "inspector", "--can-read", *(inside[word] for word in paths if word != job)]
+    check = ["python", "-m", "inspector", "--can-read", *(where for word, where in inside.items() if word != job)]
     if len(check) > 4 and stack.backend.tool(check, readable=readable).returncode:
         environment = "flink"
     command = ["python", "-m", "inspector", *(inside.get(word, word) for word in own), *rest]

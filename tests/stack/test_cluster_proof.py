@@ -17,7 +17,8 @@ pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
 
 LESSONS = (
     "02_cancel_and_restore.sh", "03_with_and_without_a_checkpoint.sh", "04_kill_a_taskmanager.sh",
-    "17_rescale_the_job.sh", "18_more_partitions.sh", "19_more_executors.sh",
+    "17_rescale_the_job.sh", "18_more_partitions.sh", "19_more_executors.sh", "20_one_more_aggregate.sh",
+    "21_one_more_field.sh",
 )  # fmt: skip
 
 
@@ -33,7 +34,7 @@ def test_random_faults_leave_both_verdicts_whole(tmp_path: Path, minutes: str) -
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
-    with RunningStack(tmp_path_factory.mktemp("cluster"), "local", PROFILE="cluster") as running:
+    with RunningStack(tmp_path_factory.mktemp("cluster"), "local", PROFILE="cluster", SPARK_WORKERS="3") as running:
         running.script("up.sh")
         yield running
 

@@ -122,6 +122,21 @@ def test_a_program_by_its_file_with_arguments(tmp_path: Path) -> None:
     assert "failed before it submitted its job" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("place", "code", "words"),
+    [
+        ("same-operator", 1, "refused: windows: its state cannot be opened"),
+        ("other-uid", 1, "refused: windows: its state ("),
+        ("own-operator", 0, "begins without state: pages"),
+    ],
+)
+def test_one_more_aggregate_in_each_place(tmp_path: Path, place: str, code: int, words: str) -> None:
+    program = ROOT / "flink_job" / "one_more_aggregate.py"
+    done = inspect(CHECKPOINT, "--against", str(program), "--", "--place", place, home=tmp_path)
+    assert done.returncode == code, done.stderr
+    assert words in done.stdout
+
+
 def test_a_job_of_other_operators(tmp_path: Path) -> None:
     done = inspect(CHECKPOINT, "--against", "classic", home=tmp_path)
     assert done.returncode == 1, done.stderr

@@ -22,7 +22,10 @@ pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
 
 SEED = int(os.environ.get("FAULTLINE_SEED", "0"))
 ON_THE_STACK = sorted(path.name for path in (ROOT / "scripts" / "walkthroughs").glob("0*.sh"))
-ON_THE_STACK += ["10_kill_the_synchronizer.sh", "17_rescale_the_job.sh", "18_more_partitions.sh"]
+ON_THE_STACK += [
+    "10_kill_the_synchronizer.sh", "17_rescale_the_job.sh", "18_more_partitions.sh", "20_one_more_aggregate.sh",
+    "21_one_more_field.sh",
+]  # fmt: skip
 
 
 def shuffled() -> list[object]:

@@ -28,7 +28,8 @@ def test_exactly_once_is_written_out() -> None:
 
 def test_no_transactional_id_is_the_beginning_of_another() -> None:
     # A sink that starts aborts every open transaction whose id begins with its own prefix.
-    prefixes = [sink_options(SETTINGS, sink, EXACTLY_ONCE)["sink.transactional-id-prefix"] for sink in SINKS]
+    sinks = (*SINKS, "VISIT_PAGES_TOPIC")
+    prefixes = [sink_options(SETTINGS, sink, EXACTLY_ONCE)["sink.transactional-id-prefix"] for sink in sinks]
     assert not [(a, b) for a in prefixes for b in prefixes if a != b and b.startswith(a)]
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from contract.settings import Settings, SettingsError
+from contract.settings import ROOT, Settings, SettingsError
 from flink_job.rest import FlinkError
 from flink_job.room import require_room
 from flink_job.submit import cause, client_command, lost_its_leader, repeated
@@ -78,3 +80,18 @@ def test_flink_is_given_the_uri_of_a_checkpoint(checkpoint: str, uri: str) -> No
 )
 def test_a_submission_is_repeated_only_when_the_leader_has_changed(line: str, expected: bool) -> None:
     assert lost_its_leader(["Job has not been submitted", line]) is expected
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--", "--place", "own-operator"], "words after -- are for the program of --program FILE.py"),
+        (["--program", "nowhere.py"], "--program: there is no file nowhere.py"),
+    ],
+)
+def test_a_mistake_about_the_program_ends_with_code_2(words: list[str], message: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "flink_job.submit", *words], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[-1].endswith(message)

@@ -2,6 +2,7 @@
 
 import argparse
 import dataclasses
+import hashlib
 import json
 import subprocess
 import sys
@@ -32,6 +33,10 @@ def records(*flags: str) -> list[Record]:
 
 
 MIXED = ("--total", "20000", "--late-percent", "5", "--duplicated-percent", "4", "--unparsable-percent", "6")
+
+
+DEFAULT_DIGEST = "42a6d658b8f747a4ba043ae9975bb5d5733532c277a40dec0962e9ab317a17c8"
+"""Of the stream below; another release of Faker may make other pages and users, and so another digest."""
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +79,47 @@ def test_a_visit_has_every_field() -> None:
         assert isinstance(document["keep_private"], bool)
         assert document["page"].startswith("/")
         assert record.key.decode() == document["visit_id"]
+
+
+def test_a_campaign_is_a_field_more_and_changes_nothing_else() -> None:
+    without, with_campaign = records("--total", "2000"), records("--total", "2000", "--campaigns", "3")
+    seen = set()
+    for before, after in zip(without, with_campaign, strict=True):
+        document = json.loads(after.value)
+        campaign = document.pop("campaign")
+        seen.add(campaign)
+        assert document == json.loads(before.value)
+        assert after.value == before.value.replace(b'"page":', f'"campaign":"{campaign}","page":'.encode(), 1)
+        assert (after.key, after.timestamp, after.kind) == (before.key, before.timestamp, before.kind)
+    assert seen == {"campaign_0", "campaign_1", "campaign_2"}
+
+
+def test_a_visit_keeps_its_campaign() -> None:
+    campaigns: dict[bytes, str] = {}
+    for record in records("--total", "2000", "--campaigns", "50"):
+        campaign = json.loads(record.value)["campaign"]
+        assert campaigns.setdefault(record.key, campaign) == campaign
+
+
+def test_the_bytes_of_the_default_stream_do_not_change() -> None:
+    # A digest of what a seed gave before there were campaigns and retyped visits.
+    found = hashlib.sha256()
+    for record in records(*MIXED, "--large-percent", "1", "--large-bytes", "2000"):
+        found.update(b"%b|%b|%d|%b\n" % (record.key, record.value, record.timestamp, record.kind.encode()))
+    assert found.hexdigest() == DEFAULT_DIGEST
+
+
+def test_a_retyped_visit_has_a_number_for_its_time_and_is_refused() -> None:
+    plain, mixed = records("--total", "2000"), records("--total", "2000", "--retyped-percent", "10")
+    changed = 0
+    for before, after in zip(plain, mixed, strict=True):
+        if after == before:
+            continue
+        assert after.kind == UNPARSABLE
+        assert parse_visit(after.value) is None
+        assert json.loads(after.value) == json.loads(before.value) | {"event_time": after.timestamp}
+        changed += 1
+    assert changed / 2000 == pytest.approx(0.1, abs=0.03)
 
 
 def test_timestamp_is_the_event_time() -> None:

@@ -1,0 +1,144 @@
+#!/usr/bin/env bash
+# Summary: Restore a job with one more aggregate from a savepoint of the old one: what Flink refuses, and what works.
+# Usage: scripts/walkthroughs/20_one_more_aggregate.sh [--pause] [--backend compose|local] [--profile cluster]
+#
+# The changed job is flink_job/one_more_aggregate.py.
+# Exit codes: 0 every sentence is proven, 1 one is not, 2 it could not run.
+# Needs: the stack
+# Takes: 5 minutes
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/../lib/walkthrough.sh"
+
+readonly RATE=200
+readonly CHANGED=flink_job/one_more_aggregate.py
+# What code_of has seen.
+WORDS="" CODE_SEEN=""
+
+# stop_with_savepoint: ends the running job; prints the savepoint.
+stop_with_savepoint() {
+  local job_id savepoint
+  job_id="$(scripts/flink_status.sh | field job_id)"
+  savepoint="$(run scripts/exec.sh jobmanager flink stop --savepointPath "${DATA_ON_FLINK}/checkpoints/flink/savepoints" "${job_id}" |
+    sed -n 's/^Savepoint completed. Path: //p')"
+  [[ -n "${savepoint}" ]] || die "Flink made no savepoint; see scripts/logs.sh jobmanager"
+  savepoint="${savepoint#file:}"
+  say "   ${savepoint}"
+  echo "${savepoint}"
+}
+
+# code_of COMMAND...: runs it, shows what it says, and keeps it in WORDS and its exit code in CODE_SEEN.
+code_of() {
+  local code=0
+  show "$@"
+  WORDS="$("$@" 2>&1)" || code=$?
+  cut -c 1-400 <<<"${WORDS}" | indent
+  CODE_SEEN="${code}"
+}
+
+# says TEXT: whether WORDS have it.
+says() {
+  if grep -q -F -e "$1" <<<"${WORDS}"; then echo yes; else echo no; fi
+}
+
+# against PLACE: sets the savepoint against the job with the aggregate in this place.
+against() {
+  code_of scripts/inspect.sh "${savepoint}" --against "${CHANGED}" -- --place "$1"
+}
+
+# restore PLACE: restores the savepoint with the aggregate in this place.
+restore() {
+  code_of scripts/flink_restore.sh "${savepoint}" --program "${CHANGED}" -- --place "$1"
+}
+
+# raw_offsets CHECKPOINT: where a restored job reads on in each partition, as JSON.
+raw_offsets() {
+  scripts/exec.sh jobmanager python -m inspector.flink offsets "$1"
+}
+
+# pages OFFSETS...: the new aggregate against a count of the source; see measure/pages.py.
+pages() {
+  scripts/exec.sh spark python -m measure.pages "$@"
+}
+
+has_whole_windows() {
+  (($(pages "${began}" | field whole) > 0))
+}
+
+begin "$@"
+DATA_ON_FLINK="$(scripts/exec.sh jobmanager python -c 'from contract.settings import Settings; print(Settings().data)')"
+
+step "load the job: ${RATE} visits a second"
+run scripts/generator_stop.sh
+run scripts/generator_start.sh --rate "${RATE}"
+wait_for_checkpoints 2 >/dev/null
+
+step "stop it with a savepoint"
+savepoint="$(stop_with_savepoint)"
+promised="$(offsets_in "${savepoint}")"
+began="$(raw_offsets "${savepoint}")"
+
+step "put the aggregate into the window operator that is there"
+expect "its state has three numbers for each window; with COUNT(DISTINCT page) it has another type"
+against same-operator
+fact "exit code of the inspector, 1: the job cannot restore it" "${CODE_SEEN}" 1
+fact "it names the operator: windows: its state cannot be opened" "$(says 'windows: its state cannot be opened')" yes
+restore same-operator
+fact_is "exit code of the restore" "${CODE_SEEN}" -gt 0
+fact "Flink says: the new state serializer must not be incompatible with the old one" \
+  "$(says 'must not be incompatible with the old state serializer')" yes
+prove "One more aggregate in the same operator is another type of state: Flink refuses the restore, and the inspector says so before it."
+
+step "give that operator another uid"
+expect "the old state belongs to the uid 'windows', which the job does not have"
+against other-uid
+fact "exit code of the inspector" "${CODE_SEEN}" 1
+restore other-uid
+fact_is "exit code of the restore" "${CODE_SEEN}" -gt 0
+fact "Flink says: cannot map checkpoint/savepoint state" "$(says 'Cannot map checkpoint/savepoint state')" yes
+say "   with --allowNonRestoredState it would run, and the windows that are open in the savepoint would be lost"
+prove "Another uid leaves the old state without an operator: Flink refuses that, too."
+
+step "give the aggregate an operator of its own, beside the old one"
+expect "the old operator gets its state, the new one begins without any, and writes to ${VISIT_PAGES_TOPIC}"
+against own-operator
+fact "exit code of the inspector, 0: the job can restore it" "${CODE_SEEN}" 0
+fact "it names the new operator: begins without state: pages" "$(says 'begins without state: pages')" yes
+restore own-operator
+fact "exit code of the restore" "${CODE_SEEN}" 0
+fact "the job began to read, by its log, at" "$(offsets_read)" "${promised}"
+until_true 180 "a window that is whole on ${VISIT_PAGES_TOPIC}" has_whole_windows
+prove "An operator of its own, with a uid of its own, leaves the old state as it is."
+
+step "stop this job with a savepoint too, and count its pages again from the source"
+expect "windows that were open at the first savepoint have too few pages, all later ones are whole"
+savepoint="$(stop_with_savepoint)"
+counted="$(pages "${began}" "$(raw_offsets "${savepoint}")")"
+say "   ${counted}"
+say "   the first window that is whole begins at $(field whole_from <<<"${counted}")"
+fact_is "windows before it with too few pages" "$(field short <<<"${counted}")" -gt 0
+fact_is "windows from it on" "$(field whole <<<"${counted}")" -gt 0
+fact "those of them that differ from the count" "$(field wrong <<<"${counted}")" 0
+prove "The new aggregate is whole from the first window of which no visit came before the savepoint."
+
+step "go back to the job as it was"
+expect "now the new operator's state has no operator in the job, and Flink refuses it by the same rule"
+promised="$(offsets_in "${savepoint}")"
+code_of scripts/flink_restore.sh "${savepoint}"
+fact_is "exit code of the restore" "${CODE_SEEN}" -gt 0
+fact "Flink says: cannot map checkpoint/savepoint state" "$(says 'Cannot map checkpoint/savepoint state')" yes
+say "   only the pages are dropped, and their last transaction ended with the job: here it is right to allow it"
+program="$(scripts/exec.sh jobmanager python -c 'from contract.jobs import MAIN, PROGRAMS; print(PROGRAMS[MAIN])')"
+run scripts/exec.sh jobmanager flink run --detached --fromSavepoint "${savepoint}" --claimMode NO_CLAIM \
+  --allowNonRestoredState --python "${program}" | indent
+wait_for_checkpoints 2 >/dev/null
+fact "the job began to read, by its log, at" "$(offsets_read)" "${promised}"
+prove "The way back needs --allowNonRestoredState, which drops the new operator's state and no other."
+
+step "judge: was a window of the old aggregate lost, or written twice?"
+settle
+judge flink
+fact "verdict on flink" "$(judged outcome)" holds
+fact "windows lost" "$(judged lost)" 0
+fact "windows written twice" "$(judged duplicated)" 0
+prove "The old windows went on through both changes: each is written once."
+finish
