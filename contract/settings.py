@@ -65,6 +65,11 @@ def store_of_data(values: Mapping[str, str]) -> str:
     return "" if data == DISK else data
 
 
+HASHMAP, ROCKSDB = "hashmap", "rocksdb"
+"""The values of FLINK_STATE_BACKEND."""
+_MEGABYTES = re.compile(r"([1-9]\d*)m")
+
+
 class SettingsError(Exception):
     """A setting is missing or has no sensible value; the message names it and the next step."""
 
@@ -113,6 +118,36 @@ class Settings:
             return int(value)
         except ValueError:
             raise SettingsError(f"setting {name}={value!r} is not a whole number; correct it in .env") from None
+
+    def choice(self, name: str, *values: str) -> str:
+        """The setting, which must be one of these values. Raises SettingsError."""
+        value = self.text(name)
+        if value not in values:
+            raise SettingsError(f"setting {name}={value!r} is not one of {', '.join(values)}; correct it in .env")
+        return value
+
+    def megabytes(self, name: str) -> int:
+        """The setting, a size such as 320m, in megabytes. Raises SettingsError."""
+        found = _MEGABYTES.fullmatch(self.text(name))
+        if found is None:
+            raise SettingsError(f"setting {name}={self.text(name)!r} is not a size like 320m; correct it in .env")
+        return int(found[1])
+
+    @property
+    def flink_state_backend(self) -> str:
+        """Where the Flink job's state is while it runs: HASHMAP or ROCKSDB. Raises SettingsError."""
+        return self.choice("FLINK_STATE_BACKEND", HASHMAP, ROCKSDB)
+
+    @property
+    def flink_unaligned(self) -> bool:
+        """Whether the Flink job's barriers may overtake records. Raises SettingsError."""
+        return self.choice("FLINK_UNALIGNED", "false", "true") == "true"
+
+    @property
+    def flink_managed_megabytes(self) -> int:
+        """A TaskManager's managed memory: for buffers of windows, and for RocksDB when it keeps the state."""
+        rocksdb = self.megabytes("FLINK_ROCKSDB_MEMORY") if self.flink_state_backend == ROCKSDB else 0
+        return self.megabytes("FLINK_MANAGED_MEMORY") + rocksdb
 
     @property
     def bootstrap(self) -> str:

@@ -10,7 +10,7 @@ from deploy import pod
 from deploy.manifest import Manifest, Object, Unchecked, apart, object_name
 from deploy.settings import data
 from flink_job.guarantees import job_configuration
-from flink_job.home import TEMPLATES, render
+from flink_job.home import TEMPLATES, cluster_values, render
 from places.engines import flink_s3_options
 from requirements.sbom import locked_packages
 
@@ -28,8 +28,8 @@ def _version() -> str:
 def cluster_options(settings: Settings) -> dict[str, str]:
     """The local cluster's config.yaml without its addresses, folders and JVM flags: memory, slots, heartbeats."""
     template = (TEMPLATES / "config.yaml").read_text(encoding="utf-8")
-    retained = {"FLINK_CHECKPOINTS_RETAINED": settings.text("FLINK_CHECKPOINTS_RETAINED")}
-    return {name: value.strip("'") for name, value in _PLAIN_OPTION.findall(render(template, retained))}
+    rendered = render(template, cluster_values(settings))
+    return {name: value.strip("'") for name, value in _PLAIN_OPTION.findall(rendered)}
 
 
 def high_availability(settings: Settings) -> dict[str, str]:

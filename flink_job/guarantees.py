@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from contract.jobs import AT_LEAST_ONCE, EXACTLY_ONCE
-from contract.settings import Settings
+from contract.settings import HASHMAP, ROCKSDB, Settings
 from contract.visit import EVENT_TIME_PATTERN, MAX_NESTING, VISIT_ID_PATTERN
 
 NONE = "none"
@@ -25,7 +25,7 @@ def job_configuration(settings: Settings, mode: str) -> dict[str, str]:
         "pipeline.object-reuse": "true",
         # How often a partition is checked for idleness.
         "pipeline.auto-watermark-interval": "200 ms",
-        "state.backend.type": "hashmap",
+        **state_backend(settings),
         # At once after the first failure, less often when it keeps failing, and without a limit: a killed TaskManager
         # may stay down for long.
         "restart-strategy.type": "exponential-delay",
@@ -55,14 +55,50 @@ def checkpointing(settings: Settings, mode: str) -> dict[str, str]:
         # The first checkpoint after a start may find tasks that do not run yet; that is not an error of the job.
         "execution.checkpointing.tolerable-failed-checkpoints": "10",
         "execution.checkpointing.max-concurrent-checkpoints": "1",
-        "execution.checkpointing.unaligned.enabled": "false",
+        **_barriers(settings, mode),
         # A cancelled job can be restored from any of its retained checkpoints. Their number is set in the
         # JobManager's configuration: flink_job/conf/config.yaml.
         "execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION",
         "execution.checkpointing.storage": "filesystem",
         "execution.checkpointing.dir": settings.flink_checkpoints,
-        # A checkpoint is complete: chk-N needs no file of chk-N-1 and can be read or copied alone.
-        "execution.checkpointing.incremental": "false",
+    }
+
+
+def state_backend(settings: Settings) -> dict[str, str]:
+    """Flink options of where the state is while the job runs, and of how much of it a checkpoint writes."""
+    if settings.flink_state_backend == HASHMAP:
+        return {
+            "state.backend.type": HASHMAP,
+            # A checkpoint is complete: chk-N needs no file of chk-N-1 and can be read or copied alone.
+            "execution.checkpointing.incremental": "false",
+        }
+    return {
+        "state.backend.type": ROCKSDB,
+        # RocksDB never changes a file that it wrote: a checkpoint writes the new ones and names the others, so its cost
+        # follows the changes and not the state. chk-N then needs files of earlier checkpoints, in `shared` beside it:
+        # the folder of the job is the unit to copy, and it cannot be moved, since chk-N names them by absolute paths.
+        "execution.checkpointing.incremental": "true",
+        # It stays within the slot's managed memory.
+        "state.backend.rocksdb.memory.managed": "true",
+        # Timers are as many as windows: on the heap they would bound the state again.
+        "state.backend.rocksdb.timer-service.factory": "ROCKSDB",
+    }
+
+
+def _barriers(settings: Settings, mode: str) -> dict[str, str]:
+    """Flink options of how a barrier passes the records before it."""
+    # At least once nothing is aligned, so there is nothing to overtake, and Flink allows no unaligned checkpoints.
+    if not settings.flink_unaligned or mode != EXACTLY_ONCE:
+        return {
+            # The state alone is in a checkpoint, so any later version of the job can read it.
+            "execution.checkpointing.unaligned.enabled": "false",
+        }
+    return {
+        # Under backpressure a barrier waits as long as the records before it; now it overtakes them, and the checkpoint
+        # holds them.
+        "execution.checkpointing.unaligned.enabled": "true",
+        # Without backpressure a barrier arrives in time, and the checkpoint holds no records.
+        "execution.checkpointing.aligned-checkpoint-timeout": "500 ms",
     }
 
 

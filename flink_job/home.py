@@ -112,13 +112,22 @@ def configuration_values(settings: Settings, service: str, state: Path, flink: P
         "FLINK_BIND_HOST": bind,
         "TASKMANAGER_HOST_LINE": "" if bind == "0.0.0.0" else f"taskmanager.host: {bind}",
         "FLINK_RPC_PORT": settings.text("FLINK_RPC_PORT"),
-        "FLINK_CHECKPOINTS_RETAINED": settings.text("FLINK_CHECKPOINTS_RETAINED"),
+        **cluster_values(settings),
         "WEB_NAMES": ",".join(settings.web_names),
         "WEB_ORIGIN": f"http://{settings.text('BIND_ADDRESS')}:{port}",
         "TMP": str(state / "tmp"),
         "JVM_FLAGS": settings.text("JVM_FLAGS"),
         "JVM_FLAGS_SHORT": settings.text("JVM_FLAGS_SHORT"),
         "JAVA_OPTS": java_options((flink / "conf" / "config.yaml").read_text(encoding="utf-8")),
+    }
+
+
+def cluster_values(settings: Settings) -> dict[str, str]:
+    """Values of the placeholders that do not depend on the service or the machine, by name. Raises SettingsError."""
+    return {
+        "FLINK_CHECKPOINTS_RETAINED": settings.text("FLINK_CHECKPOINTS_RETAINED"),
+        "FLINK_TASK_HEAP": f"{settings.megabytes('FLINK_TASK_HEAP')}m",
+        "FLINK_MANAGED_MEMORY": f"{settings.flink_managed_megabytes}m",
     }
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from contract.copies import name_of, setting_of
-from contract.settings import own_store
+from contract.settings import ROCKSDB, own_store
 
 from stack.errors import StackError
 
@@ -57,6 +57,8 @@ class Service:
     """The same for each of several copies, if that is another number."""
     heap: str = ""
     """Setting of a heap whose size comes on top."""
+    rocksdb: str = ""
+    """Setting of the memory that comes on top when RocksDB keeps the state of the Flink job."""
     one_shot: bool = False
     """A one-shot service: it does its work and ends."""
     may_finish: bool = False
@@ -102,7 +104,10 @@ def _brokers() -> tuple[Service, ...]:
 
 def _taskmanagers() -> tuple[Service, ...]:
     return _copies(
-        Service("taskmanager", "flink", "flink", needs=("store",), count="FLINK_TASKMANAGERS", mebibytes=704)
+        Service(
+            "taskmanager", "flink", "flink", needs=("store",), count="FLINK_TASKMANAGERS", mebibytes=384,
+            heap="FLINK_TASK_HEAP", rocksdb="FLINK_ROCKSDB_MEMORY",
+        )  # fmt: skip
     )
 
 
@@ -199,10 +204,11 @@ def mebibytes(settings: Mapping[str, str]) -> int:
 
 
 def mebibytes_of(row: Service, settings: Mapping[str, str]) -> int:
-    """The memory that one service needs. Raises StackError when the setting of its heap is not a size."""
+    """The memory that one service needs. Raises StackError when the setting of a size is not one."""
     several = row.mebibytes_of_several and len(copies(row.family, settings)) > 1
     own = row.mebibytes_of_several if several else row.mebibytes
-    return own + (_size(row.heap, settings[row.heap]) if row.heap else 0)
+    on_rocksdb = row.rocksdb if settings["FLINK_STATE_BACKEND"] == ROCKSDB else ""
+    return own + sum(_size(name, settings[name]) for name in (row.heap, on_rocksdb) if name)
 
 
 def _size(name: str, value: str) -> int:

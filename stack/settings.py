@@ -103,8 +103,8 @@ def load(
     require_counts(values)
     typed = Settings(as_environment(values), env_file)
     values["KAFKA_BOOTSTRAP"] = typed.bootstrap
-    # Another word than s3://BUCKET is refused before anything starts.
-    _ = typed.data
+    # Another word than s3://BUCKET, or than the name of a state backend, is refused before anything starts.
+    _ = typed.data, typed.flink_managed_megabytes, typed.flink_unaligned
     _require_this_machine(values)
     return StackSettings(values, explicit, _foreign(environ, values, defaults))
 
