@@ -82,7 +82,7 @@ def run(stack: OwnStack, contender: Contender, number: int, records: int) -> Cos
     program = ("python", "-m", "benchmarks.flink_submit", contender.program, *contender.arguments)
     job = changed.ask(changed.service("jobmanager"), *program).strip()
     base = f"http://127.0.0.1:{stack.settings.values['FLINK_UI_PORT']}"
-    read = functools.partial(_records_read, base, job)
+    read = functools.partial(records_read, base, job)
     wait_until(lambda: read() >= records, f"{contender.name} to read {records} records", seconds=_LIMIT_SECONDS)
     _wait_until_quiet(stack)
     if (found := read()) != records:
@@ -99,7 +99,7 @@ def run(stack: OwnStack, contender: Contender, number: int, records: int) -> Cos
     return Cost(spent, records, int(observed), outcome, disturbed, busy)
 
 
-def _records_read(base: str, job: str) -> int:
+def records_read(base: str, job: str) -> int:
     """Return the counter of the source operator, all its tasks together."""
     vertex = call(base, f"/jobs/{job}")["vertices"][0]["id"]
     path = f"/jobs/{job}/vertices/{vertex}/subtasks/metrics"

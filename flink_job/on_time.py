@@ -6,6 +6,8 @@ time, for a window that was already written. The operator keeps one clock per Ka
 
 from __future__ import annotations
 
+from typing import Any
+
 from pyflink.java_gateway import get_gateway
 from pyflink.table import Schema, StreamTableEnvironment, Table
 
@@ -23,14 +25,10 @@ def decide(table_env: StreamTableEnvironment, rows: Table, settings: Settings) -
     """
     jvm = get_gateway().jvm
     j_types = jvm.org.apache.flink.table.api.DataTypes
-    utils = jvm.org.apache.flink.table.types.utils.DataTypeUtils
     type_info = jvm.org.apache.flink.table.runtime.typeutils.InternalTypeInfo
     columns = rows._j_table.getResolvedSchema().getColumns()
-    fields = [j_types.FIELD(column.getName(), column.getDataType().nullable()) for column in columns]
-    j_rows = utils.toInternalDataType(j_types.ROW(fields).notNull())
-    j_decided = utils.toInternalDataType(
-        j_types.ROW([*fields, j_types.FIELD("is_late", j_types.BOOLEAN().notNull())]).notNull()
-    )
+    fields = _fields(rows)
+    j_decided = _rows_of([*fields, j_types.FIELD("is_late", j_types.BOOLEAN().notNull())])
     names = [column.getName() for column in columns]
     event_time, partition = names.index("event_time"), names.index("source_partition")
     partitions = settings.number("TOPIC_PARTITIONS")
@@ -47,8 +45,18 @@ def decide(table_env: StreamTableEnvironment, rows: Table, settings: Settings) -
         settings.number("FLINK_OUT_OF_ORDERNESS_SECONDS") * 1000,
         settings.number("FLINK_IDLE_PARTITION_SECONDS"),
     )
-    j_stream = table_env._j_tenv.toDataStream(rows._j_table, j_rows).partitionCustom(by_partition, by_partition)
+    j_stream = as_stream(table_env, rows).partitionCustom(by_partition, by_partition)
     j_stream = j_stream.transform(NAME, type_info.of(j_decided.getLogicalType()), on_time).uid("late-or-on-time")
+    return as_table(table_env, j_stream)
+
+
+def as_stream(table_env: StreamTableEnvironment, rows: Table) -> Any:
+    """The rows as a DataStream of Flink's internal RowData, an object of Java."""
+    return table_env._j_tenv.toDataStream(rows._j_table, _rows_of(_fields(rows)))
+
+
+def as_table(table_env: StreamTableEnvironment, j_stream: Any) -> Table:
+    """A DataStream of rows with `event_time` as a table with the rowtime `visited_at`, under its own watermark."""
     schema = (
         Schema.new_builder()
         .column_by_expression("visited_at", "TO_TIMESTAMP_LTZ(event_time, 3)")
@@ -56,3 +64,16 @@ def decide(table_env: StreamTableEnvironment, rows: Table, settings: Settings) -
         .build()
     )
     return Table(table_env._j_tenv.fromDataStream(j_stream, schema._j_schema), table_env)
+
+
+def _fields(rows: Table) -> list[Any]:
+    j_types = get_gateway().jvm.org.apache.flink.table.api.DataTypes
+    columns = rows._j_table.getResolvedSchema().getColumns()
+    return [j_types.FIELD(column.getName(), column.getDataType().nullable()) for column in columns]
+
+
+def _rows_of(fields: list[Any]) -> Any:
+    """The type of internal rows with these fields."""
+    jvm = get_gateway().jvm
+    utils = jvm.org.apache.flink.table.types.utils.DataTypeUtils
+    return utils.toInternalDataType(jvm.org.apache.flink.table.api.DataTypes.ROW(fields).notNull())

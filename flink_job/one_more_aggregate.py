@@ -23,7 +23,7 @@ from contract.jobs import MODES
 from contract.settings import Settings
 from flink_job.guarantees import sink_options, with_clause
 from flink_job.names import OPERATORS, Operator, name_operators
-from flink_job.stateful_flink_consumer import begin, iso, iso_ms, late, rejected, run, windows
+from flink_job.stateful_flink_consumer import begin, iso, iso_ms, late, on_time, rejected, run, windows
 
 OWN_OPERATOR, SAME_OPERATOR, OTHER_UID = PLACES = ("own-operator", "same-operator", "other-uid")
 
@@ -99,6 +99,7 @@ FROM (
 def describe(settings: Settings, mode: str, jar: Path, place: str) -> StreamExecutionEnvironment:
     """Build the job with the aggregate in one of PLACES."""
     environment, table_env = begin(settings, mode, jar)
+    table_env.create_temporary_view("on_time", on_time(table_env))
     table_env.create_temporary_view("on_time_pages", table_env.sql_query(on_time_pages()))
     window_seconds = settings.number("FLINK_WINDOW_SECONDS")
     inserts = table_env.create_statement_set()

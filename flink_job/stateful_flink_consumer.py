@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pyflink.datastream import StreamExecutionEnvironment
-from pyflink.table import StreamTableEnvironment
+from pyflink.table import StreamTableEnvironment, Table
 
 from contract.jobs import MODES
 from contract.settings import Settings
@@ -33,10 +33,13 @@ Build = Callable[[Settings, str, Path], StreamExecutionEnvironment]
 RECORD = "record_key, record_value, source_partition, source_offset, source_timestamp"
 
 
-def on_time() -> str:
+Counted = Callable[[StreamTableEnvironment], Table]
+"""Makes the table of the visits that are counted from the view `decided`."""
+
+
+def on_time(table_env: StreamTableEnvironment) -> Table:
     """The visits that are counted, with the columns that this needs; `record_value` has their other fields."""
-    return """SELECT visit_id, event_time, visited_at
-FROM decided WHERE refused = 0 AND NOT is_late"""
+    return table_env.sql_query("SELECT visit_id, event_time, visited_at FROM decided WHERE refused = 0 AND NOT is_late")
 
 
 def windows(window_seconds: int) -> str:
@@ -87,7 +90,7 @@ def iso_ms(milliseconds: str) -> str:
 
 
 def begin(settings: Settings, mode: str, jar: Path) -> tuple[StreamExecutionEnvironment, StreamTableEnvironment]:
-    """Create the environment, with the tables and the views `decided` and `on_time`. `jar` has the Java classes."""
+    """Create the environment, with the tables and the view `decided`. `jar` has the job's Java classes."""
     environment = new_environment(settings, mode)
     environment.add_jars(jar.as_uri())
     table_env = StreamTableEnvironment.create(environment)
@@ -98,13 +101,13 @@ def begin(settings: Settings, mode: str, jar: Path) -> tuple[StreamExecutionEnvi
 
     read = table_env.sql_query(f"SELECT visit_id, event_time, refused, {RECORD} FROM visits")
     table_env.create_temporary_view("decided", decide(table_env, read, settings))
-    table_env.create_temporary_view("on_time", table_env.sql_query(on_time()))
     return environment, table_env
 
 
-def describe(settings: Settings, mode: str, jar: Path) -> StreamExecutionEnvironment:
+def describe(settings: Settings, mode: str, jar: Path, counted: Counted = on_time) -> StreamExecutionEnvironment:
     """Build the job; the returned environment executes it. `jar` has the job's Java classes."""
     environment, table_env = begin(settings, mode, jar)
+    table_env.create_temporary_view("on_time", counted(table_env))
     inserts = table_env.create_statement_set()
     inserts.add_insert_sql(windows(settings.number("FLINK_WINDOW_SECONDS")))
     inserts.add_insert_sql(late())

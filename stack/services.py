@@ -103,12 +103,11 @@ def _brokers() -> tuple[Service, ...]:
 
 
 def _taskmanagers() -> tuple[Service, ...]:
-    return _copies(
-        Service(
-            "taskmanager", "flink", "flink", needs=("store",), count="FLINK_TASKMANAGERS", mebibytes=384,
-            heap="FLINK_TASK_HEAP", rocksdb="FLINK_ROCKSDB_MEMORY",
-        )  # fmt: skip
-    )
+    first = Service(
+        "taskmanager", "flink", "flink", needs=("store",), count="FLINK_TASKMANAGERS", mebibytes=384,
+        heap="FLINK_TASK_HEAP", rocksdb="FLINK_ROCKSDB_MEMORY",
+    )  # fmt: skip
+    return _copies(first)
 
 
 def _spark_workers() -> tuple[Service, ...]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
+
 from contract.jobs import AT_LEAST_ONCE, EXACTLY_ONCE
-from contract.settings import Settings
+from contract.settings import Settings, SettingsError
 from flink_job.guarantees import (
     job_configuration,
     sink_options,
     source_options,
     with_clause,
 )
+from stack.settings import load
 
 SETTINGS = Settings(environ={})
 SINKS = ("VISIT_WINDOWS_TOPIC", "VISITS_LATE_TOPIC", "VISITS_REJECTED_TOPIC")
@@ -39,6 +42,50 @@ def test_at_least_once_has_no_transaction() -> None:
         options = sink_options(SETTINGS, sink, AT_LEAST_ONCE)
         assert options["sink.delivery-guarantee"] == "at-least-once"
         assert not [name for name in options if "transaction" in name]
+
+
+def test_state_on_the_heap_is_written_whole() -> None:
+    configuration = job_configuration(SETTINGS, EXACTLY_ONCE)
+    assert configuration["state.backend.type"] == "hashmap"
+    assert configuration["execution.checkpointing.incremental"] == "false"
+    assert not [name for name in configuration if "rocksdb" in name]
+
+
+def test_state_in_rocksdb_is_written_as_far_as_it_is_new() -> None:
+    changed = SETTINGS.changed({"FLINK_STATE_BACKEND": "rocksdb"})
+    configuration = job_configuration(changed, EXACTLY_ONCE)
+    assert configuration["state.backend.type"] == "rocksdb"
+    assert configuration["execution.checkpointing.incremental"] == "true"
+    # It takes half of the slot's managed memory, and the buffers of windows keep what they had.
+    assert changed.flink_managed_megabytes >= 2 * SETTINGS.flink_managed_megabytes
+
+
+@pytest.mark.parametrize(
+    ("unaligned", "mode", "expected"),
+    [
+        ("false", EXACTLY_ONCE, "false"),
+        ("true", EXACTLY_ONCE, "true"),
+        # Nothing is aligned then.
+        ("true", AT_LEAST_ONCE, "false"),
+    ],
+)
+def test_barriers_overtake_records_if_asked_to(unaligned: str, mode: str, expected: str) -> None:
+    configuration = job_configuration(SETTINGS.changed({"FLINK_UNALIGNED": unaligned}), mode)
+    assert configuration["execution.checkpointing.unaligned.enabled"] == expected
+    assert ("execution.checkpointing.aligned-checkpoint-timeout" in configuration) == (expected == "true")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("FLINK_STATE_BACKEND", "rocks", "is not one of hashmap, rocksdb"),
+        ("FLINK_UNALIGNED", "yes", "is not one of false, true"),
+        ("FLINK_MANAGED_MEMORY", "128", "is not a size like 320m"),
+    ],
+)
+def test_a_value_that_no_setting_has_is_refused_before_anything_starts(name: str, value: str, words: str) -> None:
+    with pytest.raises(SettingsError, match=f"setting {name}='{value}' {words}; correct it in .env"):
+        load({f"STACK_{name}": value}, {}, {})
 
 
 def test_the_source_starts_at_the_beginning_and_reads_committed_visits() -> None:

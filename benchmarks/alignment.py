@@ -1,0 +1,133 @@
+"""Aligned and unaligned checkpoints under backpressure: their seconds, their bytes, how many of them complete.
+
+Usage: python -m benchmarks.alignment [VISITS]
+
+The windowing job with a slow step (benchmarks/jobs/slow_step.py) reads a backlog at parallelism 2, once with each kind
+of checkpoint. Checkpoints that ended while visits waited in the topic are counted. In the end the verdict judges all
+windows.
+"""
+
+from __future__ import annotations
+
+import functools
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from benchmarks.cpu import Disturbance
+from benchmarks.flink_runs import records_read
+from benchmarks.job_times import Checkpoint, Job, ended
+from benchmarks.own_stack import OwnStack, exit_code_of, own_stack, row
+from stack.arguments import count
+from stack.errors import StackError
+from stack.messages import say
+from stack.waiting import wait_until
+
+_VISITS = "60000"
+_PARALLELISM = "2"
+_JOB = "benchmarks/jobs/slow_step.py"
+_KINDS = {"aligned": "false", "unaligned": "true"}
+_LIMIT_SECONDS = 1200.0
+_WIDTHS = "{:<10} {:>8} {:>11} {:>9} {:>8} {:>7} {:>12} {:>14} {:>8}  {}"
+_HEADING = (
+    "barriers", "visits/s", "checkpoints", "completed", "seconds", "most", "written KiB", "in flight KiB", "windows",
+    "verdict",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one run gave: `checkpoints`: those that ended while visits waited in the topic; `windows`: what came out."""
+
+    kind: str
+    visits_per_second: float
+    checkpoints: tuple[Checkpoint, ...]
+    windows: int
+    verdict: str
+    disturbed: bool
+
+
+def cells(outcome: Outcome) -> tuple[object, ...]:
+    """The cells of its line: medians of the checkpoints that completed, and the share that these are."""
+    complete = [each for each in outcome.checkpoints if each.complete]
+    share = f"{len(complete) / len(outcome.checkpoints):.0%}" if outcome.checkpoints else "-"
+    return (
+        outcome.kind, f"{outcome.visits_per_second:,.0f}", len(outcome.checkpoints), share,
+        _median([each.seconds for each in complete], "{:.1f}"),
+        f"{max((each.seconds for each in complete), default=0):.1f}",
+        _median([each.written_bytes / 1024 for each in complete], "{:,.0f}"),
+        _median([each.in_flight_bytes / 1024 for each in complete], "{:,.0f}"),
+        f"{outcome.windows:,}", outcome.verdict + (" (disturbed)" if outcome.disturbed else ""),
+    )  # fmt: skip
+
+
+def _median(figures: Sequence[float], form: str) -> str:
+    return form.format(statistics.median(figures)) if figures else "-"
+
+
+def own_settings(kind: str) -> dict[str, str]:
+    """The settings of one run: topics and names that no other run has."""
+    return {
+        "FLINK_UNALIGNED": _KINDS[kind],
+        "VISITS_TOPIC": f"visits-{kind}",
+        "VISIT_WINDOWS_TOPIC": f"windows-{kind}",
+        "VISITS_LATE_TOPIC": f"late-{kind}",
+        "VISITS_REJECTED_TOPIC": f"rejected-{kind}",
+        "FLINK_JOB_NAME": kind,
+        "FLINK_GROUP_ID": kind,
+        "FLINK_TRANSACTIONAL_ID_PREFIX": kind,
+    }
+
+
+def run(stack: OwnStack, kind: str, visits: int) -> Outcome:
+    """Read the backlog with one kind of checkpoint. Raises StackError when not every visit is accounted for."""
+    changed = stack.changed(own_settings(kind))
+    disturbance = Disturbance(stack.mark)
+    changed.topics()
+    changed.tool("benchmarks.fill", str(visits))
+    submitted = changed.ask(changed.service("jobmanager"), "python", "-m", "benchmarks.flink_submit", _JOB)
+    base = changed.settings.typed.flink_rest
+    job, read = Job(base, submitted.strip()), functools.partial(records_read, base, submitted.strip())
+    began, seen = time.monotonic(), dict[int, Checkpoint]()
+
+    def all_read() -> bool:
+        seen.update({each.number: each for each in ended(job.statistics())})
+        return read() >= visits
+
+    wait_until(all_read, f"{visits} visits to be read", seconds=_LIMIT_SECONDS, every=1.0)
+    seconds = time.monotonic() - began
+    if (found := read()) != visits:
+        raise StackError(f"{found} visits were read of {visits}: this is not a valid measurement", 1)
+    changed.ask(changed.service("generator"), "python", "-m", "generator.close")
+    outcome, expected, observed, *_ = changed.tool("benchmarks.judge", "flink", "--wait", "300").split()
+    if outcome != "holds" or expected != observed:
+        raise StackError(f"the verdict on {kind} is {outcome}, with {observed} of {expected} windows", 1)
+    job.cancel()
+    return Outcome(kind, visits / seconds, tuple(seen.values()), int(observed), outcome, disturbance.disturbed())
+
+
+def measure(visits: int) -> None:
+    """Measure both kinds on a separate stack, and print their table."""
+    with own_stack({"FLINK_PARALLELISM": _PARALLELISM}) as stack:
+        stack.start("kafka", "jobmanager", "taskmanager")
+        for number, kind in enumerate(_KINDS):
+            say(f"{kind} checkpoints, a backlog of {visits} visits ...")
+            outcome = run(stack, kind, visits)
+            if not number:
+                row(_WIDTHS, *_HEADING)
+            row(_WIDTHS, *cells(outcome))
+
+
+def main() -> int:
+    """Run the command line; returns the exit code."""
+
+    def chosen() -> None:
+        measure(count(sys.argv[1] if len(sys.argv) > 1 else _VISITS, "VISITS"))
+
+    return exit_code_of("alignment.sh", chosen)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+"""What Flink's own statistics say of a job: seconds and bytes of its checkpoints, seconds of its restores."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flink_job.rest import FlinkError, call, checkpoints
+from stack.errors import StackError
+from stack.waiting import wait_until
+
+_LIMIT_SECONDS = 180.0
+_COMPLETED, _FAILED = "COMPLETED", "FAILED"
+# By the names that flink_job/names.py gives.
+_WINDOWS = "windows per visit_id"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint that has ended.
+
+    `seconds`: from its trigger to the last acknowledgement; `full_bytes`: all that a restore reads; `written_bytes`:
+    what this checkpoint wrote, less than that when it is incremental; `in_flight_bytes`: records that it holds because
+    barriers overtook them.
+    """
+
+    number: int
+    complete: bool
+    seconds: float
+    full_bytes: int
+    written_bytes: int
+    in_flight_bytes: int
+
+
+def checkpoint_of(entry: Mapping[str, Any]) -> Checkpoint | None:
+    """Read one entry of the JobManager's statistics; None while it is in progress."""
+    if entry["status"] not in (_COMPLETED, _FAILED):
+        return None
+    complete = entry["status"] == _COMPLETED
+    acknowledged = entry["latest_ack_timestamp"]
+    milliseconds = acknowledged - entry["trigger_timestamp"] if complete else entry["end_to_end_duration"]
+    return Checkpoint(
+        number=entry["id"],
+        complete=complete,
+        seconds=milliseconds / 1000,
+        full_bytes=entry["state_size"],
+        written_bytes=entry["checkpointed_size"],
+        in_flight_bytes=entry["persisted_data"],
+    )
+
+
+def ended(statistics: Mapping[str, Any]) -> list[Checkpoint]:
+    """The checkpoints that have ended, of those that the JobManager remembers; savepoints are left out."""
+    entries = [entry for entry in statistics["history"] if not entry["is_savepoint"]]
+    return [found for entry in entries if (found := checkpoint_of(entry)) is not None]
+
+
+def initializing_seconds(subtasks: Sequence[Mapping[str, Any]]) -> float:
+    """Seconds that the slowest task of an operator took to restore its state: from INITIALIZING to RUNNING."""
+    times = [task["timestamps"] for task in subtasks]
+    return max(float(each["RUNNING"] - each["INITIALIZING"]) for each in times) / 1000
+
+
+class Job:
+    """A job, asked by the JobManager's REST API."""
+
+    def __init__(self, base: str, job: str) -> None:
+        self._base, self._path = base, f"/jobs/{job}"
+        self.id = job
+
+    def statistics(self) -> dict[str, Any]:
+        """Checkpoint statistics."""
+        return checkpoints(self._base, self.id)
+
+    def checkpoint(self) -> Checkpoint:
+        """Take a checkpoint now and wait for it. Raises StackError when it fails."""
+        request = call(self._base, f"{self._path}/checkpoints", method="POST")["request-id"]
+        answer: dict[str, Any] = {}
+
+        def done() -> bool:
+            answer.update(call(self._base, f"{self._path}/checkpoints/{request}"))
+            return bool(answer["status"]["id"] == _COMPLETED)
+
+        wait_until(done, "a checkpoint", seconds=_LIMIT_SECONDS, every=0.05)
+        number = answer["operation"].get("checkpointId")
+        if number is None:
+            raise StackError(f"the checkpoint failed: {answer['operation'].get('failure-cause')}", 1)
+        found = checkpoint_of(call(self._base, f"{self._path}/checkpoints/details/{number}"))
+        if found is None or not found.complete:
+            raise StackError(f"checkpoint {number} is not complete", 1)
+        return found
+
+    def wait_until_restored(self, since: float) -> float:
+        """Wait until all tasks run, restored after a moment in seconds since the epoch.
+
+        Returns the seconds in which the tasks with the windows restored their state.
+        """
+
+        def runs() -> bool:
+            with contextlib.suppress(FlinkError):
+                restored = self.statistics()["latest"]["restored"]
+                if restored and restored["restore_timestamp"] / 1000 > since:
+                    return self._all_run()
+            return False
+
+        wait_until(runs, "the restored job to run", seconds=_LIMIT_SECONDS)
+        (vertex,) = (each["id"] for each in self._vertices() if _WINDOWS in each["name"])
+        return initializing_seconds(call(self._base, f"{self._path}/vertices/{vertex}/subtasktimes")["subtasks"])
+
+    def _vertices(self) -> list[dict[str, Any]]:
+        return list(call(self._base, self._path)["vertices"])
+
+    def _all_run(self) -> bool:
+        return all(vertex["status"] == "RUNNING" for vertex in self._vertices())
+
+    def cancel(self) -> None:
+        """Cancel the job and wait for its end."""
+        call(self._base, f"{self._path}?mode=cancel", method="PATCH")
+        wait_until(lambda: bool(call(self._base, self._path)["state"] == "CANCELED"), "the job to end", seconds=60)

@@ -1,0 +1,191 @@
+"""How checkpoints and restores grow with the windows that are open: state on the heap, and in RocksDB.
+
+Usage: python -m benchmarks.state_growth [WINDOWS[,WINDOWS...] [CHECKPOINTS]]
+       python -m benchmarks.state_growth plot
+
+For each number the windowing job reads a visit for each of so many visit_ids, all in one window that stays open. Then a
+hundredth of the windows changes before each checkpoint; the windows are counted in a savepoint; the TaskManager is
+killed and started again; and in the end all windows close and the verdict counts them.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from benchmarks.cpu import Disturbance, seconds_of_program
+from benchmarks.flink_runs import records_read
+from benchmarks.growth_report import DATA, PLOT, Row, lines, save
+from benchmarks.job_times import Checkpoint, Job
+from benchmarks.own_stack import OwnStack, exit_code_of, own_stack
+from contract.settings import HASHMAP, ROCKSDB
+from stack.arguments import count
+from stack.errors import StackError
+from stack.messages import say
+from stack.waiting import wait_until
+
+_SIZES = "1000,10000,100000,1000000"
+_CHECKPOINTS = "5"
+_RESTORES = 3
+_CHANGED_SHARE = 100
+"""One in so many windows changes between two checkpoints."""
+_HEAP = "1536m"
+"""Of the TaskManager's tasks: a million windows do not fit into the usual 320m with state on the heap."""
+_BY_HAND_MS = "3600000"
+"""The interval of periodic checkpoints: this program triggers each one."""
+_JOB = "flink_job/stateful_flink_consumer.py"
+_OPERATOR = "windows"
+"""uid of the operator that keeps the windows."""
+_SAVEPOINT = re.compile(r"Savepoint completed\. Path: (\S+)")
+_LIMIT_SECONDS = 600.0
+
+
+def own_settings(backend: str, windows: int) -> dict[str, str]:
+    """The settings of one run: topics, names and checkpoints that no other run has."""
+    name = f"{backend}-{windows}"
+    return {
+        "FLINK_STATE_BACKEND": backend,
+        "VISITS_TOPIC": f"visits-{name}",
+        "VISIT_WINDOWS_TOPIC": f"windows-{name}",
+        "VISITS_LATE_TOPIC": f"late-{name}",
+        "VISITS_REJECTED_TOPIC": f"rejected-{name}",
+        "FLINK_JOB_NAME": name,
+        "FLINK_GROUP_ID": name,
+        "FLINK_TRANSACTIONAL_ID_PREFIX": name,
+    }
+
+
+def windows_in(report: Mapping[str, Any]) -> int:
+    """Count the open windows in the inspector's report of a savepoint."""
+    stores = [store for each in report["operators"] if each["uid"] == _OPERATOR for store in each["state"]]
+    return sum(window["keys"] for store in stores for window in store["windows"])
+
+
+class Run:
+    """One backend with one number of windows."""
+
+    def __init__(self, stack: OwnStack, backend: str, windows: int) -> None:
+        self._stack = stack.changed(own_settings(backend, windows))
+        self._backend, self._windows, self._visits = backend, windows, 0
+        self._base = self._stack.settings.typed.flink_rest
+
+    def measure(self, checkpoints: int) -> Row:
+        """Fill, measure, restore, close and judge. Raises StackError when a count is not what it must be."""
+        disturbance = Disturbance(self._stack.mark)
+        self._stack.topics()
+        self._send("1", "0")
+        submit = ("python", "-m", "benchmarks.flink_submit", _JOB, "--mode", "exactly-once")
+        job = Job(self._base, self._stack.ask(self._stack.service("jobmanager"), *submit).strip())
+        self._wait_until_read(job, self._visits)
+        first = job.checkpoint()
+        later = [self._changed_checkpoint(job, number) for number in range(checkpoints)]
+        self._count(job)
+        restores = [self._restore(job) for _ in range(_RESTORES)]
+        outcome, written = self._close(job)
+        job.cancel()
+        return Row(
+            self._backend, self._windows, self._visits, first.written_bytes, tuple(each.seconds for each in later),
+            tuple(each.full_bytes for each in later), tuple(each.written_bytes for each in later), tuple(restores),
+            written, outcome, disturbance.disturbed(),
+        )  # fmt: skip
+
+    def _send(self, step: str, first: str) -> None:
+        acknowledged = int(self._stack.tool("benchmarks.open_windows", str(self._windows), step, first))
+        self._visits += acknowledged
+
+    def _wait_until_read(self, job: Job, visits: int) -> None:
+        read = functools.partial(records_read, self._base, job.id)
+        wait_until(lambda: read() >= visits, f"{visits} visits to be read", seconds=_LIMIT_SECONDS)
+        if (found := read()) != visits:
+            raise StackError(f"{found} visits were read of {visits}: this is not a valid measurement", 1)
+
+    def _changed_checkpoint(self, job: Job, number: int) -> Checkpoint:
+        self._send(str(_CHANGED_SHARE), str(number % _CHANGED_SHARE))
+        self._wait_until_read(job, self._visits)
+        taken = job.checkpoint()
+        say(f"{self._backend}, {self._windows} windows: {taken.seconds:.2f} s, {taken.written_bytes} bytes written")
+        return taken
+
+    def _count(self, job: Job) -> None:
+        """Count the windows in the state, as a savepoint has it: RocksDB's own files only RocksDB opens."""
+        folder = self._stack.home.root / "savepoints"
+        words = self._stack.ask(self._stack.service("jobmanager"), "flink", "savepoint", job.id, folder.as_uri())
+        found = _SAVEPOINT.search(words)
+        if found is None:
+            raise StackError(f"Flink took no savepoint: {words.strip()[-300:]}", 1)
+        report = json.loads(self._stack.tool("inspector", urlsplit(found[1]).path, "--json", "--no-lag", "--rows", "0"))
+        if (counted := windows_in(report)) != self._windows:
+            raise StackError(f"the state has {counted} windows, not {self._windows}: not a valid measurement", 1)
+
+    def _restore(self, job: Job) -> float:
+        killed_at = time.time()
+        self._stack.backend.kill(self._stack.service("taskmanager"))
+        self._stack.start("taskmanager")
+        seconds = job.wait_until_restored(killed_at)
+        say(f"{self._backend}, {self._windows} windows: restored in {seconds:.2f} s")
+        return seconds
+
+    def _close(self, job: Job) -> tuple[str, int]:
+        """Close all windows; returns the verdict and the windows that came out. Raises StackError unless all did."""
+        closing = self._stack.ask(self._stack.service("generator"), "python", "-m", "generator.close")
+        # The counter began again with the restored job.
+        self._wait_until_read(job, json.loads(closing)["sent"])
+        job.checkpoint()
+        outcome, expected, observed, *_ = self._stack.tool("benchmarks.judge", "flink").split()
+        if (outcome, int(expected), int(observed)) != ("holds", self._windows, self._windows):
+            raise StackError(
+                f"the verdict is {outcome}, with {observed} of {self._windows} windows: not a valid measurement", 1
+            )
+        return outcome, int(observed)
+
+
+def measure(sizes: Sequence[int], checkpoints: int) -> list[Row]:
+    """Measure each backend with each number of windows, on a separate stack."""
+    rows = []
+    with own_stack({"FLINK_TASK_HEAP": _HEAP, "FLINK_CHECKPOINT_INTERVAL_MS": _BY_HAND_MS}) as stack:
+        stack.start("kafka", "jobmanager")
+        for backend in (HASHMAP, ROCKSDB):
+            chosen = stack.changed({"FLINK_STATE_BACKEND": backend})
+            chosen.start("taskmanager")
+            managed = chosen.settings.typed.flink_managed_megabytes
+            say(f"{backend}: {_HEAP} of heap, {managed}m of managed memory for 4 slots")
+            for windows in sizes:
+                rows.append(Run(stack, backend, windows).measure(checkpoints))
+                print("\n".join(lines(rows)[-1:] if len(rows) > 1 else lines(rows)), flush=True)
+            chosen.stop("taskmanager")
+    return rows
+
+
+def plot(stack: OwnStack, data: Path = DATA, picture: Path = PLOT) -> None:
+    """Draw the plot from the figures, in an environment of its own, which the first call fetches."""
+    stack.backend.artifacts.make_environment("plots")
+    python = str(stack.backend.artifacts.interpreter("plots"))
+    command = [python, "-m", "benchmarks.growth_plot", str(data), str(picture)]
+    seconds_of_program("the plot", command, stack.backend.environment("tools"))
+    say(f"drawn from {data}: {picture}")
+
+
+def main() -> int:
+    """Run the command line; returns the exit code."""
+
+    def chosen() -> None:
+        words = sys.argv[1:]
+        if words != ["plot"]:
+            sizes, checkpoints = [*words, *(_SIZES, _CHECKPOINTS)[len(words) :]]
+            numbers = [count(each, "WINDOWS") for each in sizes.split(",")]
+            save(measure(numbers, count(checkpoints, "CHECKPOINTS")))
+        with own_stack() as stack:
+            plot(stack)
+
+    return exit_code_of("state_growth.sh", chosen)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
