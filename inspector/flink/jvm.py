@@ -30,7 +30,8 @@ GATEWAY = "org.apache.flink.api.python.shaded.py4j.GatewayServer"
 PROGRAM_GATEWAY = "org.apache.flink.client.python.PythonGatewayServer"
 # Kryo may access the JDK's internals, as with Flink's own scripts.
 FLAGS = (
-    "-Xmx512m",
+    # It restores the state of an operator, whole: here are a million open windows. The heap takes what it needs.
+    "-Xmx1536m",
     "--add-opens=java.base/java.net=ALL-UNNAMED",
     "--add-opens=java.base/java.lang=ALL-UNNAMED",
     "--add-opens=java.base/java.util=ALL-UNNAMED",

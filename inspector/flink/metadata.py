@@ -134,6 +134,17 @@ def state_files(jvm: Any, entry: Entry) -> dict[Place, int]:
     return files
 
 
+def in_flight_bytes(jvm: Any, entry: Entry) -> int:
+    """Bytes of records that were on their way to or from the operator when an unaligned barrier overtook them."""
+    handles = (
+        handle
+        for subtask in each(jvm, entry.state.getStates())
+        for channels in (subtask.getInputChannelState(), subtask.getResultSubpartitionState())
+        for handle in each(jvm, channels)
+    )
+    return sum(int(handle.getStateSize()) for handle in handles)
+
+
 def missing_files(jvm: Any, entry: Entry) -> list[str]:
     """Say what is wrong with each state file of one operator that is gone, or shorter than Flink recorded."""
     problems = []

@@ -6,7 +6,7 @@ from typing import Any
 
 from inspector.errors import InspectorError, UnknownFormat
 from inspector.flink.folder import METADATA, CheckpointFolder, is_checkpoint_folder, list_folders, read_folder
-from inspector.flink.metadata import Entry, load_metadata, missing_files, operators
+from inspector.flink.metadata import Entry, in_flight_bytes, load_metadata, missing_files, operators, state_files
 from inspector.flink.offsets import (
     READER_STATE,
     Offsets,
@@ -20,7 +20,7 @@ from inspector.flink.sink import COMMITTER_STATE, WRITER_STATE, prepared, transa
 from inspector.flink.state import keyed_state
 from inspector.growth import MINIMUM, bytes_per_day
 from inspector.model import Growth, Operator, Report, Restart, SourceRange, StateStore, Step
-from inspector.words import count, positions, time_words
+from inspector.words import count, positions, size_words, time_words
 from places.place import Place
 
 WATERMARK_STATE = "watermark"
@@ -155,6 +155,7 @@ def _describe(jvm: Any, report: Report, folder: Place, rows: int) -> None:
     entries = operators(jvm, metadata)
     gone = {entry.id: missing_files(jvm, entry) for entry in entries}
     report.problems += [problem for problems in gone.values() for problem in problems]
+    report.notes += _beside_the_state(jvm, entries, folder)
     offsets: dict[str, Offsets] = {}
     exactly_once: bool | None = None
     ranks: dict[str, int] = {}
@@ -190,6 +191,22 @@ def _describe(jvm: Any, report: Report, folder: Place, rows: int) -> None:
         report.restart = Restart("impossible", int(report.id), f"A restore from {folder.name} fails: see the problems")
     else:
         report.restart = predict(report, offsets, folder.name, exactly_once)
+
+
+def _beside_the_state(jvm: Any, entries: list[Entry], folder: Place) -> list[str]:
+    """Say what else a checkpoint needs, or holds: files that others share, records that barriers overtook."""
+    notes = []
+    files = {path: size for entry in entries for path, size in state_files(jvm, entry).items()}
+    own = folder.resolve()
+    shared = {path: size for path, size in files.items() if path.parent != own}
+    if shared:
+        what = f"{count(len(shared), 'file')} ({size_words(sum(shared.values()))}) in {next(iter(shared)).parent}"
+        notes.append(f"{folder.name} needs {what}, which checkpoints share: a copy of it alone cannot be restored")
+    overtaken = sum(in_flight_bytes(jvm, entry) for entry in entries)
+    if overtaken:
+        what = f"{size_words(overtaken)} of records that barriers overtook"
+        notes.append(f"{folder.name} holds {what}: a restored job handles them first")
+    return notes
 
 
 def _watermark(jvm: Any, entry: Entry, names: set[str]) -> int | None:

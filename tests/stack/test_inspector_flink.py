@@ -140,6 +140,7 @@ def test_state_of_rocksdb_is_read_from_a_savepoint_alone(rocksdb: Path) -> None:
         (store,) = [store for operator in report.operators for store in operator.state if store.kind == "rocksdb"]
         assert (store.keys, store.rows, store.windows) == (None, [], [])
         assert "only RocksDB itself opens it" in store.note
+        assert any("which checkpoints share: a copy of it alone cannot be restored" in note for note in report.notes)
     [report] = described(savepoint)
     (aggregate,) = [each for each in report.operators if any(store.windows for store in each.state)]
     (store,) = [store for store in aggregate.state if store.windows]
