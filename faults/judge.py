@@ -4,6 +4,7 @@
     hit        it has been there for its seconds: did it come at the moment that the row is about?
     broken     it is about to be repaired
     healed     the job has completed checkpoints again
+    met        by what the repair has left: did the fault come at the moment that the row is about?
     predicted  what the verdict must count, by the checkpoints
     settled    nothing is open or on its way any more
     verdict    the verdict is there
@@ -98,6 +99,10 @@ class Judge:
     def healed(self, look: Look) -> list[Check]:  # noqa: ARG002
         """Look at what the repair has begun."""
         return []
+
+    def met(self, look: Look) -> bool:  # noqa: ARG002
+        """Whether the fault came at the right moment, as only the repaired stack can say."""
+        return True
 
     def predicted(self, look: Look) -> Predicted:  # noqa: ARG002
         """What the verdict must count."""

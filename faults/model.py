@@ -20,6 +20,7 @@ class Need(enum.Enum):
 
     MOUNT = "mounts"
     FIREWALL = "firewall rules"
+    CUT_OFF = "firewall rules by cgroup"
     DISK = "data on a disk"
 
 
@@ -44,7 +45,8 @@ class Step:
     synchronizer, {flink} the folder of all of Flink's; and {output} of the synchronizer. They are paths where a row
     needs Need.DISK, and may be URIs elsewhere. Folders of this machine are {notes} of the synchronizer, with the mark
     of a held batch beside it, {broker} of the broker's data, and {results} of the row. {working} is the TaskManager
-    that runs the job's tasks, {leading} the JobManager that leads. {bootstrap} has the brokers' addresses as their own
+    that runs the job's tasks, {leading} the JobManager that leads, {controlling} the broker that is the active
+    controller; {inner_ports} are its ports for the other brokers, and then theirs. {bootstrap} has the brokers' addresses as their own
     containers see them; {kafka_port} and {rpc_port} are those of the broker and of the JobManager.
     """
 

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 
+from contract.settings import ROOT
 from stack.stack import Stack
 
 from faults.model import Need
@@ -13,6 +14,7 @@ from faults.model import Need
 _TRIAL = {
     Need.MOUNT: "folder=$(mktemp -d) && mount -t tmpfs -o size=1m faultline $folder && umount $folder && rmdir $folder",
     Need.FIREWALL: "iptables --list OUTPUT",
+    Need.CUT_OFF: "faults/cut_off.sh check",
 }
 
 
@@ -30,7 +32,7 @@ def why_not(need: Need) -> str | None:
     """Return why this user may not do it on this machine, or None."""
     if not sys.platform.startswith("linux") or os.geteuid() != 0:
         return f"{need.value} need root on Linux"
-    done = subprocess.run(["bash", "-c", _TRIAL[need]], capture_output=True, text=True, check=False)
+    done = subprocess.run(["bash", "-c", _TRIAL[need]], cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         words = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
         return f"{need.value} are not possible here: {words}"

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from contract.copies import name_of, setting_of
 from contract.settings import ROOT
 from flink_job.rest import FlinkError, call
 from places.data import flink_checkpoints, spark_checkpoints, spark_outputs
@@ -144,6 +145,8 @@ class Scene:
         "rpc_port": lambda scene: scene.stack.settings.values["FLINK_RPC_PORT"],
         "working": lambda scene: scene._once("working", lambda: scene.working(scene.job())),
         "leading": lambda scene: scene._once("leading", scene._leading),
+        "controlling": lambda scene: scene.controlling(),
+        "inner_ports": lambda scene: scene._inner_ports(),
     }
     """What stands for {name} in a line; see `faults.model.Step`."""
 
@@ -178,6 +181,21 @@ class Scene:
         if not elected:
             raise CommandFailed("no JobManager says in its log that it leads")
         return max(elected)[1]
+
+    def controlling(self) -> str:
+        """The broker that was the active controller when this attempt first asked."""
+        return self._once("controlling", lambda: name_of("kafka", int(self.measure("leaders", "--controller"))))
+
+    def _inner_ports(self) -> str:
+        """The ports on which that broker listens for other brokers, and those on which they do."""
+        values, broker = self.stack.settings.values, self.controlling()
+        ports = {
+            row.name: ",".join(
+                values[setting_of("KAFKA", each, row.copy)] for each in ("CONTAINER_PORT", "CONTROLLER_PORT")
+            )
+            for row in self.stack.copies("kafka")
+        }
+        return f"{ports.pop(broker)} {','.join(ports.values())}"
 
     def generate(self, flags: str) -> None:
         """Start the generator with these flags: one that runs may have others. Raises CommandFailed."""

@@ -83,7 +83,7 @@ class Trial:
             look.job = scene.wait_for_checkpoints(2)
             for judge in self._judges:
                 self.checks += judge.healed(look)
-            if hit:
+            if hit and all(judge.met(look) for judge in self._judges):
                 predicted = sum((judge.predicted(look) for judge in self._judges), start=Predicted())
                 if predicted.repeated + predicted.lines or not any(judge.repeats for judge in self._judges):
                     return predicted

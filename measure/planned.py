@@ -3,9 +3,10 @@
 Usage: python -m measure.planned BATCH...                 these batches, as they are now
        python -m measure.planned --wait-written SECONDS   wait until one is not committed and has written a file
 
-Prints one line of JSON, by the number of the batch: its range as in measure/batches.py, null when its file in offsets/
-is gone, and `lines`, how many it has written by the sink's log, null when the sink has none. Exit codes: 0 done, 1 not
-within SECONDS, 2 it cannot be read.
+Prints one line of JSON. Of batches, by their numbers: the range as in measure/batches.py, null when the file in
+offsets/ is gone; `lines`, how many it has written by the sink's log, null when the sink has none; `committed_at`, in
+seconds since the epoch, null when it is not committed. Of a wait: `batch`, the number of the one that was found. Exit
+codes: 0 done, 1 not within SECONDS, 2 it cannot be read.
 """
 
 from __future__ import annotations
@@ -30,20 +31,28 @@ _POLL_SECONDS = 0.1
 
 
 def as_it_is(checkpoint: Place, output: Place, batch: int) -> dict[str, Any]:
-    """The range of a batch and the lines that it has written. Raises OSError and ValueError."""
+    """The range of a batch, the lines that it has written, and its commit. Raises OSError and ValueError."""
+    commit = checkpoint / "commits" / str(batch)
     return {
         "range": batch_range(checkpoint, batch) if (checkpoint / "offsets" / str(batch)).exists() else None,
         "lines": lines_of(output, batch) if (output / METADATA_FOLDER).is_dir() else None,
+        "committed_at": commit.stat().st_mtime if commit.exists() else None,
     }
 
 
-def is_writing(checkpoint: Place, output: Place) -> bool:
-    """Whether the newest batch is not committed, and something was written after it was planned. Raises OSError."""
+def being_written(checkpoint: Place, output: Place) -> int | None:
+    """The newest batch, if it is not committed and something was written after it was planned. Raises OSError."""
     newest = max((name for name in names(checkpoint / "offsets") if name.isdigit()), key=int, default="")
     if not newest or (checkpoint / "commits" / newest).exists():
-        return False
+        return None
     planned = (checkpoint / "offsets" / newest).stat().st_mtime
-    return any(file.stat().st_mtime > planned for file in output.rglob("part-*"))
+    written = any(_is_later(file.stat().st_mtime, planned) for file in output.rglob("part-*"))
+    return int(newest) if written else None
+
+
+def _is_later(time_of_file: float, planned: float) -> bool:
+    """Whether a file was written after the plan; an object store keeps whole seconds, and both may be in one."""
+    return time_of_file > planned or (time_of_file == planned and planned.is_integer())
 
 
 def lines_of(output: Place, batch: int) -> int:
@@ -68,18 +77,18 @@ def _logged(file: Place) -> list[str] | None:
     return [PurePosixPath(unquote(urlsplit(each["path"]).path)).name for each in entries]
 
 
-def wait_written(checkpoint: Place, output: Place, seconds: float) -> bool:
-    """Wait until a batch is being written; returns whether one was. Raises OSError."""
+def wait_written(checkpoint: Place, output: Place, seconds: float) -> int | None:
+    """Wait until a batch is being written, and return its number; None when none was. Raises OSError."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         try:
-            if is_writing(checkpoint, output):
-                return True
+            if (batch := being_written(checkpoint, output)) is not None:
+                return batch
         except FileNotFoundError:
             # Spark has removed an old batch, or a file that it did not commit.
             pass
         time.sleep(_POLL_SECONDS)
-    return False
+    return None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -92,11 +101,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = Settings()
         query = settings.query()
         checkpoint, output = spark_checkpoints(settings) / query, spark_outputs(settings) / query
-        if chosen.wait_written is not None and not wait_written(checkpoint, output, chosen.wait_written):
-            sys.stderr.write(
-                f"planned: no batch was being written within {chosen.wait_written:g} s; is there a load?\n"
-            )
-            return 1
+        if chosen.wait_written is not None:
+            found = wait_written(checkpoint, output, chosen.wait_written)
+            if found is None:
+                sys.stderr.write(
+                    f"planned: no batch was being written within {chosen.wait_written:g} s; is there a load?\n"
+                )
+                return 1
+            print(json.dumps({"batch": found}))
         if chosen.batches:
             print(json.dumps({batch: as_it_is(checkpoint, output, batch) for batch in chosen.batches}))
     except (OSError, ValueError, SettingsError) as error:

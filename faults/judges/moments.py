@@ -51,6 +51,24 @@ class BetweenPhases(Judge):
         return any(each["completed_at"] > moment for each in look.scene.complete_checkpoints())
 
 
+WRITTEN = "written.json"
+"""In the row's results: the batch that `measure.planned --wait-written` has found."""
+
+
+@dataclass(frozen=True)
+class InCommit(Judge):
+    """A batch has written files and is not committed; the row's lines write its number to {results}/written.json."""
+
+    is_moment = True
+
+    def met(self, look: Look) -> bool:
+        """Whether it was committed after the fault: what it has written may be where nothing can be read before."""
+        name = str(json.loads((look.scene.folder / WRITTEN).read_text(encoding="utf-8"))["batch"])
+        [*_, broken] = (each["at"] for each in read_lines(look.scene.folder / EVENTS) if each["kind"] == "broken")
+        committed = json.loads(look.scene.measure("planned", name))[name]["committed_at"]
+        return committed is None or bool(committed > broken)
+
+
 @dataclass(frozen=True)
 class BatchPlanned(Judge):
     """A batch of the synchronizer is planned and not committed."""

@@ -6,7 +6,7 @@ A row that expects duplicates or losses passes only with the number that the che
 from __future__ import annotations
 
 from faults.model import Row
-from faults.rows import checkpoints, flink, kafka, network, source, spark, together, whole_stack
+from faults.rows import checkpoints, cluster, flink, kafka, network, source, spark, together, whole_stack
 from faults.rows.controls import CONTROLS
 
 GROUPS = {
@@ -18,6 +18,7 @@ GROUPS = {
     "The source": source.ROWS,
     "Two at once": together.ROWS,
     "The whole stack": whole_stack.ROWS,
+    "A small cluster": cluster.ROWS,
 }
 """The rows by what breaks, with a title."""
 

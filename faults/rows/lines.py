@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from faults.catalogue import catalogue
+from faults.judges.moments import WRITTEN
 from faults.model import Step
 
 FAULT = catalogue()
@@ -37,6 +38,8 @@ BATCH_HELD = (
 )
 """A batch has its offsets file and no commit, and waits."""
 
+BATCH_WRITING = Step(f"scripts/exec.sh spark python -m measure.planned --wait-written 120 >{{results}}/{WRITTEN}")
+"""A batch has written a file, and has no commit. Keeps its number."""
 
 FROM_LATEST = '--from "$(python -m inspector.flink resolve latest)"'
 """The arguments of a submit that continues from the newest checkpoint, in the JobManager's environment."""

@@ -5,12 +5,10 @@ from __future__ import annotations
 from faults.judges.batches import RepeatsBatch
 from faults.judges.moments import BatchPlanned
 from faults.model import Need, Row, Step
-from faults.rows.lines import BATCH_HELD, FAULT, LARGE, NOTHING, SAME_RANGE, broken
+from faults.rows.lines import BATCH_HELD, BATCH_WRITING, FAULT, LARGE, NOTHING, SAME_RANGE, broken
 
 _SPARK = FAULT["synchronizer-kill"]
 _STOP = Step("scripts/spark_stop.sh")
-_WRITING = Step("scripts/exec.sh spark python -m measure.planned --wait-written 120")
-"""A batch has written a file, and has no commit."""
 
 ROWS = (
     Row(
@@ -27,7 +25,7 @@ ROWS = (
         promise=NOTHING, why=SAME_RANGE,
     ),
     Row(
-        "synchronizer-kill-in-write", (_WRITING, *_SPARK.breaks), _SPARK.heals, load=LARGE,
+        "synchronizer-kill-in-write", (BATCH_WRITING, *_SPARK.breaks), _SPARK.heals, load=LARGE,
         judged=(BatchPlanned(),),
         promise=NOTHING, why="files that the sink's log does not list do not count, and the batch is written again",
     ),
