@@ -40,8 +40,9 @@ def run_names(names: Sequence[str], seed: int, mode: str, stacks: int, *, may_re
     """
     folder = open_stack({}).home.root / "results" / time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     rows = plan(names, seed, mode)
-    resets = [each.row.name for each in rows if each.resets]
-    if resets and open_stack({}).home.marked() and not may_reset:
+    stack = open_stack({})
+    resets = [each.row.name for each in rows if each.resets(stack.settings.values)]
+    if resets and stack.home.marked() and not may_reset:
         raise StackError(refusal(resets[0] if len(resets) == 1 else f"each of {', '.join(resets)}"))
     try:
         if stacks == 1:

@@ -1,16 +1,20 @@
-"""Write docs/guarantees.md from the results of the whole matrix, and of soaks.
+"""Write docs/guarantees.md from the results of the matrix, and of soaks.
 
 Usage: python -m faults.guarantees FILE...
 
 Each file is the `results.json` of a run, or the `soak.json` of a soak. A row that has failed in one of them has failed.
+What is not in the files keeps its line from the page that is there: a row or a control if it is still the same, and
+soaks if none is in the files.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +27,13 @@ from faults.times import CAUGHT_UP, FLINK_OUTPUT, GAP, NOTICED, RUNNING, SPARK_O
 
 PAGE = ROOT / "docs" / "guarantees.md"
 _WIDTH = 120
+_SEEDS = re.compile(r"^\d+ rows, seed ((?:\d+, )*\d+)\.")
+_ATTEMPTS = re.compile(r"`([\w-]+)` (\d+)")
 _TIMES = (NOTICED, RUNNING, FLINK_OUTPUT, SPARK_OUTPUT, CAUGHT_UP, GAP)
 _HEAD = """# What is promised under which fault
 
-Written by `python -m faults.guarantees` from `results.json` of `scripts/faults.sh all`, backend local, 2 cores. Each
-row was broken on a real stack and judged by its records; `scripts/faults.sh list` shows the lines that break and
+Written by `python -m faults.guarantees` from `results.json` of `scripts/faults.sh all` or `run`, backend local, 2 cores.
+Each row was broken on a real stack and judged by its records; `scripts/faults.sh list` shows the lines that break and
 repair.
 
 All times are seconds.
@@ -44,11 +50,15 @@ All times are seconds.
 
 An empty cell: it did not happen, such as a restart of the job after a fault of the synchronizer.
 """
-_COLUMNS = """
+_TITLE = """
 ## {}
-
+"""
+_COLUMNS = """
 | fault | mode | promised | because | broken | noticed | runs again | new windows | new batch | caught up | gap |
 |---|---|---|---|--:|--:|--:|--:|--:|--:|--:|
+"""
+_ON_A_PROFILE = """
+These rows ran on the profile `{0}`: `scripts/up.sh --profile {0}`.
 """
 _CONTROLS = """
 ## Negative controls
@@ -69,32 +79,84 @@ and one verdict at the end. *Missed*: the fault had nothing to break, since anot
 """
 
 
-def page(results: Sequence[dict[str, Any]], soaks: Sequence[dict[str, Any]]) -> str:
-    """Return the page. Raises ValueError when a row or a control is missing or has not passed."""
+def page(results: Sequence[dict[str, Any]], soaks: Sequence[dict[str, Any]], present: str = "") -> str:
+    """Return the page. `present`: the page that is there.
+
+    Raises ValueError when a row or a control has not passed, or is missing in the results and as it is now on the page.
+    """
     # A row that failed and passed later is not a promise that holds.
     found = {each["row"]: each for each in sorted(results, key=_has_failed)}
     wanted = [*ROWS, *(row.name for rows in CONTROL_ROWS.values() for row in rows)]
-    if missing := [name for name in wanted if name not in found]:
-        raise ValueError(f"not in the results: {', '.join(missing)}")
-    if failed := [name for name in wanted if found[name]["outcome"] != Outcome.PASSED.value]:
+    if failed := [name for name in wanted if name in found and found[name]["outcome"] != Outcome.PASSED.value]:
         raise ValueError(f"not passed: {', '.join(failed)}")
-    tables = [
-        "".join([_COLUMNS.format(title), *(f"{_line(row, found[row.name]['times'])}\n" for row in rows)])
-        for title, rows in GROUPS.items()
+    lines = present.splitlines()
+    kept = {name: line for name, row in ROWS.items() if name not in found for line in _kept(promised(row), lines)}
+    kept_controls = [name for name, rows in CONTROL_ROWS.items() if control(name, rows) in lines]
+    missing = [name for name in ROWS if name not in found and name not in kept]
+    missing += [
+        row.name
+        for name, rows in CONTROL_ROWS.items()
+        for row in rows
+        if row.name not in found and name not in kept_controls
     ]
-    again = [f"`{name}` {found[name]['attempts']}" for name in ROWS if found[name]["attempts"] > 1]
+    if missing:
+        raise ValueError(f"not in the results: {', '.join(missing)}")
+    tables = [
+        "".join([
+            _TITLE.format(title), _profile_of(rows), _COLUMNS,
+            *(f"{kept[row.name] if row.name in kept else _line(row, found[row.name]['times'])}\n" for row in rows),
+        ])
+        for title, rows in GROUPS.items()
+    ]  # fmt: skip
+    ran = present.partition(_SOAKS)[2] if not soaks else "".join(f"{_soak(each)}\n" for each in soaks)
+    return "".join([
+        _HEAD, f"\n{textwrap.fill(_summary(found, _before(present, kept)), _WIDTH)}\n", *tables, _CONTROLS,
+        *(f"{control(name, rows)}\n" for name, rows in CONTROL_ROWS.items()), _SOAKS + ran if ran else "",
+    ])  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Before:
+    """What the present page says of rows that keep their line: seeds, and how often one was broken."""
+
+    seeds: frozenset[str] = frozenset()
+    attempts: Mapping[str, int] = field(default_factory=dict)
+
+
+def _kept(promise: str, lines: Sequence[str]) -> list[str]:
+    """The line of a row that is still the same, if there is one."""
+    return [line for line in lines if line.startswith(promise)]
+
+
+def _before(present: str, kept: Mapping[str, str]) -> _Before:
+    """Read the summary of the present page, as far as rows keep their lines."""
+    summary = next((" ".join(each.split()) for each in present.split("\n\n") if _SEEDS.search(each)), "")
+    seeds = _SEEDS.search(summary)
+    if not kept or seeds is None:
+        return _Before()
+    attempts = {name: int(number) for name, number in _ATTEMPTS.findall(summary) if name in kept}
+    return _Before(frozenset(seeds[1].split(", ")), attempts)
+
+
+def _summary(found: Mapping[str, Mapping[str, Any]], before: _Before) -> str:
+    tried = {name: before.attempts.get(name) or found.get(name, {}).get("attempts", 1) for name in ROWS}
+    again = [f"`{name}` {number}" for name, number in tried.items() if number > 1]
     duplicates = sum(any(judge.repeats for judge in row.judged) for row in ROWS.values())
     losses = sum(any(judge.loses for judge in row.judged) for row in ROWS.values())
-    seeds = ", ".join(sorted({str(each["seed"]) for each in found.values()}))
+    seeds = ", ".join(sorted(before.seeds | {str(each["seed"]) for each in found.values()}))
     summary = (
         f"{len(ROWS)} rows, seed {seeds}. {duplicates} of them write twice and {losses} lose windows; they pass only "
         "with the number that the checkpoint predicts."
     )
     if again:
         summary += f" Attempts until the fault met the moment that the row is about: {', '.join(again)}."
-    controls = [f"{control(name, rows)}\n" for name, rows in CONTROL_ROWS.items()]
-    ran = [_SOAKS, *(f"{_soak(each)}\n" for each in soaks)] if soaks else []
-    return "".join([_HEAD, f"\n{textwrap.fill(summary, _WIDTH)}\n", *tables, _CONTROLS, *controls, *ran])
+    return summary
+
+
+def _profile_of(rows: Sequence[Row]) -> str:
+    """Where the rows ran, if that is one profile."""
+    profiles = {dict(row.settings).get("PROFILE", "") for row in rows}
+    return _ON_A_PROFILE.format(profiles.pop()) if len(profiles) == 1 and profiles != {""} else ""
 
 
 def _has_failed(result: Mapping[str, Any]) -> bool:
@@ -132,7 +194,8 @@ def main(arguments: Sequence[str]) -> int:
     try:
         files = [json.loads(Path(file).read_text(encoding="utf-8")) for file in arguments]
         results = [each for found in files if isinstance(found, list) for each in found]
-        text = page(results, [found for found in files if isinstance(found, dict)])
+        present = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+        text = page(results, [found for found in files if isinstance(found, dict)], present)
     except (OSError, ValueError) as error:
         sys.stderr.write(f"guarantees: {error}\n")
         return 2

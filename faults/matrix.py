@@ -10,10 +10,12 @@ from contract.jobs import EXACTLY_ONCE
 from contract.settings import PREFIX, ROOT
 from stack.errors import StackError
 from stack.messages import say
+from stack.preflight import available_mebibytes
+from stack.services import mebibytes
 from stack.stack import open_stack
 
 from faults.model import Outcome, Result, Row
-from faults.phases import run_row
+from faults.phases import not_applying, run_row
 from faults.plan import USUAL, Planned
 from faults.repair import end_by_interrupt, generator_runs, heal, ignore_interrupts, keep_settings, run, script
 
@@ -27,6 +29,7 @@ def run_rows(rows: Iterable[Planned], folder: Path, *, may_reset: bool) -> None:
     the repair.
     """
     was_there = open_stack({}).home.marked()
+    here = open_stack({}).settings.values if was_there else {}
     was_up = open_stack({}).is_up()
     generated = was_up and generator_runs()
     keep_settings()
@@ -36,16 +39,20 @@ def run_rows(rows: Iterable[Planned], folder: Path, *, may_reset: bool) -> None:
     usual = dict(os.environ)
     try:
         for planned in rows:
-            row = planned.row
-            new = spoilt or failed or planned.own != own or (not began and row.mode != EXACTLY_ONCE)
+            row, wanted = planned.row, planned.own_beside(here)
+            new = spoilt or failed or wanted != own or (not began and row.mode != EXACTLY_ONCE)
             if new and open_stack({}).home.marked():
                 if was_there and not may_reset:
                     raise StackError(refusal("the row after one that has failed"))
                 if not (spoilt or failed or own != USUAL):
                     _say_what_goes(row)
                 script("reset.sh")
-            failed, own = False, planned.own
+            failed, own = False, wanted
             _set(usual, (*row.settings, ("FLINK_MODE", row.mode)))
+            if row.settings and (why := _no_room()) is not None:
+                spoilt = False
+                _show(not_applying(planned, folder / row.name, why))
+                continue
             script("up.sh")
             if not began:
                 _require_right()
@@ -73,6 +80,15 @@ def refusal(which: str) -> str:
         f"{which} needs a new stack, and the one in {open_stack({}).home.root} has topics, checkpoints and outputs; "
         "remove them with scripts/down.sh --wipe, or let this command do it with --reset"
     )
+
+
+def _no_room() -> str | None:
+    """Why this machine is too small for the stack that comes up next; None when it is not, or when it is up."""
+    stack = open_stack({})
+    needed, available = mebibytes(stack.settings.values), available_mebibytes()
+    if stack.is_up() or available is None or available >= needed:
+        return None
+    return f"its stack needs {needed} MiB of memory, and {available} MiB are available"
 
 
 def _say_what_goes(row: Row) -> None:

@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 from contract.jobs import EXACTLY_ONCE
+from contract.settings import store_of_data
 from stack.errors import StackError
 from stack.messages import say
 from stack.services import COUNTS
@@ -39,9 +40,7 @@ def run_row(planned: Planned, folder: Path, *, installs: bool) -> Result:
     result = Result(row.name, Outcome.FAILED, folder=str(folder), promise=row.promise, why=row.why, seed=planned.seed)
     say(f"== {row.name}: {row.promise}")
     if (why := _does_not_apply(row, scene)) is not None:
-        result.outcome, result.reason = Outcome.DOES_NOT_APPLY, why
-        result.write()
-        return result
+        return not_applying(planned, folder, why)
     try:
         for step in row.installs if installs else ():
             scene.do(step)
@@ -76,6 +75,18 @@ def run_row(planned: Planned, folder: Path, *, installs: bool) -> Result:
     return result
 
 
+def not_applying(planned: Planned, folder: Path, why: str) -> Result:
+    """The result of a row that cannot run here, which is written to the folder."""
+    row = planned.row
+    result = Result(
+        row.name, Outcome.DOES_NOT_APPLY, reason=why, folder=str(folder), promise=row.promise, why=row.why,
+        seed=planned.seed,
+    )  # fmt: skip
+    folder.mkdir(parents=True, exist_ok=True)
+    result.write()
+    return result
+
+
 _CANNOT_JUDGE = (CommandFailed, StackError, OSError, ValueError, KeyError, TypeError)
 
 
@@ -105,6 +116,8 @@ def _does_not_apply(row: Row, scene: Scene) -> str | None:
     for name in COUNTS:
         if values[name] != own[name]:
             return f"{name}={values[name]}: the row is for a stack with {own[name]}"
+    if store_of_data(own) and not store_of_data(values):
+        return f"the data is on the disk: the row is for a stack with DATA={own['DATA']}"
     return None
 
 

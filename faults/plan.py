@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from contract.jobs import EXACTLY_ONCE
@@ -25,10 +25,17 @@ class Planned:
         """What its stack has of its own: settings and a control; `USUAL` when it needs none."""
         return (self.row.settings, self.row.control)
 
-    @property
-    def resets(self) -> bool:
-        """Whether it needs a stack without topics, checkpoints and outputs, or leaves one that must be made clean."""
-        return self.row.spoils or self.own != USUAL or self.row.mode != EXACTLY_ONCE
+    def own_beside(self, values: Mapping[str, str]) -> tuple[object, ...]:
+        """The same, when a stack with these settings is there: it may have already what the row asks for."""
+        settings = [(name, value) for name, value in self.row.settings if values.get(name) != value]
+        return (tuple(settings), self.row.control)
+
+    def resets(self, values: Mapping[str, str]) -> bool:
+        """Whether it needs a stack without topics, checkpoints and outputs, or leaves one that must be made clean.
+
+        `values`: the settings of the stack that is there.
+        """
+        return self.row.spoils or self.own_beside(values) != USUAL or self.row.mode != EXACTLY_ONCE
 
 
 USUAL: tuple[object, ...] = ((), "")

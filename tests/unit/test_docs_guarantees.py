@@ -10,17 +10,27 @@ import pytest
 from faults.guarantees import PAGE, control, page, promised
 from faults.model import Outcome
 from faults.rows import CONTROL_ROWS, GROUPS, ROWS
+from faults.times import GAP
 
 NAMES = [*ROWS, *(row.name for rows in CONTROL_ROWS.values() for row in rows)]
 
 
+def result(name: str, **other: object) -> dict[str, Any]:
+    return {"row": name, "outcome": "passed", "seed": 1, "attempts": 1, "times": {}, **other}
+
+
 def results() -> list[dict[str, Any]]:
-    return [{"row": name, "outcome": "passed", "seed": 1, "attempts": 1, "times": {}} for name in NAMES]
+    return [result(name) for name in NAMES]
+
+
+def line_of(text: str, name: str) -> str:
+    [line] = [line for line in text.splitlines() if line.startswith(f"| `{name}` |")]
+    return line
 
 
 @pytest.mark.parametrize("name", ROWS)
 def test_the_page_has_each_row_with_its_promise_and_figures(name: str) -> None:
-    [line] = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith(f"| `{name}` |")]
+    line = line_of(PAGE.read_text(encoding="utf-8"), name)
     assert line.startswith(promised(ROWS[name])), f"{name} has changed; run it, and write the page again"
     assert re.fullmatch(r"(?: [\d.]* \|){6}", line.removeprefix(promised(ROWS[name])))
 
@@ -42,3 +52,44 @@ def test_a_row_that_failed_once_makes_no_page() -> None:
     with pytest.raises(ValueError, match=f"not passed: {NAMES[0]}$"):
         page([failed, *results()], [])
     assert page(results(), [])
+
+
+def test_rows_that_did_not_run_keep_their_lines() -> None:
+    """Figures, seeds, attempts, controls and soaks too; those that ran get new ones."""
+    one, other = "broker-kill", "taskmanager-kill"
+    soak = {"seed": 9, "minutes": 15.0, "faults": 3, "applied": 3, "wrong": [], "gap": 4.0}
+    named = {one: result(one, attempts=3, times={GAP: 7.0}), other: result(other, attempts=2)}
+    first = page([named.get(name, result(name)) for name in NAMES], [soak])
+    assert f"`{other}` 2, `{one}` 3." in first
+    second = page([result(other, seed=5, attempts=4, times={GAP: 2.5})], [], first)
+    assert line_of(second, one) == line_of(first, one)
+    assert line_of(second, other).endswith("| 2.5 |")
+    assert f"{len(ROWS)} rows, seed 1, 5." in second
+    assert f"`{other}` 4, `{one}` 3." in second
+    assert second.partition("## Negative controls")[2] == first.partition("## Negative controls")[2]
+    assert "| 9 | 15 | 3 | 0 | nothing wrong | 4.0 s |" in second
+    # Nothing is kept of a page when all have run.
+    assert "seed 1." in page(results(), [], second)
+    assert page([], [], second) == second
+
+
+def test_a_row_whose_promise_has_changed_does_not_keep_its_line() -> None:
+    present = page(results(), [])
+    for name in (NAMES[0], NAMES[-1].partition("-under-")[0]):
+        changed = "".join(
+            line if not line.startswith(f"| `{name}` |") else line.replace(" | ", " | now ", 1)
+            for line in present.splitlines(keepends=True)
+        )
+        with pytest.raises(ValueError, match=f"not in the results: {name}"):
+            page([], [], changed)
+
+
+def test_a_row_that_failed_does_not_keep_its_line() -> None:
+    present = page(results(), [])
+    with pytest.raises(ValueError, match=f"not passed: {NAMES[0]}$"):
+        page([result(NAMES[0], outcome=Outcome.FAILED.value)], [], present)
+
+
+def test_the_page_says_where_the_rows_of_a_cluster_ran() -> None:
+    titles = PAGE.read_text(encoding="utf-8").split("\n## ")
+    assert [title.splitlines()[0] for title in titles if "--profile cluster" in title] == ["A small cluster"]

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from measure.batches import batch_range
-from measure.planned import as_it_is, is_writing, lines_of, wait_written
+from measure.planned import as_it_is, being_written, lines_of, wait_written
 from measure.written import lines_since
 from tests.unit.test_measure_batches import commit, plan, write
 from verdict.spark.sink_log import METADATA_FOLDER
@@ -33,12 +33,13 @@ def test_a_batch_has_its_range_and_the_lines_of_the_sinks_log(tmp_path: Path) ->
     plan(checkpoint, 0, (10, 20), 100)
     plan(checkpoint, 1, (15, 22), 105)
     output.mkdir()
-    assert as_it_is(checkpoint, output, 1) == {"range": batch_range(checkpoint, 1), "lines": None}
+    assert as_it_is(checkpoint, output, 1) == {"range": batch_range(checkpoint, 1), "lines": None, "committed_at": None}
     (output / METADATA_FOLDER).mkdir()
     (output / "part-0").write_text("a\nb\n", encoding="utf-8")
     (output / METADATA_FOLDER / "1").write_text('v1\n{"path": "file:///elsewhere/part-0"}', encoding="utf-8")
-    assert as_it_is(checkpoint, output, 1) == {"range": batch_range(checkpoint, 1), "lines": 2}
-    assert as_it_is(checkpoint, output, 2) == {"range": None, "lines": 0}
+    commit(checkpoint, 1, 110)
+    assert as_it_is(checkpoint, output, 1) == {"range": batch_range(checkpoint, 1), "lines": 2, "committed_at": 110.0}
+    assert as_it_is(checkpoint, output, 2) == {"range": None, "lines": 0, "committed_at": None}
 
 
 def test_a_batch_is_being_written_between_its_first_file_and_its_commit(tmp_path: Path) -> None:
@@ -46,14 +47,26 @@ def test_a_batch_is_being_written_between_its_first_file_and_its_commit(tmp_path
     plan(checkpoint, 9, (1, 1), 50)
     commit(checkpoint, 9, 60)
     write(output / "part-0", "", 55)
-    assert not is_writing(checkpoint, output)
-    plan(checkpoint, 10, (2, 2), 100)
-    assert not is_writing(checkpoint, output)
-    assert not wait_written(checkpoint, output, 0.3)
+    assert being_written(checkpoint, output) is None
+    plan(checkpoint, 10, (2, 2), 100.5)
+    assert being_written(checkpoint, output) is None
+    assert wait_written(checkpoint, output, 0.3) is None
     write(output / "batch_id=10" / "part-0", "", 101)
-    assert wait_written(checkpoint, output, 0.3)
+    assert wait_written(checkpoint, output, 0.3) == 10
     commit(checkpoint, 10, 102)
-    assert not is_writing(checkpoint, output)
+    assert being_written(checkpoint, output) is None
+
+
+def test_a_plan_and_a_file_of_one_second_are_of_one_batch_where_times_are_whole_seconds(tmp_path: Path) -> None:
+    checkpoint, output = tmp_path / "checkpoint", tmp_path / "output"
+    plan(checkpoint, 3, (1, 1), 50)
+    write(output / "part-0", "", 49)
+    assert being_written(checkpoint, output) is None
+    write(output / "part-1", "", 50)
+    assert being_written(checkpoint, output) == 3
+    plan(checkpoint, 3, (1, 1), 50.5)
+    write(output / "part-1", "", 50.5)
+    assert being_written(checkpoint, output) is None
 
 
 def test_lines_since_are_those_of_newer_files(tmp_path: Path) -> None:

@@ -1,0 +1,253 @@
+"""What the judges of a cluster make of samples: of those that keep the promise, and of those that break it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contract.jobs import EXACTLY_ONCE
+from contract.ledger import SUFFIX, acked_line, sent_line
+from contract.settings import ROOT
+from faults.judge import Judge, Look
+from faults.judges.cluster import GoesOn, StaleLeader, StandsStill
+from faults.judges.moments import WRITTEN, InCommit
+from faults.matrix import _no_room
+from faults.phases import _does_not_apply
+from faults.plan import USUAL, plan
+from faults.rows import ROWS
+from faults.rows.cluster import ROWS as CLUSTER
+from faults.scene import Scene
+from faults.timeline import EVENTS, Timeline
+from stack.backend import EXITED, RUNNING
+from stack.backends.local import LocalBackend
+from stack.home import Home
+from stack.settings import StackSettings, load
+from stack.stack import Stack
+
+BROKEN = 100.0
+TOPIC = "visits"
+
+
+class Sampled(Scene):
+    """A scene whose stack is not there: it knows its settings, and what a measurement would print."""
+
+    def __init__(self, folder: Path, state: str = RUNNING) -> None:
+        super().__init__(folder, Timeline(folder), EXACTLY_ONCE)
+        self.answers: dict[str, Any] = {}
+        self._state = state
+        (folder / EVENTS).write_text(json.dumps({"at": BROKEN, "kind": "broken", "text": ""}) + "\n", encoding="utf-8")
+
+    @property
+    def stack(self) -> Stack:
+        settings, home = load({"STACK_HOME": str(self.folder)}, {"PROFILE": "cluster"}, {}), Home(self.folder)
+        backend = LocalBackend(settings, home)
+        backend.state = lambda _: self._state  # type: ignore[method-assign]
+        return Stack(settings, home, backend, "")
+
+    def measure(self, module: str, *words: str) -> str:
+        return json.dumps(self.answers[" ".join((module, *words))])
+
+    def sampled(self, name: str, lines: Sequence[dict[str, Any]]) -> None:
+        """Write the samples of a file."""
+        (self.folder / name).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+
+def look_of(scene: Sampled) -> Look:
+    return Look(scene, ROWS["one-broker-of-three-gone"])
+
+
+def ok(judge: Judge, scene: Sampled) -> list[bool]:
+    return [check.ok for check in judge.broken(look_of(scene))]
+
+
+def checkpoint(began: float, ended: float) -> dict[str, Any]:
+    return {"at": ended, "checkpoints": [{"id": 1, "at": ended * 1000, "milliseconds": (ended - began) * 1000}]}
+
+
+NONE: dict[str, Any] = {"at": 106.0, "unknown": "no answer"}
+
+
+@pytest.mark.parametrize(
+    ("checkpoints", "windows", "right"),
+    [
+        ([checkpoint(103, 104)], [90, 104.5], True),
+        # The windows of a checkpoint that began before the fault.
+        ([checkpoint(99, 101)], [90, 102], False),
+        # The windows came before the new checkpoint was complete: they are those of an older one.
+        ([checkpoint(103, 106)], [90, 104], False),
+        ([checkpoint(103, 104)], [90], False),
+        ([], [90, 120], False),
+    ],
+)
+def test_flink_goes_on_when_windows_of_a_new_checkpoint_come(
+    tmp_path: Path, checkpoints: list[dict[str, Any]], windows: list[float], right: bool
+) -> None:
+    scene = Sampled(tmp_path)
+    scene.sampled("flink.jsonl", [NONE, *checkpoints])
+    scene.sampled("seen.jsonl", [{"at": at} for at in windows])
+    assert ok(GoesOn(), scene)[0] == right
+
+
+def batch(at: float, committed: int, planned: int | None = None) -> dict[str, Any]:
+    return {"at": at, "batch": committed, "planned": planned and {"batch": planned}}
+
+
+@pytest.mark.parametrize(
+    ("samples", "right"),
+    [
+        ([batch(99, 7), batch(112, 8)], True),
+        # It was planned before the fault.
+        ([batch(99, 7, 8), batch(112, 8)], False),
+        ([batch(99, 7, 8), batch(112, 9)], True),
+        # It was planned so soon after the fault that it may be one of before.
+        ([batch(99, 7), batch(100.4, 7, 8), batch(112, 8)], False),
+        ([batch(99, 7), NONE, batch(112, 7)], False),
+        # Nothing is known of before.
+        ([NONE, batch(112, 8)], False),
+        ([], False),
+    ],
+)
+def test_spark_goes_on_when_a_new_batch_is_committed(
+    tmp_path: Path, samples: list[dict[str, Any]], right: bool
+) -> None:
+    scene = Sampled(tmp_path)
+    scene.sampled("spark.jsonl", samples)
+    assert ok(GoesOn(), scene)[1] == right
+
+
+def ledger(folder: Path, *acked: float) -> None:
+    file = folder / "ledger" / TOPIC / f"one{SUFFIX}"
+    file.parent.mkdir(parents=True)
+    sent = sent_line(0, 0, timestamp=1, clock=120_000, digest=b"12345678", key=b"k")
+    lines = [acked_line(number, 0, number, int(at * 1000)) for number, at in enumerate(acked)]
+    # The last line is torn.
+    file.write_text("".join([sent, *lines, "acked,9,0,9,,99"]), encoding="utf-8")
+
+
+def test_nothing_is_written_when_no_visit_is_acknowledged_and_no_window_comes(tmp_path: Path) -> None:
+    scene = Sampled(tmp_path)
+    # What was on its way may come for some seconds.
+    ledger(tmp_path, 99, 104.9)
+    scene.sampled("seen.jsonl", [{"at": 99}, {"at": 104}])
+    assert ok(StandsStill(), scene) == [True, True, True]
+    scene.sampled("seen.jsonl", [{"at": 99}, {"at": 106}])
+    assert ok(StandsStill(), scene) == [True, True, False]
+    assert ok(StandsStill(), Sampled(tmp_path, EXITED)) == [False, True, False]
+
+
+def test_a_visit_that_is_acknowledged_is_written(tmp_path: Path) -> None:
+    scene = Sampled(tmp_path)
+    ledger(tmp_path, 99, 106)
+    assert ok(StandsStill(), scene) == [True, False, True]
+
+
+BEFORE = {"visits-0": 2, "visits-1": 2}
+MOVED = {"visits-0": 1, "visits-1": 3}
+
+
+def stale(tmp_path: Path, struck: dict[str, Any], broken: dict[str, Any]) -> list[bool]:
+    scene = Sampled(tmp_path)
+    look = look_of(scene)
+    scene.answers["leaders --controller"] = 2
+    scene.answers["leaders"] = struck
+    StaleLeader().struck(look)
+    scene.answers["leaders"] = broken
+    return [check.ok for check in StaleLeader().broken(look)]
+
+
+def test_a_leader_that_is_cut_off_does_not_know_that_it_was_replaced(tmp_path: Path) -> None:
+    all_same = dict.fromkeys("123", BEFORE)
+    assert stale(tmp_path, all_same, {"1": MOVED, "2": BEFORE, "3": MOVED}) == [True, True, True]
+    # It reaches the others, and nobody was elected.
+    assert stale(tmp_path, all_same, all_same) == [True, True, False]
+    # It has learnt it.
+    assert stale(tmp_path, all_same, dict.fromkeys("123", MOVED)) == [True, False, True]
+    # It does not answer: clients do not reach it either.
+    assert stale(tmp_path, all_same, {"1": MOVED, "2": None, "3": MOVED}) == [True, False, True]
+    assert stale(tmp_path, all_same, {"1": None, "2": BEFORE, "3": None}) == [True, True, False]
+    # One of the others has none.
+    assert stale(tmp_path, all_same, {"1": MOVED, "2": BEFORE, "3": {**MOVED, "visits-0": -1}})[2] is False
+    # It led nothing.
+    others = dict.fromkeys("123", MOVED)
+    assert stale(tmp_path, others, others)[0] is False
+
+
+@pytest.mark.parametrize(("committed", "met"), [(None, True), (BROKEN + 9, True), (BROKEN - 1, False)])
+def test_a_batch_is_met_in_its_commit_when_it_is_committed_after_the_fault(
+    tmp_path: Path, committed: float | None, met: bool
+) -> None:
+    scene = Sampled(tmp_path)
+    (tmp_path / WRITTEN).write_text('{"batch": 4}\n', encoding="utf-8")
+    scene.answers["planned 4"] = {"4": {"committed_at": committed}}
+    assert InCommit().met(look_of(scene)) == met
+
+
+def test_the_ports_of_the_controlling_broker_and_of_the_others_are_known(tmp_path: Path) -> None:
+    scene = Sampled(tmp_path)
+    scene.answers["leaders --controller"] = 2
+    values = scene.stack.settings.values
+    own = f"{values['KAFKA_2_CONTAINER_PORT']},{values['KAFKA_2_CONTROLLER_PORT']}"
+    line = scene.filled("cut {controlling} {inner_ports}")
+    assert line.startswith(f"cut kafka-2 {own} {values['KAFKA_CONTAINER_PORT']},")
+    assert line.count(",") == 4
+    # The one that was broken is the one to repair.
+    scene.answers["leaders --controller"] = 3
+    assert scene.filled("cut {controlling} {inner_ports}") == line
+    scene.forget()
+    assert scene.filled("{controlling}") == "kafka-3"
+
+
+class On(Scene):
+    """A scene on a stack with these settings."""
+
+    def __init__(self, folder: Path, profile: str, **variables: str) -> None:
+        super().__init__(folder, Timeline(folder), EXACTLY_ONCE)
+        environ = {f"STACK_{name}": value for name, value in variables.items()}
+        self._settings = load(environ, {"PROFILE": profile} if profile else {}, {})
+
+    @property
+    def stack(self) -> Stack:
+        settings = StackSettings({**self._settings.values, "HOME": str(self.folder)}, {}, ())
+        return Stack(settings, Home(self.folder), LocalBackend(settings, Home(self.folder)), "")
+
+
+def test_rows_apply_to_the_stack_that_they_are_for(tmp_path: Path) -> None:
+    kill, broker = ROWS["taskmanager-kill"], ROWS["one-broker-of-three-gone"]
+    assert _does_not_apply(kill, On(tmp_path, "")) is None
+    assert _does_not_apply(broker, On(tmp_path, "cluster")) is None
+    assert _does_not_apply(kill, On(tmp_path, "cluster")) == "KAFKA_BROKERS=3: the row is for a stack with 1"
+    assert _does_not_apply(broker, On(tmp_path, "")) == "KAFKA_BROKERS=1: the row is for a stack with 3"
+    on_disk = _does_not_apply(broker, On(tmp_path, "cluster", DATA="disk"))
+    assert on_disk == "the data is on the disk: the row is for a stack with DATA=s3://faultline"
+
+
+def test_a_stack_that_has_the_settings_of_a_row_needs_no_reset(tmp_path: Path) -> None:
+    [planned] = plan(["one-broker-of-three-gone"], 1, EXACTLY_ONCE)
+    [usual] = plan(["taskmanager-kill"], 1, EXACTLY_ONCE)
+    machine, cluster = On(tmp_path, "").stack.settings.values, On(tmp_path, "cluster").stack.settings.values
+    assert (planned.resets(machine), planned.resets(cluster), planned.resets({})) == (True, False, True)
+    assert (usual.resets(machine), usual.resets(cluster)) == (False, False)
+    assert planned.own_beside(cluster) == USUAL != planned.own_beside(machine)
+
+
+def test_a_machine_that_is_too_small_for_a_cluster_is_found_before_its_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STACK_HOME", str(tmp_path))
+    monkeypatch.setenv("STACK_BACKEND", "local")
+    monkeypatch.setenv("STACK_PROFILE", "cluster")
+    monkeypatch.setattr("faults.matrix.available_mebibytes", lambda: 4000)
+    assert _no_room() == "its stack needs 7072 MiB of memory, and 4000 MiB are available"
+    monkeypatch.setattr("faults.matrix.available_mebibytes", lambda: 8000)
+    assert _no_room() is None
+
+
+def test_all_rows_of_the_cluster_share_a_stack_and_are_in_the_list_of_what_it_promises() -> None:
+    planned = plan([row.name for row in CLUSTER], 1, EXACTLY_ONCE)
+    assert {each.own for each in planned} == {((("PROFILE", "cluster"),), "")}
+    section = (ROOT / "docs" / "operating.md").read_text(encoding="utf-8").partition("## A small cluster")[2]
+    assert [row.name for row in CLUSTER if f"`{row.name}`" not in section.partition("\n## ")[0]] == []
