@@ -36,7 +36,7 @@ class GoesOn(Judge):
 
 def _broken_at(look: Look) -> float:
     """When the fault was there, the last time."""
-    return max(each["at"] for each in read_lines(look.scene.folder / EVENTS) if each["kind"] == "broken")
+    return max(float(each["at"]) for each in read_lines(look.scene.folder / EVENTS) if each["kind"] == "broken")
 
 
 def _windows_of_a_new_checkpoint(flink: list[dict[str, Any]], seen: list[dict[str, Any]], since: float) -> bool:
@@ -65,7 +65,11 @@ def _newest(sample: dict[str, Any]) -> int:
 
 @dataclass(frozen=True)
 class StandsStill(Judge):
-    """While it is broken nothing is written: no visit is acknowledged, and no window is committed."""
+    """While it is broken nothing is written: no visit is added or acknowledged, and no window is committed."""
+
+    def struck(self, look: Look) -> None:
+        """Remember where the partitions of the visits end, as far as they have a leader."""
+        look.keep(self, look.scene.measure("ends"))
 
     def broken(self, look: Look) -> list[Check]:
         """Look at what came some seconds after the fault."""
@@ -82,9 +86,15 @@ class StandsStill(Judge):
         return [
             # Otherwise nothing would come for another reason.
             Check("the generator, which waits, is", generator, RUNNING),
+            Check("the partitions of the visits end at", _words(look.scene.measure("ends")), _words(look.kept(self))),
             Check("visits that were acknowledged while it was broken", str(acked), "0"),
             Check("windows that were committed while it was broken", str(windows), "0"),
         ]
+
+
+def _words(ends: str) -> str:
+    found = json.loads(ends).items()
+    return ", ".join(f"{partition}: {'no leader' if end is None else end}" for partition, end in sorted(found))
 
 
 def _acked_after(line: str, milliseconds: float) -> bool:

@@ -13,7 +13,7 @@ from faults.rows.lines import BATCH_HELD, BATCH_WRITING, CHECKPOINT_BEGUN, FAULT
 _SPARK = FAULT["synchronizer-kill"]
 _STORE = FAULT["store-kill"]
 _SLOW = (
-    "for turn in 1 2 3 4 5; do scripts/pause.sh store && sleep 2 && scripts/resume.sh store && sleep 0.5 || exit 1; done"
+    "for turn in 1 2 3 4 5; do scripts/pause.sh store && sleep 2 && scripts/resume.sh store && sleep 0.5 || exit; done"
 )
 """About 15 s in which the object store answers now and then."""
 

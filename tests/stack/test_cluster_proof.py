@@ -1,7 +1,8 @@
 """The proof on the profile `cluster`: its rows of the fault matrix, the core lessons, those that rescale it, and random
 faults with both verdicts.
 
-In CI a short form: two minutes of faults, and two of the rows by turns. `scripts/test.sh full -k cluster_proof` runs all.
+In CI a short form: two minutes of faults, and two of the rows by turns. `scripts/test.sh full -k cluster_proof` runs
+all.
 """
 
 from __future__ import annotations

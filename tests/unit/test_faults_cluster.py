@@ -45,7 +45,7 @@ class Sampled(Scene):
     def stack(self) -> Stack:
         settings, home = load({"STACK_HOME": str(self.folder)}, {"PROFILE": "cluster"}, {}), Home(self.folder)
         backend = LocalBackend(settings, home)
-        backend.state = lambda _: self._state  # type: ignore[method-assign]
+        backend.state = lambda service: self._state  # type: ignore[method-assign]  # noqa: ARG005
         return Stack(settings, home, backend, "")
 
     def measure(self, module: str, *words: str) -> str:
@@ -128,21 +128,35 @@ def ledger(folder: Path, *acked: float) -> None:
     file.write_text("".join([sent, *lines, "acked,9,0,9,,99"]), encoding="utf-8")
 
 
+def stands_still(scene: Sampled, before: dict[str, int | None], now: dict[str, int | None]) -> list[bool]:
+    look = look_of(scene)
+    scene.answers["ends"] = before
+    StandsStill().struck(look)
+    scene.answers["ends"] = now
+    return [check.ok for check in StandsStill().broken(look)]
+
+
+ENDS: dict[str, int | None] = {"0": 70, "1": None}
+
+
 def test_nothing_is_written_when_no_visit_is_acknowledged_and_no_window_comes(tmp_path: Path) -> None:
     scene = Sampled(tmp_path)
     # What was on its way may come for some seconds.
     ledger(tmp_path, 99, 104.9)
     scene.sampled("seen.jsonl", [{"at": 99}, {"at": 104}])
-    assert ok(StandsStill(), scene) == [True, True, True]
+    assert stands_still(scene, ENDS, ENDS) == [True, True, True, True]
     scene.sampled("seen.jsonl", [{"at": 99}, {"at": 106}])
-    assert ok(StandsStill(), scene) == [True, True, False]
-    assert ok(StandsStill(), Sampled(tmp_path, EXITED)) == [False, True, False]
+    assert stands_still(scene, ENDS, ENDS) == [True, True, True, False]
+    assert stands_still(Sampled(tmp_path, EXITED), ENDS, ENDS) == [False, True, True, False]
 
 
-def test_a_visit_that_is_acknowledged_is_written(tmp_path: Path) -> None:
+def test_a_visit_that_is_acknowledged_or_added_is_written(tmp_path: Path) -> None:
     scene = Sampled(tmp_path)
     ledger(tmp_path, 99, 106)
-    assert ok(StandsStill(), scene) == [True, False, True]
+    assert stands_still(scene, ENDS, ENDS) == [True, True, False, True]
+    assert stands_still(scene, ENDS, {**ENDS, "0": 71}) == [True, False, False, True]
+    # A leader was elected: somebody can write.
+    assert stands_still(scene, ENDS, {**ENDS, "1": 30}) == [True, False, False, True]
 
 
 BEFORE = {"visits-0": 2, "visits-1": 2}
