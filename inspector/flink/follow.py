@@ -26,14 +26,24 @@ def follow(root: Place, seconds: float, stopped: Callable[[], bool], words: Path
     """Print a line of JSON whenever other checkpoints are retained, until `stopped`: `at`, `checkpoints`.
 
     Each checkpoint has path, job_id, name, at (ms), bytes, and offsets by partition; or `unknown`, why it has none.
-    With `words`, a folder, the inspector's sentences on each go to a text file there, such as `<job id>/chk-7.txt`.
+    A folder that could be read, and cannot be read now, is waited for. With `words`, a folder, the inspector's sentences
+    on each go to a text file there, such as `<job id>/chk-7.txt`.
     """
     known: dict[Place, dict[str, Any]] = {}
     printed: list[Place] | None = None
+    unwritten: list[Place] = []
     with ExitStack() as stack:
         jvm: Any = None
         while not stopped():
-            folders = [folder for folder in _folders(root) if folder.complete]
+            try:
+                folders = [folder for folder in _folders(root) if folder.complete]
+            except (InspectorError, OSError):
+                if printed is None:
+                    raise
+                # An object store may be gone for a while; what could not be read then may be whole.
+                known = {path: each for path, each in known.items() if "unknown" not in each}
+                time.sleep(seconds)
+                continue
             paths = [folder.path for folder in folders]
             new = [path for path in paths if path not in known]
             if new:
@@ -42,10 +52,14 @@ def follow(root: Place, seconds: float, stopped: Callable[[], bool], words: Path
             if paths != printed:
                 print(json.dumps({"at": time.time(), "checkpoints": list(known.values())}), flush=True)
                 printed = paths
-            if words is not None:
-                for path in new:
-                    _write_words(jvm, path, words / path.relative_to(root))
-            time.sleep(seconds)
+            unwritten += [] if words is None else new
+            if unwritten:
+                # One at a time: meanwhile the job deletes checkpoints whose offsets nobody has read yet.
+                _write_words(jvm, unwritten.pop(), root, words)
+            else:
+                time.sleep(seconds)
+        while unwritten:
+            _write_words(jvm, unwritten.pop(), root, words)
 
 
 def _folders(root: Place) -> list[CheckpointFolder]:
@@ -65,13 +79,16 @@ def _read(jvm: Any, folder: CheckpointFolder) -> dict[str, Any]:
     return found
 
 
-def _write_words(jvm: Any, path: Place, place: Path) -> None:
+def _write_words(jvm: Any, path: Place, root: Place, words: Path | None) -> None:
+    if words is None:
+        return
+    place = words / path.relative_to(root)
     try:
         report, folders = folder_report(path)
         describe(jvm, report, folders, ROWS)
         text = prose.render(report)
-    except InspectorError as error:
-        # The job has deleted it meanwhile.
+    except (InspectorError, OSError) as error:
+        # The job has deleted it meanwhile, or the object store is gone.
         text = str(error)
     place.parent.mkdir(parents=True, exist_ok=True)
     place.with_name(f"{place.name}.txt").write_text(f"{text}\n", encoding="utf-8")

@@ -118,8 +118,11 @@ def _completed_after(other: CheckpointFolder, folder: CheckpointFolder) -> bool:
 def describe(jvm: Any, report: Report, folders: list[Place], rows: int) -> None:
     """Fill the report from the first checkpoint that can be restored; its problems say why those before it cannot.
 
-    When none can, the report has what can be read of the first.
+    When none can, the report has what can be read of the first. Without a checkpoint it stays as it is: it says why
+    there is none.
     """
+    if not folders:
+        return
     found: list[Report] = []
     for folder in folders:
         one = Report(report.engine, report.kind, report.path, counts=dict(report.counts))

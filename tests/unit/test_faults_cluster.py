@@ -45,7 +45,7 @@ class Sampled(Scene):
     def stack(self) -> Stack:
         settings, home = load({"STACK_HOME": str(self.folder)}, {"PROFILE": "cluster"}, {}), Home(self.folder)
         backend = LocalBackend(settings, home)
-        backend.state = lambda service: self._state  # type: ignore[method-assign]  # noqa: ARG005
+        backend.state = lambda service: self._state  # type: ignore[method-assign]
         return Stack(settings, home, backend, "")
 
     def measure(self, module: str, *words: str) -> str:

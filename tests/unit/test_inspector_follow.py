@@ -1,0 +1,50 @@
+"""What follows the checkpoints goes on when their folder cannot be read for a while."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from inspector.flink import follow as module
+from inspector.flink.folder import CheckpointFolder
+from inspector.flink.follow import follow
+from inspector.flink.report import describe
+from inspector.model import Report
+from places.place import Place
+
+
+def test_following_goes_on_after_a_folder_that_cannot_be_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "chk-1").mkdir()
+    asked: Iterator[bool] = iter([True, False, False, True])
+
+    def folders(root: Place) -> list[CheckpointFolder]:
+        if not next(asked):
+            raise OSError(5, "the object store does not answer", str(root))
+        return []
+
+    turns = iter([False] * 4 + [True])
+    monkeypatch.setattr(module, "_folders", folders)
+    follow(tmp_path, 0.0, lambda: next(turns))
+    [line] = capsys.readouterr().out.splitlines()
+    assert json.loads(line)["checkpoints"] == []
+    assert next(asked, None) is None
+
+
+def test_a_folder_that_never_could_be_read_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def folders(root: Place) -> list[CheckpointFolder]:
+        raise OSError(5, "the object store does not answer", str(root))
+
+    monkeypatch.setattr(module, "_folders", folders)
+    with pytest.raises(OSError, match="does not answer"):
+        follow(tmp_path, 0.0, lambda: False)
+
+
+def test_a_checkpoint_that_is_deleted_before_it_is_described_keeps_its_report(tmp_path: Path) -> None:
+    report = Report("flink", "checkpoint", str(tmp_path / "chk-1"), problems=["it cannot be restored"])
+    describe(None, report, [], 5)
+    assert report.problems == ["it cannot be restored"]
