@@ -8,14 +8,13 @@ from faults.judges.cluster import GoesOn, StaleLeader, StandsStill
 from faults.judges.moments import BatchPlanned, InCommit
 from faults.judges.offsets import Restarted
 from faults.model import Need, Row, Step
-from faults.rows.lines import BATCH_HELD, BATCH_WRITING, CHECKPOINT_BEGUN, FAULT, LARGE, NOTHING, SAME_RANGE
+from faults.rows.lines import BATCH_HELD, BATCH_WRITING, CHECKPOINT_BEGUN, FAULT, LARGE, NOTHING, SAME_RANGE, broken
 
 _SPARK = FAULT["synchronizer-kill"]
 _STORE = FAULT["store-kill"]
-_SLOW = (
-    "for turn in 1 2 3 4 5; do scripts/pause.sh store && sleep 2 && scripts/resume.sh store && sleep 0.5 || exit; done"
-)
-"""About 15 s in which the object store answers now and then."""
+_FREEZE = broken("store-freeze")
+_TURNS = "for turn in 1 2 3 4; do scripts/pause.sh store && sleep 2 && scripts/resume.sh store && sleep 0.5 || exit; done"
+"""Some 15 s in which the object store answers now and then."""
 
 _ROWS = (
     Row(
@@ -60,11 +59,11 @@ _ROWS = (
         why="a checkpoint or a batch that cannot be written is not complete, and what was acknowledged is on the disk",
     ),
     Row(
-        "store-freeze", *(FAULT["store-freeze"].breaks, FAULT["store-freeze"].heals), seconds=12,
+        "store-freeze", *_FREEZE, seconds=12,
         promise=NOTHING, why="checkpoints and batches wait, or fail and are tried again",
     ),
     Row(
-        "store-slow", (Step(_SLOW),), (Step("scripts/resume.sh store"),), seconds=0,
+        "store-slow", (Step(_TURNS), *_FREEZE[0]), _FREEZE[1], seconds=2,
         promise="nothing is lost or repeated; all is slow", why="checkpoints and batches wait for each answer",
     ),
     Row(
