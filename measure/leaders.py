@@ -24,20 +24,23 @@ from contract.settings import Settings, SettingsError
 
 _ANSWER_SECONDS = 5.0
 _CONNECT_MS = 10_000
+_TRIES = 50
+"""Every second answer is of the broker that is asked."""
 
 
 def leaders_by(settings: Settings, broker: int) -> dict[str, int] | None:
     """The leader of each partition of the visits, as this broker says it; None when it does not answer."""
-    # A new client has no other broker to ask.
-    admin = AdminClient({"bootstrap.servers": settings.broker_address(broker), "log_level": 0})
-    topic = settings.text("VISITS_TOPIC")
-    try:
-        found: Any = admin.list_topics(topic, timeout=_ANSWER_SECONDS)
-    except KafkaException:
-        return None
-    if found.orig_broker_id != broker:
-        return None
-    return {f"{topic}-{number}": each.leader for number, each in sorted(found.topics[topic].partitions.items())}
+    address, topic = settings.broker_address(broker), settings.text("VISITS_TOPIC")
+    for _ in range(_TRIES):
+        # A new client knows this broker only; from its answer on it may ask any of them.
+        admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
+        try:
+            found: Any = admin.list_topics(topic, timeout=_ANSWER_SECONDS)
+        except KafkaException:
+            return None
+        if found.orig_broker_name.partition("/")[0] == address:
+            return {f"{topic}-{number}": each.leader for number, each in sorted(found.topics[topic].partitions.items())}
+    return None
 
 
 def controller(settings: Settings) -> int:

@@ -13,7 +13,9 @@ from faults.rows.lines import BATCH_HELD, BATCH_WRITING, CHECKPOINT_BEGUN, FAULT
 _SPARK = FAULT["synchronizer-kill"]
 _STORE = FAULT["store-kill"]
 _FREEZE = broken("store-freeze")
-_TURNS = "for turn in 1 2 3 4; do scripts/pause.sh store && sleep 2 && scripts/resume.sh store && sleep 0.5 || exit; done"
+_TURNS = (
+    "for turn in 1 2 3 4; do scripts/pause.sh store && sleep 2 && scripts/resume.sh store && sleep 0.5 || exit; done"
+)
 """Some 15 s in which the object store answers now and then."""
 
 _ROWS = (
