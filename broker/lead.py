@@ -33,7 +33,7 @@ def lead(admin: Any, broker: int, others: list[int], topics: list[str], seconds:
         for each in topic["partitions"]
     ]
     # The same brokers in another order: no data moves.
-    refused = admin.alter_partition_reassignments(dict.fromkeys(partitions, [broker, *others]))
+    refused = admin.alter_partition_reassignments({each: [broker, *others] for each in partitions})
     if wrong := [f"{each.topic}-{each.partition}: {error.__name__}" for each, error in refused.items() if error]:
         raise TopicError(f"the replicas cannot be ordered: {', '.join(wrong)}")
     deadline = time.monotonic() + seconds

@@ -32,9 +32,8 @@ _ATTEMPTS = re.compile(r"`([\w-]+)` (\d+)")
 _TIMES = (NOTICED, RUNNING, FLINK_OUTPUT, SPARK_OUTPUT, CAUGHT_UP, GAP)
 _HEAD = """# What is promised under which fault
 
-Written by `python -m faults.guarantees` from `results.json` of `scripts/faults.sh all` or `run`, backend local, 2 cores.
-Each row was broken on a real stack and judged by its records; `scripts/faults.sh list` shows the lines that break and
-repair.
+Written by `python -m faults.guarantees` from `results.json` of `scripts/faults.sh`, backend local, 2 cores. Each row
+was broken on a real stack and judged by its records; `scripts/faults.sh list` shows the lines that break and repair.
 
 All times are seconds.
 

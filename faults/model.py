@@ -46,8 +46,9 @@ class Step:
     needs Need.DISK, and may be URIs elsewhere. Folders of this machine are {notes} of the synchronizer, with the mark
     of a held batch beside it, {broker} of the broker's data, and {results} of the row. {working} is the TaskManager
     that runs the job's tasks, {leading} the JobManager that leads, {controlling} the broker that is the active
-    controller; {inner_ports} are its ports for the other brokers, and then theirs. {bootstrap} has the brokers' addresses as their own
-    containers see them; {kafka_port} and {rpc_port} are those of the broker and of the JobManager.
+    controller. {inner_ports} are the ports on which that broker listens for others, and then those on which they do.
+    {bootstrap} has the brokers' addresses as their own containers see them; {kafka_port} and {rpc_port} are those of
+    the broker and of the JobManager.
     """
 
     command: str

@@ -26,8 +26,8 @@ def follow(root: Place, seconds: float, stopped: Callable[[], bool], words: Path
     """Print a line of JSON whenever other checkpoints are retained, until `stopped`: `at`, `checkpoints`.
 
     Each checkpoint has path, job_id, name, at (ms), bytes, and offsets by partition; or `unknown`, why it has none.
-    A folder that could be read, and cannot be read now, is waited for. With `words`, a folder, the inspector's sentences
-    on each go to a text file there, such as `<job id>/chk-7.txt`.
+    A folder that could be read, and cannot be read now, is waited for. With `words`, a folder, the inspector's
+    sentences on each go to a text file there, such as `<job id>/chk-7.txt`.
     """
     known: dict[Place, dict[str, Any]] = {}
     printed: list[Place] | None = None
