@@ -15,7 +15,8 @@ def show_rows() -> None:
             where = "" if need is Need.DISK else ": root, Linux, backend local"
             print(f"    needs     {need.value}{where}")
         if row.settings:
-            print(f"    with      {', '.join(f'{name}={value}' for name, value in row.settings)}, on a new stack")
+            settings = ", ".join(f"{name}={value}" for name, value in row.settings)
+            print(f"    with      {settings}, on a stack that has it or a new one")
         elif row.spoils:
             print("    ends in   scripts/reset.sh: topics, checkpoints and outputs are removed")
     for name, rows in CONTROL_ROWS.items():

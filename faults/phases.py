@@ -23,7 +23,7 @@ from faults.timeline import Timeline, write_timeline
 from faults.times import measure
 from faults.trial import Trial
 
-SERVICES = ("kafka", "jobmanager", "taskmanager", "spark", "spark-master", "spark-worker")
+SERVICES = ("kafka", "jobmanager", "taskmanager", "spark", "spark-master", "spark-worker", "store")
 
 
 def run_row(planned: Planned, folder: Path, *, installs: bool) -> Result:

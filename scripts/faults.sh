@@ -12,7 +12,8 @@
 # --stacks N shares the rows between so many stacks: the one of this project, and new ones that are removed at the end.
 # A stack keeps about one core busy.
 # --reset allows scripts/reset.sh on a stack that is there, which removes its topics, checkpoints and outputs. Rows that
-# leave duplicates or have settings of their own need it (list says which), and so does a row after one that has failed.
+# leave duplicates or have settings that the stack lacks need it (list says which), and so does a row after one that has
+# failed.
 #
 # Results go to results/<time>/<row>/: report.html, verdict, timeline, logs. A stack that is down is started, and stopped
 # at the end. Exit codes: 0 every row passed, 1 one failed, 2 one does not apply here, or bad input.

@@ -7,6 +7,7 @@ import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType  # type: ignore[attr-defined]
@@ -81,6 +82,22 @@ def test_one_broker_may_go_and_comes_back_in_sync(stack: RunningStack) -> None:
         return all(len(each.isrs) == 3 for name in topics for each in topics[name].partitions.values())
 
     wait_until(in_sync, "all replicas to be in sync", seconds=LIMIT_SECONDS)
+
+
+@pytest.mark.full
+def test_one_broker_is_made_the_leader_and_each_by_itself_says_so(stack: RunningStack) -> None:
+    def asked(module: str, *words: str) -> Any:
+        return json.loads(stack.script("exec.sh", "generator", "python", "-m", module, *words).stdout)
+
+    for broker, name in enumerate(NAMES, 1):
+        stack.script("exec.sh", "generator", "python", "-m", "broker.lead", name)
+        leaders = {"visits-0": broker, "visits-1": broker}
+        assert asked("measure.leaders") == {"1": leaders, "2": leaders, "3": leaders}
+    assert asked("measure.leaders", "--controller") in (1, 2, 3)
+    assert all(asked("measure.ends").values())
+    refused = stack.script("exec.sh", "generator", "python", "-m", "broker.lead", "kafka-4", check=False)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "there is no broker 'kafka-4'; the brokers are: kafka, kafka-2, kafka-3" in refused.stderr
 
 
 @pytest.mark.full
