@@ -10,10 +10,11 @@ from contract.ledger import ACKED, ledger_files
 from stack.backend import RUNNING
 
 from faults.judge import Check, Judge, Look
-from faults.timeline import EVENTS, SPARK, read_lines
+from faults.timeline import CHECKPOINTS, EVENTS, SPARK, read_lines
+from faults.times import phase_begin
 
-_PLANNED_BEFORE_SECONDS = 1.0
-"""A batch that is planned this soon after the fault may have been planned before it: samples come twice a second."""
+_SAMPLED_SECONDS = 1.0
+"""What comes so soon after the fault may have been there before: samples come twice a second."""
 _GRACE_SECONDS = 5.0
 """What was on its way when the fault came: an acknowledgement, or a window that was committed just before."""
 
@@ -53,7 +54,7 @@ def _windows_of_a_new_checkpoint(flink: list[dict[str, Any]], seen: list[dict[st
 def _new_batch(spark: list[dict[str, Any]], since: float) -> bool:
     """Whether a batch was committed that was not planned before the fault."""
     samples = [each for each in spark if "batch" in each]
-    known = max((_newest(each) for each in samples if each["at"] <= since + _PLANNED_BEFORE_SECONDS), default=None)
+    known = max((_newest(each) for each in samples if each["at"] <= since + _SAMPLED_SECONDS), default=None)
     return known is not None and any(each["batch"] > known for each in samples)
 
 
@@ -123,6 +124,27 @@ class StaleLeader(Judge):
             Check("the broker that is cut off led partitions of the visits", str(bool(led)), "True"),
             Check("it still says that it leads", ", ".join(own_words), ", ".join(led)),
             Check("the others have elected another leader for", ", ".join(moved), ", ".join(led)),
+        ]
+
+
+@dataclass(frozen=True)
+class NoCheckpoint(Judge):
+    """While it is broken no checkpoint of the job is completed: otherwise the fault would have met nothing."""
+
+    def settled(self, look: Look) -> list[Check]:
+        """Look at the times of all checkpoints that were ever retained; a JobManager may not answer meanwhile."""
+        events = read_lines(look.scene.folder / EVENTS)
+        since, until = _broken_at(look), phase_begin({"events": events}, "heal") or 0.0
+        times = {
+            each["at"] / 1000
+            for sample in read_lines(look.scene.folder / CHECKPOINTS)
+            for each in sample["checkpoints"]
+        }
+        completed = sum(since + _SAMPLED_SECONDS < at < until for at in times)
+        # Some before and some after it: they were looked at.
+        known = any(at <= since for at in times) and any(at >= until for at in times)
+        return [
+            Check("checkpoints that were completed while it was broken", str(completed if known else "unknown"), "0")
         ]
 
 

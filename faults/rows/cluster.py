@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from faults.judges.cluster import GoesOn, StaleLeader, StandsStill
+from faults.judges.cluster import GoesOn, NoCheckpoint, StaleLeader, StandsStill
 from faults.judges.moments import BatchPlanned, InCommit
 from faults.judges.offsets import Restarted
 from faults.model import Need, Row, Step
@@ -57,11 +57,13 @@ _ROWS = (
     ),
     Row(
         "store-kill", _STORE.breaks, _STORE.heals, seconds=12,
+        judged=(NoCheckpoint(),),
         promise=NOTHING,
         why="a checkpoint or a batch that cannot be written is not complete, and what was acknowledged is on the disk",
     ),
     Row(
         "store-freeze", *_FREEZE, seconds=12,
+        judged=(NoCheckpoint(),),
         promise=NOTHING, why="checkpoints and batches wait, or fail and are tried again",
     ),
     Row(
@@ -75,11 +77,12 @@ _ROWS = (
             Step("scripts/resume.sh taskmanager"),
         ),
         _STORE.heals, seconds=10,
+        judged=(NoCheckpoint(),),
         promise=NOTHING, why="a checkpoint that cannot be written does not count, and the next one covers its visits",
     ),
     Row(
         "store-kill-during-commit", (BATCH_WRITING, *_STORE.breaks), _STORE.heals, load=LARGE, seconds=10,
-        judged=(InCommit(),),
+        judged=(InCommit(), NoCheckpoint()),
         promise=NOTHING, why="files that the sink's log does not list do not count, and the batch is written again",
     ),
     Row(

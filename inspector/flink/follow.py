@@ -41,7 +41,7 @@ def follow(root: Place, seconds: float, stopped: Callable[[], bool], words: Path
                 if printed is None:
                     raise
                 # An object store may be gone for a while; what could not be read then may be whole.
-                known = {path: each for path, each in known.items() if "unknown" not in each}
+                known, printed = {path: each for path, each in known.items() if "unknown" not in each}, []
                 time.sleep(seconds)
                 continue
             paths = [folder.path for folder in folders]
@@ -74,7 +74,7 @@ def _read(jvm: Any, folder: CheckpointFolder) -> dict[str, Any]:
     }  # fmt: skip
     try:
         found["offsets"] = by_partition(all_offsets(jvm, operators(jvm, load_metadata(jvm, folder.path))))
-    except InspectorError as error:
+    except (InspectorError, OSError) as error:
         found["unknown"] = str(error)
     return found
 

@@ -13,7 +13,7 @@ from contract.jobs import EXACTLY_ONCE
 from contract.ledger import SUFFIX, acked_line, sent_line
 from contract.settings import ROOT
 from faults.judge import Judge, Look
-from faults.judges.cluster import GoesOn, StaleLeader, StandsStill
+from faults.judges.cluster import GoesOn, NoCheckpoint, StaleLeader, StandsStill
 from faults.judges.moments import WRITTEN, InCommit
 from faults.matrix import _no_room
 from faults.phases import _does_not_apply
@@ -157,6 +157,29 @@ def test_a_visit_that_is_acknowledged_or_added_is_written(tmp_path: Path) -> Non
     assert stands_still(scene, ENDS, {**ENDS, "0": 71}) == [True, False, False, True]
     # A leader was elected: somebody can write.
     assert stands_still(scene, ENDS, {**ENDS, "1": 30}) == [True, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("times", "right"),
+    [
+        ((95.0, 99.0, 112.0, 113.0), True),
+        # It was completed just before the fault, in whole seconds of an object store.
+        ((95.0, 100.5, 112.0), True),
+        ((95.0, 99.0, 105.0, 112.0), False),
+        # The follower has ended, or has seen none before.
+        ((95.0, 99.0), False),
+        ((112.0, 113.0), False),
+        ((), False),
+    ],
+)
+def test_no_checkpoint_is_completed_while_a_store_is_gone(
+    tmp_path: Path, times: tuple[float, ...], right: bool
+) -> None:
+    scene = Sampled(tmp_path)
+    with (tmp_path / EVENTS).open("a", encoding="utf-8") as events:
+        events.write(json.dumps({"at": 110.0, "kind": "phase", "text": "heal"}) + "\n")
+    scene.sampled("checkpoints.jsonl", [{"checkpoints": [{"at": round(at * 1000)}]} for at in times])
+    assert [check.ok for check in NoCheckpoint().settled(look_of(scene))] == [right]
 
 
 BEFORE = {"visits-0": 2, "visits-1": 2}

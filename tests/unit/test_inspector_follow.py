@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,6 +34,34 @@ def test_following_goes_on_after_a_folder_that_cannot_be_read(
     [line] = capsys.readouterr().out.splitlines()
     assert json.loads(line)["checkpoints"] == []
     assert next(asked, None) is None
+
+
+def test_a_checkpoint_that_could_not_be_read_is_read_again_when_the_store_is_back(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = [CheckpointFolder(tmp_path / "job" / "chk-1", "job", "chk-1", 1, True, "", 5.0, 5.0, 10)]
+    there: Iterator[bool] = iter([True, False, True])
+    reads: Iterator[bool] = iter([False, True])
+
+    def folders(root: Place) -> list[CheckpointFolder]:
+        if not next(there):
+            raise OSError(5, "the object store does not answer", str(root))
+        return whole
+
+    def metadata(jvm: object, folder: Place) -> object:
+        if not next(reads):
+            raise OSError(5, "the object store does not answer", str(folder))
+        return None
+
+    turns = iter([False] * 3 + [True])
+    monkeypatch.setattr(module, "_folders", folders)
+    monkeypatch.setattr(module, "flink_jvm", lambda roots: contextlib.nullcontext())
+    monkeypatch.setattr(module, "load_metadata", metadata)
+    monkeypatch.setattr(module, "operators", lambda jvm, found: [])
+    monkeypatch.setattr(module, "all_offsets", lambda jvm, entries: {})
+    follow(tmp_path, 0.0, lambda: next(turns))
+    found = [json.loads(line)["checkpoints"] for line in capsys.readouterr().out.splitlines()]
+    assert ["unknown" in each for [each] in found] == [True, False]
 
 
 def test_a_folder_that_never_could_be_read_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
