@@ -77,11 +77,16 @@ def _rotate(log: Path) -> None:
     """Empty a long log. The program appends (O_APPEND), so it continues at the new end of the file."""
     try:
         if log.stat().st_size > LOG_BYTES:
-            shutil.copyfile(log, log.with_name(log.name + ".1"))
+            shutil.copyfile(log, put_away(log))
             os.truncate(log, 0)
     except OSError as error:
         # A full disk or a removed log must not end the service.
         sys.stderr.write(f"keeper: {log}: {error}\n")
+
+
+def put_away(log: Path) -> Path:
+    """Where the earlier part of a log is."""
+    return log.with_name(log.name + ".1")
 
 
 def _end_with_stdin(process: subprocess.Popen[bytes]) -> None:

@@ -29,7 +29,8 @@ _ROWS = (
     Row(
         "two-brokers-of-three-gone", (Step("scripts/kill.sh kafka-2"), Step("scripts/kill.sh kafka-3")),
         (Step("scripts/start.sh kafka-2"), Step("scripts/start.sh kafka-3")),
-        seconds=20,
+        # The one that is left leads, and could take them.
+        prepares=(Step("scripts/exec.sh generator python -m broker.lead kafka"),), seconds=20,
         judged=(StandsStill(),),
         promise="writes stop until a second broker is back; nothing is lost or repeated",
         why="one broker is no majority, and a record that one broker has is not acknowledged (min.insync.replicas=2)",

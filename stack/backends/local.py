@@ -25,6 +25,7 @@ from stack.backend import ABSENT, EXITED, KILL, LOCAL, PAUSE, PAUSED, RESUME, RU
 from stack.children import run_child
 from stack.errors import StackError
 from stack.home import Home
+from stack.keeper import put_away
 from stack.messages import say
 from stack.processes import KEEPER, Process, end, keep, of_stack, send
 from stack.services import Service, copies, mebibytes, services, table
@@ -255,11 +256,11 @@ class LocalBackend:
         return not port or ports.answers(address, port)
 
     def log(self, service: Service, lines: int) -> str:
-        """The last lines of its log."""
-        try:
-            text = (self._logs / f"{service.name}.log").read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            return ""
+        """The last lines of its log, also of the part that its keeper has put away."""
+        log = self._logs / f"{service.name}.log"
+        text = _text(log)
+        if text.count("\n") < lines:
+            text = _text(put_away(log)) + text
         return last_lines(text, lines)
 
     def memory(self, service: Service) -> int:
@@ -376,6 +377,14 @@ class LocalBackend:
 
     def _record(self, service: Service) -> Path:
         return self._run / f"{service.name}.json"
+
+
+def _text(file: Path) -> str:
+    """What is in a file; nothing when it is not there."""
+    try:
+        return file.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def _command(row: Service) -> list[str]:
