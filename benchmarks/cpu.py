@@ -38,6 +38,14 @@ def service_seconds(mark: str, service: str) -> float:
     return _times(process.pid for process in of_stack(mark) if process.service == service)
 
 
+def seconds_by_service(mark: str) -> dict[str, float]:
+    """Return the CPU seconds so far of each service of a stack, in one look at the system's processes."""
+    found: dict[str, float] = defaultdict(float)
+    for process in of_stack(mark):
+        found[process.service] += _times(iter([process.pid]))
+    return found
+
+
 def thread_seconds(mark: str, service: str) -> dict[str, float]:
     """Return the CPU seconds so far of a service's threads, by the first 15 characters of their names (Linux)."""
     found: dict[str, float] = defaultdict(float)
@@ -82,10 +90,10 @@ def _seconds_until_end(process: subprocess.Popen[bytes]) -> float:
 
 
 class Disturbance:
-    """Watches how many cores are busy with other things than a stack and this program."""
+    """Watches how many cores are busy with other things than these stacks and this program."""
 
-    def __init__(self, mark: str) -> None:
-        self._mark = mark
+    def __init__(self, *marks: str) -> None:
+        self._marks = marks
         self._began = time.monotonic()
         self._busy, self._own = self._look()
 
@@ -94,7 +102,8 @@ class Disturbance:
         busy = sum(times) - times.idle - getattr(times, "iowait", 0.0)
         me = psutil.Process()
         family = {me.pid, *(child.pid for child in me.children(recursive=True))}
-        return busy, _times(iter(family | {process.pid for process in of_stack(self._mark)}))
+        stacks = {process.pid for mark in self._marks for process in of_stack(mark)}
+        return busy, _times(iter(family | stacks))
 
     def cores(self) -> float:
         """Return the average number of cores that were busy with something else so far."""

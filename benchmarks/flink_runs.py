@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.cpu import Disturbance, service_seconds, thread_seconds
@@ -12,7 +13,7 @@ from flink_job.rest import call
 from stack.errors import StackError
 from stack.waiting import wait_until
 
-_LIMIT_SECONDS = 1800.0
+LIMIT_SECONDS = 1800.0
 _QUIET_CORES = 0.15
 """A TaskManager that uses less has nothing to do but its checkpoints."""
 _LOOK_SECONDS = 2.0
@@ -56,14 +57,10 @@ def topic_of(share: int) -> str:
     return "visits" if share == 1 else f"visits_{share}"
 
 
-def run(stack: OwnStack, contender: Contender, number: int, records: int) -> Cost:
-    """Submit the job with its own outputs, wait until it has read everything, judge and cancel it.
-
-    Raises StackError when the source's own counter does not reach the number of records.
-    """
-    name = f"{contender.name.replace(' ', '-')}-{number}"
-    own = {
-        "VISITS_TOPIC": topic_of(contender.share),
+def settings_of_run(name: str, topic: str, parallelism: int) -> dict[str, str]:
+    """Settings of one run: its own topics for what it writes, its own group and ids."""
+    return {
+        "VISITS_TOPIC": topic,
         "VISIT_WINDOWS_TOPIC": f"windows-{name}",
         "VISITS_LATE_TOPIC": f"late-{name}",
         "VISITS_REJECTED_TOPIC": f"rejected-{name}",
@@ -73,18 +70,26 @@ def run(stack: OwnStack, contender: Contender, number: int, records: int) -> Cos
         "FLINK_JOB_NAME": name,
         "FLINK_GROUP_ID": name,
         "FLINK_TRANSACTIONAL_ID_PREFIX": name,
-        "FLINK_PARALLELISM": str(contender.parallelism),
+        "FLINK_PARALLELISM": str(parallelism),
     }
-    changed = stack.changed(own)
+
+
+def run(stack: OwnStack, contender: Contender, number: int, records: int) -> Cost:
+    """Submit the job with its own outputs, wait until it has read everything, judge and cancel it.
+
+    Raises StackError when the source's own counter does not reach the number of records.
+    """
+    name = f"{contender.name.replace(' ', '-')}-{number}"
+    changed = stack.changed(settings_of_run(name, topic_of(contender.share), contender.parallelism))
     changed.topics()
     disturbance = Disturbance(stack.mark)
     before, threads = service_seconds(stack.mark, _TASKMANAGER), thread_seconds(stack.mark, _TASKMANAGER)
     program = ("python", "-m", "benchmarks.flink_submit", contender.program, *contender.arguments)
     job = changed.ask(changed.service("jobmanager"), *program).strip()
-    base = f"http://127.0.0.1:{stack.settings.values['FLINK_UI_PORT']}"
+    base = stack.settings.typed.flink_rest
     read = functools.partial(records_read, base, job)
-    wait_until(lambda: read() >= records, f"{contender.name} to read {records} records", seconds=_LIMIT_SECONDS)
-    _wait_until_quiet(stack)
+    wait_until(lambda: read() >= records, f"{contender.name} to read {records} records", seconds=LIMIT_SECONDS)
+    wait_until_quiet(stack)
     if (found := read()) != records:
         raise StackError(f"{contender.name} has read {found} records of {records}: this is not a valid measurement", 1)
     spent = service_seconds(stack.mark, _TASKMANAGER) - before
@@ -94,8 +99,7 @@ def run(stack: OwnStack, contender: Contender, number: int, records: int) -> Cos
     disturbed = disturbance.disturbed()
     # With --as-is: the last windows stay open, since closing visits would change the number of records.
     outcome, _, observed, *_ = changed.tool("benchmarks.judge", contender.judge, "--as-is").split()
-    call(base, f"/jobs/{job}?mode=cancel", method="PATCH")
-    wait_until(lambda: call(base, f"/jobs/{job}")["state"] == "CANCELED", "the job to end", seconds=60)
+    cancel(base, job)
     return Cost(spent, records, int(observed), outcome, disturbed, busy)
 
 
@@ -109,16 +113,26 @@ def records_read(base: str, job: str) -> int:
     return int(sum(metric.get("sum", 0) for metric in call(base, f"{path}?get={names[0]}")))
 
 
-def _wait_until_quiet(stack: OwnStack) -> None:
-    """Wait until the TaskManager has nothing to do any more: windows are written and committed."""
-    last = [time.monotonic(), service_seconds(stack.mark, _TASKMANAGER)]
+def cancel(base: str, job: str) -> None:
+    """Cancel a job and wait for its end."""
+    call(base, f"/jobs/{job}?mode=cancel", method="PATCH")
+    wait_until(lambda: call(base, f"/jobs/{job}")["state"] == "CANCELED", "the job to end", seconds=60)
+
+
+def wait_until_quiet(stack: OwnStack, services: Sequence[str] = (_TASKMANAGER,)) -> None:
+    """Wait until the TaskManagers have nothing to do any more: windows are written and committed."""
+
+    def seconds() -> float:
+        return sum(service_seconds(stack.mark, service) for service in services)
+
+    last = [time.monotonic(), seconds()]
 
     def quiet() -> bool:
         elapsed = time.monotonic() - last[0]
         if elapsed < _LOOK_SECONDS:
             return False
-        spent = service_seconds(stack.mark, _TASKMANAGER) - last[1]
+        spent = seconds() - last[1]
         last[:] = [time.monotonic(), last[1] + spent]
-        return spent < _QUIET_CORES * elapsed
+        return spent < _QUIET_CORES * elapsed * len(services)
 
-    wait_until(quiet, "the TaskManager to be quiet", seconds=_LIMIT_SECONDS)
+    wait_until(quiet, "the TaskManager to be quiet", seconds=LIMIT_SECONDS)

@@ -1,0 +1,152 @@
+"""One run of a pipeline over a whole topic, on one machine or on the small cluster: which service did how much."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+import urllib.request
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmarks.cpu import Disturbance, seconds_by_service
+from benchmarks.flink_runs import LIMIT_SECONDS, cancel, records_read, settings_of_run, wait_until_quiet
+from benchmarks.own_stack import OwnStack
+from benchmarks.spread import records_by_executor, records_by_taskmanager, worker_of
+from contract.copies import setting_of
+from flink_job.rest import call
+from stack.errors import StackError
+from stack.services import copies
+from stack.waiting import wait_until
+
+PARALLELISM = 2
+"""Tasks of each step of the windowing job, and cores of the synchronizer, on either side."""
+DRIVER, WORKER, TASKMANAGER, BROKER, STORE = "spark", "spark-worker", "taskmanager", "kafka", "store"
+_JOB = "flink_job/stateful_flink_consumer.py"
+_FIRST_BATCH = re.compile(r"synchronizer: batch 0: .*, (\d+) rows, ")
+_WHOLE_LOG = 1_000_000
+_ALL_TASKS = 100_000
+_ANSWER_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run cost and who did it. `cpu`: CPU seconds by service; `read`, `counted`: records by service."""
+
+    records: int
+    cpu: Mapping[str, float]
+    read: Mapping[str, int]
+    counted: Mapping[str, int] = field(default_factory=dict)
+    """Rows that came to the windows, already counted in the task that read them; none for the synchronizer."""
+    disturbed: bool = False
+
+    def seconds(self, services: Iterable[str]) -> float:
+        """CPU seconds of these services together."""
+        return sum(self.cpu.get(name, 0.0) for name in services)
+
+
+class Side:
+    """One of the two stacks, and the names of its services. `others`: the marks of stacks that run beside it."""
+
+    def __init__(self, name: str, stack: OwnStack, others: Iterable[str]) -> None:
+        self.name, self.stack = name, stack
+        self._others = tuple(others)
+
+    def names(self, family: str) -> tuple[str, ...]:
+        """The services of a family that the stack has."""
+        return tuple(row.name for row in copies(family, self.stack.settings.values))
+
+    def seconds(self) -> dict[str, float]:
+        """CPU seconds so far, by service."""
+        return seconds_by_service(self.stack.mark)
+
+    def since(self, before: Mapping[str, float]) -> dict[str, float]:
+        """CPU seconds since then, by service."""
+        return {name: now - before.get(name, 0.0) for name, now in self.seconds().items()}
+
+    def disturbance(self) -> Disturbance:
+        """A watch on other programs; an idle stack beside this one is none."""
+        return Disturbance(self.stack.mark, *self._others)
+
+
+def flink(side: Side, name: str, topic: str, records: int) -> Run:
+    """Run the windowing job over the topic, judge and cancel it. Raises StackError when the run is not valid."""
+    stack = side.stack.changed(settings_of_run(name, topic, PARALLELISM))
+    stack.topics()
+    disturbance, before = side.disturbance(), side.seconds()
+    job = stack.ask(stack.service("jobmanager"), "python", "-m", "benchmarks.flink_submit", _JOB).strip()
+    base = stack.settings.typed.flink_rest
+    read = functools.partial(records_read, base, job)
+    wait_until(lambda: read() >= records, f"{side.name} to read {records} records", seconds=LIMIT_SECONDS)
+    wait_until_quiet(stack, side.names(TASKMANAGER))
+    cpu, disturbed = side.since(before), disturbance.disturbed()
+    steps = [call(base, f"/jobs/{job}/vertices/{each['id']}") for each in call(base, f"/jobs/{job}")["vertices"]]
+    by_reader = records_by_taskmanager(steps[0], "write-records")
+    if read() != records or sum(by_reader.values()) != records:
+        raise StackError(f"{name} has read {read()} records of {records}: this is not a valid measurement", 1)
+    _judge(stack, name, "flink")
+    cancel(base, job)
+    return Run(records, cpu, by_reader, records_by_taskmanager(steps[-1], "read-records"), disturbed)
+
+
+def spark(side: Side, name: str, topic: str, records: int) -> Run:
+    """Run the synchronizer over the topic in one batch, judge and stop it. Raises StackError when it is not valid."""
+    stack = side.stack.changed({"SPARK_QUERY_NAME": name, "VISITS_TOPIC": topic})
+    row = stack.service(DRIVER)
+    earlier = len(_FIRST_BATCH.findall(stack.backend.log(row, _WHOLE_LOG)))
+    disturbance, before = side.disturbance(), side.seconds()
+    # The first batch has everything; the driver then waits, and still answers.
+    stack.backend.start(row, ("--trigger", "1 hour"))
+
+    def batches() -> list[str]:
+        found: list[str] = _FIRST_BATCH.findall(stack.backend.log(row, _WHOLE_LOG))[earlier:]
+        if not found and stack.backend.state(row) != "running":
+            raise StackError(f"the synchronizer of {side.name} ended: {stack.backend.log(row, 1)}", 1)
+        return found
+
+    wait_until(lambda: bool(batches()), f"{side.name} to write {records} records", seconds=LIMIT_SECONDS)
+    cpu, disturbed = side.since(before), disturbance.disturbed()
+    read = _read_by_worker(stack)
+    stack.stop(DRIVER)
+    if batches() != [str(records)] or sum(read.values()) != records:
+        raise StackError(f"{name} has read {sum(read.values())} of {records} records: not a valid measurement", 1)
+    if _judge(stack, name, "spark") != records:
+        raise StackError(f"{name} has not written {records} lines: not a valid measurement", 1)
+    return Run(records, cpu, read, disturbed=disturbed)
+
+
+def _read_by_worker(stack: OwnStack) -> dict[str, int]:
+    """Records by the service that read them: a worker, or the driver itself."""
+    values = stack.settings.values
+    root = f"http://127.0.0.1:{values['SPARK_UI_PORT']}/api/v1/applications"
+    base = f"{root}/{_asked(root)[0]['id']}"
+    workers = {int(values[setting_of("SPARK_WORKER", "UI_PORT", row.copy)]): row.name for row in copies(WORKER, values)}
+    tasks = [
+        task
+        for stage in _asked(f"{base}/stages")
+        for task in _asked(f"{base}/stages/{stage['stageId']}/{stage['attemptId']}/taskList?length={_ALL_TASKS}")
+    ]
+    names = {each["id"]: worker_of(each, workers) or DRIVER for each in _asked(f"{base}/allexecutors")}
+    # A worker whose executor got nothing has a share, too: none.
+    found = dict.fromkeys(workers.values(), 0)
+    for executor, records in records_by_executor(tasks).items():
+        found[names[executor]] = found.get(names[executor], 0) + records
+    return found
+
+
+def _asked(url: str) -> Any:
+    """The driver's answer. Raises StackError when it gives none."""
+    try:
+        with urllib.request.urlopen(url, timeout=_ANSWER_SECONDS) as response:
+            return json.load(response)
+    except (OSError, ValueError) as error:
+        raise StackError(f"the synchronizer's driver does not answer at {url}: {error}", 1) from None
+
+
+def _judge(stack: OwnStack, name: str, pipeline: str) -> int:
+    """Judge the output as it is; returns the records observed. Raises StackError unless it holds."""
+    outcome, _, observed, *_ = stack.tool("benchmarks.judge", pipeline, "--as-is").split()
+    if outcome != "holds":
+        raise StackError(f"the verdict on {name} is {outcome}: not a valid measurement", 1)
+    return int(observed)

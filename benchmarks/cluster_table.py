@@ -1,0 +1,94 @@
+"""The table of benchmarks/cluster.sh: shares of each service, and CPU per million visits on both sides."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from benchmarks.cluster_runs import Run
+from benchmarks.own_stack import row
+from benchmarks.spread import shares
+
+SHARE_AIM, RATIO_AIM = 1.30, 1.15
+_SHARES = "{:<34} {:>10} {:>6} {:>10} {:>6} {:>8} {:>6}"
+_COSTS = "{:<34} {:>10} {:>12} {:>10} {:>12} {:>6}"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A run over a fifth of the visits and one over all: the difference is what visits cost, without any start."""
+
+    small: Run
+    full: Run
+
+    def per_million(self, services: Iterable[str]) -> float:
+        """CPU seconds of these services per million visits."""
+        names = tuple(services)
+        spent = self.full.seconds(names) - self.small.seconds(names)
+        return spent * 1e6 / (self.full.records - self.small.records)
+
+
+def greatest_shares(runs: Sequence[Run], figures: Callable[[Run], Mapping[str, float]]) -> dict[str, float]:
+    """By service: its greatest share in any run."""
+    found: dict[str, float] = {}
+    for run in runs:
+        for name, share in shares(figures(run)).items():
+            found[name] = max(found.get(name, 0.0), share)
+    return found
+
+
+def show_shares(title: str, runs: Sequence[Run], services: Sequence[str]) -> float:
+    """Print what each service did in the last run, and its greatest share in any; returns the greatest of all."""
+
+    def cpu(run: Run) -> Mapping[str, float]:
+        return {name: run.cpu.get(name, 0.0) for name in services}
+
+    def filled(figures: Mapping[str, int]) -> Mapping[str, float]:
+        return {name: float(figures.get(name, 0)) for name in services}
+
+    counts = any(run.counted for run in runs)
+    read = greatest_shares(runs, lambda run: filled(run.read))
+    counted = greatest_shares(runs, lambda run: filled(run.counted)) if counts else {}
+    busy = greatest_shares(runs, cpu)
+    row(_SHARES, title, "read", "share", "windows" if counts else "", "share" if counts else "", "CPU s", "share")
+    last = runs[-1]
+    for name in services:
+        row(
+            _SHARES, f"  {name}", last.read.get(name, 0), f"{read[name]:.2f}",
+            last.counted.get(name, 0) if counts else "", f"{counted[name]:.2f}" if counts else "",
+            f"{statistics.median(cpu(run)[name] for run in runs):.1f}", f"{busy[name]:.2f}",
+        )  # fmt: skip
+    return max([*read.values(), *counted.values(), *busy.values()])
+
+
+def show_costs_heading(title: str) -> None:
+    """Print the heading of the rows of `show_costs`."""
+    row(_COSTS, title, "single", "spread", "cluster", "spread", "ratio")
+
+
+def show_costs(title: str, single: Sequence[float], cluster: Sequence[float]) -> float:
+    """Print CPU seconds per million visits on both sides, medians; returns the median of the rounds' ratios.
+
+    Without figures of a single machine there is no ratio: 0.
+    """
+    cells = [_median_and_spread(figures) for figures in (single, cluster)]
+    ratio = statistics.median(c / s for s, c in zip(single, cluster, strict=True)) if single else 0.0
+    row(_COSTS, title, *cells[0], *cells[1], f"{ratio:.2f}" if single else "")
+    return ratio
+
+
+def _median_and_spread(figures: Sequence[float]) -> tuple[str, str]:
+    if not figures:
+        return "-", ""
+    return f"{statistics.median(figures):.1f}", f"{min(figures):.1f}-{max(figures):.1f}"
+
+
+def missed(share: float, ratios: Mapping[str, float]) -> list[str]:
+    """A line for each aim that is missed, with its number."""
+    lines = [] if share <= SHARE_AIM else [f"MISSED: the greatest share is {share:.2f}, the aim {SHARE_AIM:.2f}"]
+    return lines + [
+        f"MISSED: {name} {ratio:.2f} times the CPU of a single machine for a visit, the aim {RATIO_AIM:.2f}"
+        for name, ratio in ratios.items()
+        if ratio > RATIO_AIM
+    ]
