@@ -8,7 +8,7 @@ import functools
 import os
 import signal
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from contract.settings import DISK, store_of_data
@@ -68,10 +68,10 @@ class OwnStack:
         other._use(settings)
         return other
 
-    def start(self, *names: str) -> None:
-        """Start services and wait until they answer."""
+    def start(self, *names: str, arguments: Sequence[str] = ()) -> None:
+        """Start services, with these arguments, and wait until they answer."""
         for name in names:
-            self.backend.start(self.service(name), ())
+            self.backend.start(self.service(name), arguments)
         for name in names:
             answers = functools.partial(self.backend.answers, self.service(name))
             wait_until(answers, f"{name} to answer", seconds=_START_SECONDS)

@@ -1,6 +1,6 @@
 """Run the object store in the foreground: write its keys, exec SeaweedFS.
 
-Usage: python -m object_store.start [--data FOLDER]
+Usage: python -m object_store.start [--data FOLDER] [--metrics-port PORT]
 
 One process has SeaweedFS's four servers. Clients talk to S3, the other three are on loopback, for each other. After
 SIGTERM it waits 15 s for its own connections; a SIGKILL loses nothing. A killed one leaves empty sockets in /tmp, for
@@ -34,7 +34,7 @@ def program() -> Path:
     return weed
 
 
-def command(settings: Settings, weed: Path, folder: Path) -> list[str]:
+def command(settings: Settings, weed: Path, folder: Path, metrics_port: int | None = None) -> list[str]:
     """SeaweedFS with everything that it keeps in a folder. Raises SettingsError."""
     ports = [
         f"-{server}.{flag}={settings.number(f'{prefix}_{setting}')}"
@@ -76,6 +76,8 @@ def command(settings: Settings, weed: Path, folder: Path) -> list[str]:
         # In its working folder: the whole path of a socket may be 107 bytes long, and a home's may be longer.
         "-filer.localSocket=filer.sock",
         "-s3.localSocket=s3.sock",
+        # How many requests of each kind it had, on loopback: only for a benchmark.
+        *([f"-metricsPort={metrics_port}"] if metrics_port else []),
     ]
 
 
@@ -89,13 +91,14 @@ def main() -> NoReturn:
     """Run the command line: exec the store, or exit with code 2."""
     parser = argparse.ArgumentParser(prog="store", description="Run the object store.", allow_abbrev=False)
     parser.add_argument("--data", type=Path, help="folder of its data and its key (default: the stack's)")
+    parser.add_argument("--metrics-port", type=int, help="answer on this port what it has done (default: on none)")
     chosen = parser.parse_args()
     try:
         settings = Settings()
         folder = (chosen.data or settings.store_folder).resolve()
         (folder / "data").mkdir(parents=True, exist_ok=True)
         weed = program()
-        words = command(settings, weed, folder)
+        words = command(settings, weed, folder, chosen.metrics_port)
         write_keys(folder)
         # Where its sockets are, and where it looks for configuration, too.
         os.chdir(folder)

@@ -90,6 +90,12 @@ def test_the_command_has_the_path_of_the_key_and_every_port(tmp_path: Path) -> N
     assert {"-master.telemetry=false", "-s3.autoCreateBucket=false", "-s3.iam=false"} <= set(words)
 
 
+def test_the_store_answers_what_it_has_done_only_when_it_is_asked(tmp_path: Path) -> None:
+    quiet = command(own(tmp_path), Path("/weed"), tmp_path)
+    assert not any("metricsPort" in word for word in quiet)
+    assert command(own(tmp_path), Path("/weed"), tmp_path, 20_000) == [*quiet, "-metricsPort=20000"]
+
+
 def test_only_s3_leaves_the_container(tmp_path: Path) -> None:
     words = command(own(tmp_path, STORE_BIND_HOST="0.0.0.0"), Path("/weed"), tmp_path)
     assert {word for word in words if "ip" in word.partition("=")[0]} == {

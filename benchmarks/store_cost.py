@@ -1,0 +1,161 @@
+"""Requests at the object store for a checkpoint and for a micro-batch of the small cluster, and a checkpoint's seconds.
+
+Usage: python -m benchmarks.store_cost [VISITS_PER_SECOND [NUMBER]]
+
+Visits come at a fixed rate, so that there is state: below 20 KB Flink keeps it in the checkpoint's metadata. All slots
+of the cluster are used, and each has a partition. First the windowing job alone, then the synchronizer alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import statistics
+import sys
+from collections.abc import Iterator
+
+from benchmarks.cluster_runs import BROKER, DRIVER, STORE, TASKMANAGER, WORKER, Side
+from benchmarks.own_stack import exit_code_of, own_stack, row
+from benchmarks.store_requests import Requests, requests
+from contract.settings import ROOT, read_env_file
+from flink_job.rest import call, checkpoints
+from places.data import spark_outputs
+from stack.arguments import count
+from stack.errors import StackError
+from stack.messages import say
+from stack.ports import free_ports
+from stack.processes import Program
+from stack.waiting import wait_until
+
+SLOTS = 8
+"""Two TaskManagers with four each (flink_job/conf/config.yaml)."""
+_JOB = "flink_job/stateful_flink_consumer.py"
+_TRIGGER = "2 seconds"
+_FULL_SECONDS = 20
+"""After so many of event time, windows close as fast as they open, and the state no longer grows."""
+_FILL_SECONDS = 600
+_LIMIT_SECONDS = 300.0
+_BATCH = re.compile(r"synchronizer: batch (\d+): (.*), (\d+) rows, ")
+_RANGE = re.compile(r"\[(\d+), (\d+)\)")
+_WHOLE_LOG = 100_000
+_WIDTHS = "{:<44} {:>9} {:>9} {:>11} {:>11}"
+
+
+def files_of_batches(log: str) -> dict[int, int]:
+    """By batch: its files, one for each partition with visits; from the synchronizer's lines."""
+    return {
+        int(batch): sum(first != end for first, end in _RANGE.findall(ranges))
+        for batch, ranges, _ in _BATCH.findall(log)
+    }
+
+
+@contextlib.contextmanager
+def visits(side: Side, rate: int) -> Iterator[None]:
+    """Send visits at a rate, beside what is done in this context. Raises StackError when that ended."""
+    command = ["python", "-m", "benchmarks.fill", str(rate * _FILL_SECONDS), str(rate)]
+    log = side.stack.home.root / "fill.log"
+    with Program(command, side.stack.backend.environment("tools"), log, ROOT) as sending:
+        yield
+        if not sending.running:
+            raise StackError(f"the visits ended too early: {sending.last_line()}", 1)
+
+
+def of_checkpoints(side: Side, port: int, rate: int, number: int) -> tuple[Requests, float]:
+    """Requests for so many checkpoints of the windowing job, and the median of their seconds."""
+    stack = side.stack
+    job = stack.ask(stack.service("jobmanager"), "python", "-m", "benchmarks.flink_submit", _JOB).strip()
+    base = stack.settings.typed.flink_rest
+
+    def newest() -> int:
+        latest = checkpoints(base, job)["latest"]["completed"]
+        return int(latest["id"]) if latest else 0
+
+    def wait_for(checkpoint: int) -> None:
+        wait_until(lambda: newest() >= checkpoint, f"checkpoint {checkpoint}", seconds=_LIMIT_SECONDS)
+
+    with visits(side, rate):
+        interval = stack.settings.typed.number("FLINK_CHECKPOINT_INTERVAL_MS") / 1000
+        wait_for(newest() + round(_FULL_SECONDS / interval) + 2)
+        first = newest()
+        before = requests(port)
+        wait_for(first + number)
+        found = requests(port) - before
+        answer = checkpoints(base, job)
+    done = [each for each in answer["history"] if first < each["id"] <= first + number]
+    if len(done) != number or any(each["status"] != "COMPLETED" for each in done) or newest() < first + number:
+        raise StackError(f"{number} checkpoints after {first} were not all completed: not a valid measurement", 1)
+    size = statistics.median(each["state_size"] for each in done)
+    say(f"checkpoints {first + 1} to {first + number}, {size / 1e6:.1f} MB each")
+    call(base, f"/jobs/{job}?mode=cancel", method="PATCH")
+    return found, statistics.median(each["end_to_end_duration"] for each in done) / 1000
+
+
+def of_batches(side: Side, port: int, rate: int, number: int) -> tuple[Requests, int]:
+    """Requests for so many micro-batches, and how many files these have. Raises StackError when files are missing."""
+    stack = side.stack
+    service = stack.service(DRIVER)
+    with visits(side, rate):
+        stack.start(DRIVER, arguments=("--trigger", _TRIGGER))
+
+        def batches() -> dict[int, int]:
+            return files_of_batches(stack.backend.log(service, _WHOLE_LOG))
+
+        # The first one has everything that was there, and the next few what came meanwhile.
+        wait_until(lambda: len(batches()) > 3, "the first batches", seconds=_LIMIT_SECONDS)
+        first = max(batches())
+        before = requests(port)
+        wait_until(lambda: max(batches()) >= first + number, f"{number} batches", seconds=_LIMIT_SECONDS)
+        found = requests(port) - before
+    stack.stop(DRIVER)
+    every = batches()
+    written = sum(
+        each.name.startswith("part-") for each in (spark_outputs(stack.settings.typed) / _query(side)).iterdir()
+    )
+    if written != sum(every.values()):
+        raise StackError(f"{written} files were written, {sum(every.values())} expected: not a valid measurement", 1)
+    return found, sum(every[batch] for batch in range(first + 1, first + number + 1))
+
+
+def _query(side: Side) -> str:
+    return side.stack.settings.typed.query()
+
+
+def measure(rate: int, number: int) -> None:
+    """Count on a small cluster, and print the table. Raises StackError when a measurement is not valid."""
+    settings = {**read_env_file(ROOT / ".env.cluster"), "TOPIC_PARTITIONS": str(SLOTS), "FLINK_PARALLELISM": str(SLOTS)}
+    with own_stack(settings) as stack:
+        side = Side("cluster", stack, [])
+        [port] = free_ports("127.0.0.1", 1)
+        stack.start(*side.names(BROKER), *side.names("zookeeper"))
+        stack.start(STORE, arguments=("--metrics-port", str(port)))
+        stack.tool("object_store.bucket")
+        stack.topics()
+        stack.start(*side.names("jobmanager"), *side.names(TASKMANAGER))
+        say("the windowing job ...")
+        of_job, seconds = of_checkpoints(side, port, rate, number)
+        stack.stop(*side.names(TASKMANAGER), *side.names("jobmanager"))
+        stack.start(*side.names("spark-master"), *side.names(WORKER))
+        say("the synchronizer ...")
+        of_synchronizer, files = of_batches(side, port, rate, number)
+    row(_WIDTHS, f"requests at the store, {rate} visits/s", "writes", "reads", "writes each", "reads each")
+    for title, found, units in (
+        (f"{number} checkpoints of {SLOTS} slots", of_job, number * SLOTS),
+        (f"{number} micro-batches, {files} files", of_synchronizer, files),
+    ):
+        each = (f"{found.writes / units:.2f}", f"{found.reads / units:.2f}")
+        row(_WIDTHS, title, found.writes, found.reads, *each)
+    print(f"a checkpoint took {seconds:.2f} s from its trigger to its end, as the median of {number}")
+
+
+def main() -> int:
+    """Run the command line; returns the exit code."""
+
+    def chosen() -> None:
+        rate, number = [*sys.argv[1:], *("4000", "10")[len(sys.argv) - 1 :]]
+        measure(count(rate, "VISITS_PER_SECOND"), count(number, "NUMBER"))
+
+    return exit_code_of("store.sh", chosen)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
