@@ -2,16 +2,16 @@
 
 Usage: python -m benchmarks.cluster [RECORDS [ROUNDS]]
 
-Two stacks with the same visits: one of each service, and the profile `cluster`. In each of ROUNDS rounds both pipelines
-read a fifth of the visits and all of them, on one stack after the other, so that a slow minute hits both. A first round
-over everything warms the JVMs that stay, and is not counted; Spark's start anew with each run, on both sides.
+Two stacks with the same visits: one of each service, and the profile `cluster`. They work in turn in each of ROUNDS
+rounds, so that a slow minute hits both. What a visit costs is measured on warm JVMs: of the windowing job as the
+difference of a run over all visits and one over a fifth, of the synchronizer as its second batch.
 """
 
 from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from benchmarks import cluster_runs
 from benchmarks.cluster_runs import BROKER, DRIVER, PARALLELISM, STORE, TASKMANAGER, WORKER, Run, Side
@@ -32,7 +32,6 @@ _MISSED = 3
 _FLINK = ("jobmanager", TASKMANAGER)
 _SPARK = ("spark-master", WORKER)
 
-Pipeline = Callable[[Side, str, str, int], Run]
 Pairs = Mapping[str, Sequence[Pair]]
 """Runs of a pipeline, by the side's name, a pair for each round."""
 
@@ -81,18 +80,34 @@ def fill(side: Side, records: int) -> Pair:
     return Pair(*runs)
 
 
-def rounds_of(name: str, pipeline: Pipeline, sides: Sequence[Side], records: int, rounds: int, *, warm: bool) -> Pairs:
-    """Run a pipeline in turn on both sides; `warm`: with a round before, which is not counted."""
+def windows(sides: Sequence[Side], records: int, rounds: int) -> Pairs:
+    """Run the windowing job in turn on both sides; a first round warms the TaskManagers, and is not counted."""
     pairs: dict[str, list[Pair]] = {side.name: [] for side in sides}
-    for number in range(0 if warm else 1, rounds + 1):
-        for side in sides if number % 2 else reversed(sides):
+    for number in range(rounds + 1):
+        for side in _in_turn(sides, number):
             runs = []
             for share in (_SHARE, 1) if number else (1,):
-                say(f"round {number} of {rounds}, {name}, {side.name}, {records // share} visits ...")
-                runs.append(pipeline(side, f"{name}-{number}-{share}", topic_of(share), records // share))
+                say(f"round {number} of {rounds}, windowing job, {side.name}, {records // share} visits ...")
+                runs.append(cluster_runs.flink(side, f"windows-{number}-{share}", topic_of(share), records // share))
             if number:
                 pairs[side.name].append(Pair(*runs))
     return pairs
+
+
+def lines(sides: Sequence[Side], records: int, rounds: int) -> Pairs:
+    """Run the synchronizer in turn on both sides, with JVMs of its own each time, which it warms itself."""
+    pairs: dict[str, list[Pair]] = {side.name: [] for side in sides}
+    for number in range(1, rounds + 1):
+        for side in _in_turn(sides, number):
+            say(f"round {number} of {rounds}, synchronizer, {side.name}, {records} visits ...")
+            run = cluster_runs.spark(side, f"lines-{number}", topic_of(1), records)
+            pairs[side.name].append(Pair(Run(0, {}, {}), run))
+    return pairs
+
+
+def _in_turn(sides: Sequence[Side], number: int) -> Sequence[Side]:
+    """Each side is the first one in every other round."""
+    return sides if number % 2 else sides[::-1]
 
 
 def measure(records: int, rounds: int) -> int:
@@ -103,12 +118,12 @@ def measure(records: int, rounds: int) -> int:
         written = {side.name: [fill(side, records)] for side in sides}
         for side in sides:
             start(side, *_FLINK)
-        windows = rounds_of("windows", cluster_runs.flink, sides, records, rounds, warm=True)
+        counted = windows(sides, records, rounds)
         for side in sides:
             stop(side, *reversed(_FLINK))
             start(side, *_SPARK)
-        lines = rounds_of("lines", cluster_runs.spark, sides, records, rounds, warm=False)
-        return show(records, rounds, sides, {"writing": written, "windows": windows, "lines": lines})
+        copied = lines(sides, records, rounds)
+        return show(records, rounds, sides, {"writing": written, "windows": counted, "lines": copied})
 
 
 def show(records: int, rounds: int, sides: Sequence[Side], measured: Mapping[str, Pairs]) -> int:
@@ -133,8 +148,8 @@ def show(records: int, rounds: int, sides: Sequence[Side], measured: Mapping[str
         return show_costs(title, figures[0] if single_too else [], figures[1])
 
     ratios = {
-        "the TaskManagers need": costs("TaskManagers", "windows", TASKMANAGER),
-        "driver and executors need": costs("driver and executors", "lines", DRIVER, WORKER),
+        "the TaskManagers": costs("TaskManagers", "windows", TASKMANAGER),
+        "driver and executors": costs("driver and executors", "lines", DRIVER, WORKER),
     }
     for key in measured:
         costs(f"brokers, {key}", key, BROKER)
@@ -147,9 +162,9 @@ def show(records: int, rounds: int, sides: Sequence[Side], measured: Mapping[str
         for pair in side
     ):
         print("disturbed: another program used the machine meanwhile")
-    lines = missed(share, ratios)
-    print("\n".join(lines) if lines else f"every verdict holds; the greatest share is {share:.2f}")
-    return _MISSED if lines else 0
+    misses = missed(share, ratios)
+    print("\n".join(misses) if misses else f"every verdict holds; the greatest share is {share:.2f}")
+    return _MISSED if misses else 0
 
 
 def main() -> int:

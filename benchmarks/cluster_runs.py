@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import re
+import time
 import urllib.request
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +18,7 @@ from benchmarks.own_stack import OwnStack
 from benchmarks.spread import records_by_executor, records_by_taskmanager, worker_of
 from contract.copies import setting_of
 from flink_job.rest import call
+from stack.backend import RUNNING
 from stack.errors import StackError
 from stack.services import copies
 from stack.waiting import wait_until
@@ -24,7 +27,9 @@ PARALLELISM = 2
 """Tasks of each step of the windowing job, and cores of the synchronizer, on either side."""
 DRIVER, WORKER, TASKMANAGER, BROKER, STORE = "spark", "spark-worker", "taskmanager", "kafka", "store"
 _JOB = "flink_job/stateful_flink_consumer.py"
-_FIRST_BATCH = re.compile(r"synchronizer: batch 0: .*, (\d+) rows, ")
+_BATCH = re.compile(r"synchronizer: batch \d+: .*, (\d+) rows, ")
+_TRIGGER_SECONDS = 30
+_BEFORE_SECONDS = 0.3
 _WHOLE_LOG = 1_000_000
 _ALL_TASKS = 100_000
 _ANSWER_SECONDS = 30
@@ -32,13 +37,16 @@ _ANSWER_SECONDS = 30
 
 @dataclass(frozen=True)
 class Run:
-    """What one run cost and who did it. `cpu`: CPU seconds by service; `read`, `counted`: records by service."""
+    """What one run cost and who did it. `visits`: those that `cpu` is for, the CPU seconds by service.
 
-    records: int
+    `read`: records by the service that read them.
+    """
+
+    visits: int
     cpu: Mapping[str, float]
     read: Mapping[str, int]
     counted: Mapping[str, int] = field(default_factory=dict)
-    """Rows that came to the windows, already counted in the task that read them; none for the synchronizer."""
+    """Rows that came to the windows, by service; none for the synchronizer."""
     disturbed: bool = False
 
     def seconds(self, services: Iterable[str]) -> float:
@@ -91,29 +99,45 @@ def flink(side: Side, name: str, topic: str, records: int) -> Run:
 
 
 def spark(side: Side, name: str, topic: str, records: int) -> Run:
-    """Run the synchronizer over the topic in one batch, judge and stop it. Raises StackError when it is not valid."""
+    """Run the synchronizer over the topic in two batches, and measure the second: the first one warms its JVMs.
+
+    Raises StackError when the run is not valid.
+    """
     stack = side.stack.changed({"SPARK_QUERY_NAME": name, "VISITS_TOPIC": topic})
     row = stack.service(DRIVER)
-    earlier = len(_FIRST_BATCH.findall(stack.backend.log(row, _WHOLE_LOG)))
-    disturbance, before = side.disturbance(), side.seconds()
-    # The first batch has everything; the driver then waits, and still answers.
-    stack.backend.start(row, ("--trigger", "1 hour"))
+    earlier = len(_BATCH.findall(stack.backend.log(row, _WHOLE_LOG)))
+    disturbance = side.disturbance()
+    # Its share is rounded for each partition: a little more, so that two batches are enough.
+    half = records // 2 + stack.settings.typed.number("TOPIC_PARTITIONS")
+    # Between the two it waits for its trigger, and when all is read it still answers.
+    stack.backend.start(row, ("--trigger", f"{_TRIGGER_SECONDS} seconds", "--max-offsets-per-trigger", str(half)))
 
-    def batches() -> list[str]:
-        found: list[str] = _FIRST_BATCH.findall(stack.backend.log(row, _WHOLE_LOG))[earlier:]
-        if not found and stack.backend.state(row) != "running":
+    def batches() -> list[int]:
+        found = [int(rows) for rows in _BATCH.findall(stack.backend.log(row, _WHOLE_LOG))[earlier:]]
+        if sum(found) < records and stack.backend.state(row) != RUNNING:
             raise StackError(f"the synchronizer of {side.name} ended: {stack.backend.log(row, 1)}", 1)
         return found
 
-    wait_until(lambda: bool(batches()), f"{side.name} to write {records} records", seconds=LIMIT_SECONDS)
+    wait_until(lambda: bool(batches()), f"{side.name} to write {half} records", seconds=LIMIT_SECONDS)
+    # Spark starts a batch at multiples of the interval since 1970.
+    trigger = math.ceil(time.time() / _TRIGGER_SECONDS) * _TRIGGER_SECONDS
+    wait_until(
+        lambda: time.time() > trigger - _BEFORE_SECONDS, "the next trigger", seconds=_TRIGGER_SECONDS, every=0.02
+    )
+    before, first = side.seconds(), sum(batches())
+    wait_until(lambda: sum(batches()) >= records, f"{side.name} to write {records} records", seconds=LIMIT_SECONDS)
     cpu, disturbed = side.since(before), disturbance.disturbed()
     read = _read_by_worker(stack)
     stack.stop(DRIVER)
-    if batches() != [str(records)] or sum(read.values()) != records:
-        raise StackError(f"{name} has read {sum(read.values())} of {records} records: not a valid measurement", 1)
+    if len(batches()) != 2 or sum(batches()) != records or sum(read.values()) != records:
+        raise StackError(
+            f"{name} has read {sum(read.values())} of {records} records in batches of {batches()}: "
+            "not a valid measurement",
+            1,
+        )
     if _judge(stack, name, "spark") != records:
         raise StackError(f"{name} has not written {records} lines: not a valid measurement", 1)
-    return Run(records, cpu, read, disturbed=disturbed)
+    return Run(records - first, cpu, read, disturbed=disturbed)
 
 
 def _read_by_worker(stack: OwnStack) -> dict[str, int]:

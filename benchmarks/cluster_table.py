@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from benchmarks.cluster_runs import Run
 from benchmarks.own_stack import row
 from benchmarks.spread import shares
+from stack.errors import StackError
 
 SHARE_AIM, RATIO_AIM = 1.30, 1.15
 _SHARES = "{:<34} {:>10} {:>6} {:>10} {:>6} {:>8} {:>6}"
@@ -17,7 +18,10 @@ _COSTS = "{:<34} {:>10} {:>12} {:>10} {:>12} {:>6}"
 
 @dataclass(frozen=True)
 class Pair:
-    """A run over a fifth of the visits and one over all: the difference is what visits cost, without any start."""
+    """A run over a fifth of the visits and one over all: the difference is what visits cost, without any start.
+
+    `small` is empty for a run that has measured warm JVMs only.
+    """
 
     small: Run
     full: Run
@@ -26,7 +30,7 @@ class Pair:
         """CPU seconds of these services per million visits."""
         names = tuple(services)
         spent = self.full.seconds(names) - self.small.seconds(names)
-        return spent * 1e6 / (self.full.records - self.small.records)
+        return spent * 1e6 / (self.full.visits - self.small.visits)
 
 
 def greatest_shares(runs: Sequence[Run], figures: Callable[[Run], Mapping[str, float]]) -> dict[str, float]:
@@ -70,11 +74,12 @@ def show_costs_heading(title: str) -> None:
 def show_costs(title: str, single: Sequence[float], cluster: Sequence[float]) -> float:
     """Print CPU seconds per million visits on both sides, medians; returns the median of the rounds' ratios.
 
-    Without figures of a single machine there is no ratio: 0.
+    The ratio is 0 without figures of a single machine, and where they are lost in the noise.
     """
     cells = [_median_and_spread(figures) for figures in (single, cluster)]
-    ratio = statistics.median(c / s for s, c in zip(single, cluster, strict=True)) if single else 0.0
-    row(_COSTS, title, *cells[0], *cells[1], f"{ratio:.2f}" if single else "")
+    comparable = bool(single) and min(*single, *cluster) > 0
+    ratio = statistics.median(c / s for s, c in zip(single, cluster, strict=True)) if comparable else 0.0
+    row(_COSTS, title, *cells[0], *cells[1], f"{ratio:.2f}" if comparable else "")
     return ratio
 
 
@@ -85,10 +90,13 @@ def _median_and_spread(figures: Sequence[float]) -> tuple[str, str]:
 
 
 def missed(share: float, ratios: Mapping[str, float]) -> list[str]:
-    """A line for each aim that is missed, with its number."""
+    """A line for each aim that is missed, with its number. Raises StackError when a ratio could not be measured."""
+    for name, ratio in ratios.items():
+        if ratio <= 0:
+            raise StackError(f"{name}: more visits need no more CPU, so there are too few; not a valid measurement", 1)
     lines = [] if share <= SHARE_AIM else [f"MISSED: the greatest share is {share:.2f}, the aim {SHARE_AIM:.2f}"]
     return lines + [
-        f"MISSED: {name} {ratio:.2f} times the CPU of a single machine for a visit, the aim {RATIO_AIM:.2f}"
+        f"MISSED: {name} need {ratio:.2f} times the CPU of a single machine for a visit, the aim {RATIO_AIM:.2f}"
         for name, ratio in ratios.items()
         if ratio > RATIO_AIM
     ]

@@ -59,8 +59,8 @@ def test_an_executor_is_found_by_the_page_of_its_worker() -> None:
     assert worker_of({"executorLogs": {}}, workers) is None
 
 
-def run(records: int, first: float, second: float, **read: int) -> Run:
-    return Run(records, {"one": first, "two": second, "kafka": 100.0}, read)
+def run(visits: int, first: float, second: float, **read: int) -> Run:
+    return Run(visits, {"one": first, "two": second, "kafka": 100.0}, read)
 
 
 def test_what_visits_cost_is_the_difference_of_two_runs() -> None:
@@ -92,9 +92,16 @@ def test_the_ratio_is_the_median_of_the_rounds(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out.split() == ["store", "-", "2.0", "2.0-2.0"]
 
 
+def test_too_few_visits_to_compare_are_no_measurement(capsys: pytest.CaptureFixture[str]) -> None:
+    assert show_costs("TaskManagers", [10.0, -0.1], [11.0, 12.0]) == 0.0
+    assert len(capsys.readouterr().out.split()) == 5
+    with pytest.raises(StackError, match="the TaskManagers: more visits need no more CPU"):
+        missed(1.0, {"the TaskManagers": 0.0})
+
+
 def test_an_aim_that_is_missed_is_named_with_its_number() -> None:
-    assert missed(1.3, {"the TaskManagers need": 1.15}) == []
-    [share, ratio] = missed(1.31, {"the TaskManagers need": 1.16, "driver and executors need": 0.9})
+    assert missed(1.3, {"the TaskManagers": 1.15}) == []
+    [share, ratio] = missed(1.31, {"the TaskManagers": 1.16, "driver and executors": 0.9})
     assert share == "MISSED: the greatest share is 1.31, the aim 1.30"
     assert ratio.startswith("MISSED: the TaskManagers need 1.16 times")
 
