@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from benchmarks.cluster_runs import Run
@@ -42,7 +44,7 @@ def test_records_of_a_step_are_counted_by_taskmanager() -> None:
 
 
 def test_records_of_a_stage_are_counted_by_executor() -> None:
-    tasks = [
+    tasks: list[dict[str, Any]] = [
         {"executorId": "0", "taskMetrics": {"inputMetrics": {"recordsRead": 5}}},
         {"executorId": "1", "taskMetrics": {"inputMetrics": {"recordsRead": 6}}},
         {"executorId": "0", "taskMetrics": {"inputMetrics": {"recordsRead": 7}}},
