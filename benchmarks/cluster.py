@@ -25,8 +25,8 @@ from stack.messages import say
 from stack.ports import free_ports
 from stack.services import LOCAL_PORTS
 
-PARTITIONS = 8
-"""A multiple of the tasks, and enough that a step over partitions spreads."""
+PARTITIONS = 4
+"""A multiple of the tasks. Few, so that a file of a micro-batch is as large as in docs/scaling_out.md."""
 _SHARE = 5
 _MISSED = 3
 _FLINK = ("jobmanager", TASKMANAGER)
@@ -172,7 +172,7 @@ def main() -> int:
     codes = [0]
 
     def chosen() -> None:
-        records, rounds = [*sys.argv[1:], *("1000000", "3")[len(sys.argv) - 1 :]]
+        records, rounds = [*sys.argv[1:], *("1500000", "2")[len(sys.argv) - 1 :]]
         codes.append(measure(count(records, "RECORDS"), count(rounds, "ROUNDS")))
 
     return exit_code_of("cluster.sh", chosen) or codes[-1]

@@ -13,6 +13,7 @@ import re
 import statistics
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 from benchmarks.cluster_runs import BROKER, DRIVER, STORE, TASKMANAGER, WORKER, Side
 from benchmarks.own_stack import exit_code_of, own_stack, row
@@ -66,9 +67,12 @@ def of_checkpoints(side: Side, port: int, rate: int, number: int) -> tuple[Reque
     job = stack.ask(stack.service("jobmanager"), "python", "-m", "benchmarks.flink_submit", _JOB).strip()
     base = stack.settings.typed.flink_rest
 
+    seen: dict[int, dict[str, Any]] = {}
+
     def newest() -> int:
-        latest = checkpoints(base, job)["latest"]["completed"]
-        return int(latest["id"]) if latest else 0
+        """The number of the newest complete checkpoint; Flink keeps the last ten in its answer."""
+        seen.update((each["id"], each) for each in checkpoints(base, job)["history"])
+        return max((number for number, each in seen.items() if each["status"] == "COMPLETED"), default=0)
 
     def wait_for(checkpoint: int) -> None:
         wait_until(lambda: newest() >= checkpoint, f"checkpoint {checkpoint}", seconds=_LIMIT_SECONDS)
@@ -80,9 +84,8 @@ def of_checkpoints(side: Side, port: int, rate: int, number: int) -> tuple[Reque
         before = requests(port)
         wait_for(first + number)
         found = requests(port) - before
-        answer = checkpoints(base, job)
-    done = [each for each in answer["history"] if first < each["id"] <= first + number]
-    if len(done) != number or any(each["status"] != "COMPLETED" for each in done) or newest() < first + number:
+    done = [seen[each] for each in range(first + 1, first + number + 1)]
+    if any(each["status"] != "COMPLETED" for each in done):
         raise StackError(f"{number} checkpoints after {first} were not all completed: not a valid measurement", 1)
     size = statistics.median(each["state_size"] for each in done)
     say(f"checkpoints {first + 1} to {first + number}, {size / 1e6:.1f} MB each")
