@@ -2,8 +2,8 @@
 
 Usage: python -m measure.in_store
 
-`synchronizer`: the newest committed batch of the default query, with `query`, `batch` and `age_seconds`; null before the
-first one. `refused`: why the store cannot be read, or takes no object; empty when all is well.
+`synchronizer`: the newest committed batch of the default query, with `query`, `batch` and `age_seconds`; null before
+the first one. `refused`: why the store cannot be read, or takes no object; empty when all is well.
 """
 
 from __future__ import annotations

@@ -24,9 +24,10 @@ def rows(load: Load, figures: dict[str, Figure] | None = None) -> dict[str, tupl
 
 
 def everything(value: float) -> dict[str, Figure]:
-    """The figures, with a value for those that are not measured."""
+    """The figures, with this value for those of brokers, state, checkpoints and batches."""
+    others = ("kafka_", "state_", "checkpoint_", "batch_")
     return {
-        name: figure if figure.value is not None else Figure(name, value, figure.what, figure.by)
+        name: Figure(name, value, figure.what, figure.by) if name.startswith(others) else figure
         for name, figure in FIGURES.items()
     }
 
