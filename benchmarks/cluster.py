@@ -4,7 +4,7 @@ Usage: python -m benchmarks.cluster [RECORDS [ROUNDS]]
 
 Two stacks with the same visits: one of each service, and the profile `cluster`. They work in turn in each of ROUNDS
 rounds, so that a slow minute hits both. What a visit costs is measured on warm JVMs: of the windowing job as the
-difference of a run over all visits and one over a fifth, of the synchronizer as its second batch.
+difference of a run over all visits and one over half of them, of the synchronizer as its second batch.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from benchmarks import cluster_runs
 from benchmarks.cluster_runs import BROKER, DRIVER, PARALLELISM, STORE, TASKMANAGER, WORKER, Run, Side
-from benchmarks.cluster_table import Pair, missed, show_costs, show_costs_heading, show_shares
+from benchmarks.cluster_table import Pair, missed, show_costs, show_costs_heading, show_shares, show_threads
 from benchmarks.flink_runs import topic_of
 from benchmarks.own_stack import OwnStack, exit_code_of, own_stack
 from contract.settings import ROOT, read_env_file
@@ -27,7 +27,8 @@ from stack.services import LOCAL_PORTS
 
 PARTITIONS = 4
 """A multiple of the tasks. Few, so that a file of a micro-batch is as large as in docs/scaling_out.md."""
-_SHARE = 5
+_SHARE = 2
+"""Half of the visits, so that the JVMs have compiled the job in either run."""
 _MISSED = 3
 _FLINK = ("jobmanager", TASKMANAGER)
 _SPARK = ("spark-master", WORKER)
@@ -89,6 +90,7 @@ def windows(sides: Sequence[Side], records: int, rounds: int) -> Pairs:
             for share in (_SHARE, 1) if number else (1,):
                 say(f"round {number} of {rounds}, windowing job, {side.name}, {records // share} visits ...")
                 runs.append(cluster_runs.flink(side, f"windows-{number}-{share}", topic_of(share), records // share))
+                say(f"   {runs[-1].words()}")
             if number:
                 pairs[side.name].append(Pair(*runs))
     return pairs
@@ -101,6 +103,7 @@ def lines(sides: Sequence[Side], records: int, rounds: int) -> Pairs:
         for side in _in_turn(sides, number):
             say(f"round {number} of {rounds}, synchronizer, {side.name}, {records} visits ...")
             run = cluster_runs.spark(side, f"lines-{number}", topic_of(1), records)
+            say(f"   {run.words()}")
             pairs[side.name].append(Pair(Run(0, {}, {}), run))
     return pairs
 
@@ -147,10 +150,9 @@ def show(records: int, rounds: int, sides: Sequence[Side], measured: Mapping[str
         ]
         return show_costs(title, figures[0] if single_too else [], figures[1])
 
-    ratios = {
-        "the TaskManagers": costs("TaskManagers", "windows", TASKMANAGER),
-        "driver and executors": costs("driver and executors", "lines", DRIVER, WORKER),
-    }
+    ratios = {"the TaskManagers": costs("TaskManagers", "windows", TASKMANAGER)}
+    show_threads(*measured["windows"].values())
+    ratios["driver and executors"] = costs("driver and executors", "lines", DRIVER, WORKER)
     for key in measured:
         costs(f"brokers, {key}", key, BROKER)
     for key in ("windows", "lines"):
@@ -172,7 +174,7 @@ def main() -> int:
     codes = [0]
 
     def chosen() -> None:
-        records, rounds = [*sys.argv[1:], *("1500000", "2")[len(sys.argv) - 1 :]]
+        records, rounds = [*sys.argv[1:], *("1600000", "2")[len(sys.argv) - 1 :]]
         codes.append(measure(count(records, "RECORDS"), count(rounds, "ROUNDS")))
 
     return exit_code_of("cluster.sh", chosen) or codes[-1]

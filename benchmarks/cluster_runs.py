@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import functools
 import json
-import math
 import re
-import time
 import urllib.request
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.cpu import Disturbance, seconds_by_service
+from benchmarks.cpu import Disturbance, seconds_by_service, thread_seconds
 from benchmarks.flink_runs import LIMIT_SECONDS, cancel, records_read, settings_of_run, wait_until_quiet
 from benchmarks.own_stack import OwnStack
 from benchmarks.spread import records_by_executor, records_by_taskmanager, worker_of
@@ -28,9 +27,9 @@ PARALLELISM = 2
 DRIVER, WORKER, TASKMANAGER, BROKER, STORE = "spark", "spark-worker", "taskmanager", "kafka", "store"
 _JOB = "flink_job/stateful_flink_consumer.py"
 _BATCH = re.compile(r"synchronizer: batch \d+: .*, (\d+) rows, ")
-_TRIGGER_SECONDS = 30
-_BEFORE_SECONDS = 0.3
+_NUMBER = re.compile(r"[#0-9/ (\[\]-]+$")
 _WHOLE_LOG = 1_000_000
+_LEAST_SECONDS = 0.1
 _ALL_TASKS = 100_000
 _ANSWER_SECONDS = 30
 
@@ -48,10 +47,16 @@ class Run:
     counted: Mapping[str, int] = field(default_factory=dict)
     """Rows that came to the windows, by service; none for the synchronizer."""
     disturbed: bool = False
+    threads: Mapping[str, float] = field(default_factory=dict)
+    """CPU seconds of the TaskManagers' threads by name; none for the synchronizer."""
 
     def seconds(self, services: Iterable[str]) -> float:
         """CPU seconds of these services together."""
         return sum(self.cpu.get(name, 0.0) for name in services)
+
+    def words(self) -> str:
+        """What it cost, for the one who waits."""
+        return ", ".join(f"{name} {seconds:.1f} s" for name, seconds in self.cpu.items() if seconds >= _LEAST_SECONDS)
 
 
 class Side:
@@ -73,6 +78,14 @@ class Side:
         """CPU seconds since then, by service."""
         return {name: now - before.get(name, 0.0) for name, now in self.seconds().items()}
 
+    def thread_seconds(self, family: str) -> dict[str, float]:
+        """CPU seconds so far of the threads of all copies of a service, by name without number."""
+        found: dict[str, float] = defaultdict(float)
+        for service in self.names(family):
+            for thread, seconds in thread_seconds(self.stack.mark, service).items():
+                found[_NUMBER.sub("", thread)] += seconds
+        return found
+
     def disturbance(self) -> Disturbance:
         """A watch on other programs; an idle stack beside this one is none."""
         return Disturbance(self.stack.mark, *self._others)
@@ -82,20 +95,21 @@ def flink(side: Side, name: str, topic: str, records: int) -> Run:
     """Run the windowing job over the topic, judge and cancel it. Raises StackError when the run is not valid."""
     stack = side.stack.changed(settings_of_run(name, topic, PARALLELISM))
     stack.topics()
-    disturbance, before = side.disturbance(), side.seconds()
+    disturbance, before, threads = side.disturbance(), side.seconds(), side.thread_seconds(TASKMANAGER)
     job = stack.ask(stack.service("jobmanager"), "python", "-m", "benchmarks.flink_submit", _JOB).strip()
     base = stack.settings.typed.flink_rest
     read = functools.partial(records_read, base, job)
     wait_until(lambda: read() >= records, f"{side.name} to read {records} records", seconds=LIMIT_SECONDS)
     wait_until_quiet(stack, side.names(TASKMANAGER))
     cpu, disturbed = side.since(before), disturbance.disturbed()
+    busy = {name: now - threads.get(name, 0.0) for name, now in side.thread_seconds(TASKMANAGER).items()}
     steps = [call(base, f"/jobs/{job}/vertices/{each['id']}") for each in call(base, f"/jobs/{job}")["vertices"]]
     by_reader = records_by_taskmanager(steps[0], "write-records")
     if read() != records or sum(by_reader.values()) != records:
         raise StackError(f"{name} has read {read()} records of {records}: this is not a valid measurement", 1)
     _judge(stack, name, "flink")
     cancel(base, job)
-    return Run(records, cpu, by_reader, records_by_taskmanager(steps[-1], "read-records"), disturbed)
+    return Run(records, cpu, by_reader, records_by_taskmanager(steps[-1], "read-records"), disturbed, busy)
 
 
 def spark(side: Side, name: str, topic: str, records: int) -> Run:
@@ -109,8 +123,8 @@ def spark(side: Side, name: str, topic: str, records: int) -> Run:
     disturbance = side.disturbance()
     # Its share is rounded for each partition: a little more, so that two batches are enough.
     half = records // 2 + stack.settings.typed.number("TOPIC_PARTITIONS")
-    # Between the two it waits for its trigger, and when all is read it still answers.
-    stack.backend.start(row, ("--trigger", f"{_TRIGGER_SECONDS} seconds", "--max-offsets-per-trigger", str(half)))
+    # When all is read it still answers.
+    stack.backend.start(row, ("--trigger", "1 second", "--max-offsets-per-trigger", str(half)))
 
     def batches() -> list[int]:
         found = [int(rows) for rows in _BATCH.findall(stack.backend.log(row, _WHOLE_LOG))[earlier:]]
@@ -118,18 +132,13 @@ def spark(side: Side, name: str, topic: str, records: int) -> Run:
             raise StackError(f"the synchronizer of {side.name} ended: {stack.backend.log(row, 1)}", 1)
         return found
 
-    wait_until(lambda: bool(batches()), f"{side.name} to write {half} records", seconds=LIMIT_SECONDS)
-    # Spark starts a batch at multiples of the interval since 1970.
-    trigger = math.ceil(time.time() / _TRIGGER_SECONDS) * _TRIGGER_SECONDS
-    wait_until(
-        lambda: time.time() > trigger - _BEFORE_SECONDS, "the next trigger", seconds=_TRIGGER_SECONDS, every=0.02
-    )
+    wait_until(lambda: bool(batches()), f"{side.name} to write {half} records", seconds=LIMIT_SECONDS, every=0.05)
     before, first = side.seconds(), sum(batches())
     wait_until(lambda: sum(batches()) >= records, f"{side.name} to write {records} records", seconds=LIMIT_SECONDS)
     cpu, disturbed = side.since(before), disturbance.disturbed()
     read = _read_by_worker(stack)
     stack.stop(DRIVER)
-    if len(batches()) != 2 or sum(batches()) != records or sum(read.values()) != records:
+    if len(batches()) != 2 or first == records or sum(batches()) != records or sum(read.values()) != records:
         raise StackError(
             f"{name} has read {sum(read.values())} of {records} records in batches of {batches()}: "
             "not a valid measurement",

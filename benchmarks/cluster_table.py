@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,13 +13,14 @@ from benchmarks.spread import shares
 from stack.errors import StackError
 
 SHARE_AIM, RATIO_AIM = 1.30, 1.15
+_LEAST_SECONDS = 0.2
 _SHARES = "{:<34} {:>10} {:>6} {:>10} {:>6} {:>8} {:>6}"
 _COSTS = "{:<34} {:>10} {:>12} {:>10} {:>12} {:>6}"
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A run over a fifth of the visits and one over all: the difference is what visits cost, without any start.
+    """A run over half of the visits and one over all: the difference is what visits cost, without any start.
 
     `small` is empty for a run that has measured warm JVMs only.
     """
@@ -31,6 +33,25 @@ class Pair:
         names = tuple(services)
         spent = self.full.seconds(names) - self.small.seconds(names)
         return spent * 1e6 / (self.full.visits - self.small.visits)
+
+    def threads_per_million(self) -> dict[str, float]:
+        """CPU seconds per million visits by thread."""
+        visits = self.full.visits - self.small.visits
+        return {n: (s - self.small.threads.get(n, 0.0)) * 1e6 / visits for n, s in self.full.threads.items()}
+
+
+def show_threads(single: Sequence[Pair], cluster: Sequence[Pair]) -> None:
+    """Print the threads that cost most on the cluster, beside the same on the single machine: means of the rounds."""
+    sides = []
+    for pairs in (single, cluster):
+        total: dict[str, float] = defaultdict(float)
+        for pair in pairs:
+            for name, seconds in pair.threads_per_million().items():
+                total[name] += seconds / len(pairs)
+        sides.append(total)
+    for name, seconds in sorted(sides[1].items(), key=lambda found: -found[1]):
+        if max(seconds, sides[0][name]) >= _LEAST_SECONDS:
+            row(_COSTS, f"  {name}", f"{sides[0][name]:.1f}", "", f"{seconds:.1f}", "", "")
 
 
 def greatest_shares(runs: Sequence[Run], figures: Callable[[Run], Mapping[str, float]]) -> dict[str, float]:
