@@ -215,3 +215,12 @@ def test_topics_wait_for_a_broker_no_longer_than_they_may() -> None:
     assert done.returncode == 2
     assert done.stderr.startswith("topics: no broker answers at 127.0.0.1:9 (")
     assert done.stderr.endswith("; scripts/status.sh shows which broker does not run\n")
+
+
+def test_a_broker_that_shall_lead_is_named() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "broker.lead", "kafka-4"],
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=30, env={"PATH": "/usr/bin:/bin"},
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "lead: there is no broker 'kafka-4'; the brokers are: kafka\n"
