@@ -69,7 +69,8 @@ _ROWS = (
     ),
     Row(
         "store-slow", (Step(_TURNS), *_FREEZE[0]), _FREEZE[1], seconds=2,
-        promise="nothing is lost or repeated; all is slow", why="checkpoints and batches wait for each answer",
+        promise="nothing is lost or repeated; all is slow",
+        why="for some 20 s it stands still 2 s out of 3, and checkpoints and batches wait for each answer",
     ),
     Row(
         "store-kill-during-checkpoint",
