@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +13,18 @@ import pytest
 from contract.jobs import EXACTLY_ONCE
 from contract.ledger import SUFFIX, acked_line, sent_line
 from contract.settings import ROOT
-from faults.judge import Judge, Look
+from faults.judge import Judge, Look, Predicted
 from faults.judges.cluster import GoesOn, NoCheckpoint, StaleLeader, StandsStill
 from faults.judges.moments import WRITTEN, InCommit
 from faults.matrix import _no_room
+from faults.model import Row, Step
 from faults.phases import _does_not_apply
 from faults.plan import USUAL, plan
 from faults.rows import ROWS
 from faults.rows.cluster import ROWS as CLUSTER
-from faults.scene import Scene
+from faults.scene import CommandFailed, Scene
 from faults.timeline import EVENTS, Timeline
+from faults.trial import Trial
 from stack.backend import EXITED, RUNNING
 from stack.backends.local import LocalBackend
 from stack.home import Home
@@ -221,6 +224,40 @@ def test_a_batch_is_met_in_its_commit_when_it_is_committed_after_the_fault(
     (tmp_path / WRITTEN).write_text('{"batch": 4}\n', encoding="utf-8")
     scene.answers["planned 4"] = {"4": {"committed_at": committed}}
     assert InCommit().met(look_of(scene)) == met
+
+
+JOB = {"job_id": "a", "restored_from": None, "restarts": 0}
+
+
+class Typed(Sampled):
+    """A scene that keeps the lines that would be typed; the job goes on by itself."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.lines: list[str] = []
+
+    def do(self, step: Step) -> None:
+        self.lines.append(step.command)
+
+    def wait_for_checkpoints(self, count: int) -> dict[str, Any]:
+        return JOB
+
+
+def test_a_moment_that_only_the_repaired_stack_tells_is_tried_again(tmp_path: Path) -> None:
+    @dataclass(frozen=True)
+    class Third(Judge):
+        def met(self, look: Look) -> bool:
+            return look.scene.attempts == 3
+
+    scene = Typed(tmp_path)
+    row = Row("a-row", (Step("break"),), (Step("heal"),), "promised", "because", seconds=0, judged=(Third(),))
+    trial = Trial(row, scene)
+    trial._look.job_before = JOB
+    assert trial._break_and_heal() == Predicted()
+    assert scene.lines == ["break", "heal"] * 3
+    scene.attempts = 3
+    with pytest.raises(CommandFailed, match="the moment was missed 5 times"):
+        trial._break_and_heal()
 
 
 def test_the_ports_of_the_controlling_broker_and_of_the_others_are_known(tmp_path: Path) -> None:
