@@ -16,6 +16,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from benchmarks.closing import close_windows
 from benchmarks.cpu import Disturbance
 from benchmarks.flink_runs import records_read
 from benchmarks.job_times import Checkpoint, Job, ended
@@ -100,9 +101,11 @@ def run(stack: OwnStack, kind: str, visits: int) -> Outcome:
     seconds = time.monotonic() - began
     if (found := read()) != visits:
         raise StackError(f"{found} visits were read of {visits}: this is not a valid measurement", 1)
-    changed.ask(changed.service("generator"), "python", "-m", "generator.close")
+    close_windows(changed)
     outcome, expected, observed, *_ = changed.tool("benchmarks.judge", "flink", "--wait", "300").split()
     if outcome != "holds" or expected != observed:
+        # Its own words say which windows.
+        changed.backend.tool(["python", "-m", "verdict", "flink"])
         raise StackError(f"the verdict on {kind} is {outcome}, with {observed} of {expected} windows", 1)
     job.cancel()
     return Outcome(kind, visits / seconds, tuple(seen.values()), int(observed), outcome, disturbance.disturbed())

@@ -1,6 +1,6 @@
 """How checkpoints and restores grow with the windows that are open: state on the heap, and in RocksDB.
 
-Usage: python -m benchmarks.state_growth [WINDOWS[,WINDOWS...] [CHECKPOINTS]]
+Usage: python -m benchmarks.state_growth [WINDOWS[,WINDOWS...] [CHECKPOINTS [RESTORES]]]
        python -m benchmarks.state_growth plot
 
 For each number the windowing job reads a visit for each of so many visit_ids, all in one window that stays open. Then a
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from benchmarks.closing import close_windows
 from benchmarks.cpu import Disturbance, seconds_of_program
 from benchmarks.flink_runs import records_read
 from benchmarks.growth_report import DATA, PLOT, Row, lines, save
@@ -33,7 +34,7 @@ from stack.waiting import wait_until
 
 _SIZES = "1000,10000,100000,1000000"
 _CHECKPOINTS = "5"
-_RESTORES = 3
+_RESTORES = "3"
 _CHANGED_SHARE = 100
 """One in so many windows changes between two checkpoints."""
 _HEAP = "1536m"
@@ -76,7 +77,7 @@ class Run:
         self._backend, self._windows, self._visits = backend, windows, 0
         self._base = self._stack.settings.typed.flink_rest
 
-    def measure(self, checkpoints: int) -> Row:
+    def measure(self, checkpoints: int, restores: int) -> Row:
         """Fill, measure, restore, close and judge. Raises StackError when a count is not what it must be."""
         disturbance = Disturbance(self._stack.mark)
         self._stack.topics()
@@ -87,12 +88,12 @@ class Run:
         first = job.checkpoint()
         later = [self._changed_checkpoint(job, number) for number in range(checkpoints)]
         self._count(job)
-        restores = [self._restore(job) for _ in range(_RESTORES)]
+        restored = [self._restore(job) for _ in range(restores)]
         outcome, written = self._close(job)
         job.cancel()
         return Row(
             self._backend, self._windows, self._visits, first.written_bytes, tuple(each.seconds for each in later),
-            tuple(each.full_bytes for each in later), tuple(each.written_bytes for each in later), tuple(restores),
+            tuple(each.full_bytes for each in later), tuple(each.written_bytes for each in later), tuple(restored),
             written, outcome, disturbance.disturbed(),
         )  # fmt: skip
 
@@ -134,33 +135,35 @@ class Run:
 
     def _close(self, job: Job) -> tuple[str, int]:
         """Close all windows; returns the verdict and the windows that came out. Raises StackError unless all did."""
-        closing = self._stack.ask(self._stack.service("generator"), "python", "-m", "generator.close")
         # The counter began again with the restored job.
-        self._wait_until_read(job, json.loads(closing)["sent"])
+        self._wait_until_read(job, close_windows(self._stack))
         job.checkpoint()
         outcome, expected, observed, *_ = self._stack.tool("benchmarks.judge", "flink").split()
         if (outcome, int(expected), int(observed)) != ("holds", self._windows, self._windows):
+            # Its own words say which windows.
+            self._stack.backend.tool(["python", "-m", "verdict", "flink"])
             raise StackError(
                 f"the verdict is {outcome}, with {observed} of {self._windows} windows: not a valid measurement", 1
             )
         return outcome, int(observed)
 
 
-def measure(sizes: Sequence[int], checkpoints: int) -> list[Row]:
-    """Measure each backend with each number of windows, on a separate stack."""
-    rows = []
+def measure(sizes: Sequence[int], checkpoints: int, restores: int) -> None:
+    """Measure each backend with each number of windows, on a separate stack; keep and print each row."""
+    rows: list[Row] = []
     with own_stack({"FLINK_TASK_HEAP": _HEAP, "FLINK_CHECKPOINT_INTERVAL_MS": _BY_HAND_MS}) as stack:
         stack.start("kafka", "jobmanager")
-        for backend in (HASHMAP, ROCKSDB):
-            chosen = stack.changed({"FLINK_STATE_BACKEND": backend})
-            chosen.start("taskmanager")
-            managed = chosen.settings.typed.flink_managed_megabytes
-            say(f"{backend}: {_HEAP} of heap, {managed}m of managed memory for 4 slots")
-            for windows in sizes:
-                rows.append(Run(stack, backend, windows).measure(checkpoints))
+        for windows in sizes:
+            for backend in (HASHMAP, ROCKSDB):
+                # Memory is divided otherwise, and no run finds the compiled code of another.
+                chosen = stack.changed({"FLINK_STATE_BACKEND": backend})
+                chosen.start("taskmanager")
+                managed = chosen.settings.typed.flink_managed_megabytes
+                say(f"{backend}, {windows} windows: {_HEAP} of heap, {managed}m of managed memory for 4 slots")
+                rows.append(Run(stack, backend, windows).measure(checkpoints, restores))
+                save(rows)
                 print("\n".join(lines(rows)[-1:] if len(rows) > 1 else lines(rows)), flush=True)
-            chosen.stop("taskmanager")
-    return rows
+                chosen.stop("taskmanager")
 
 
 def plot(stack: OwnStack, data: Path = DATA, picture: Path = PLOT) -> None:
@@ -178,9 +181,9 @@ def main() -> int:
     def chosen() -> None:
         words = sys.argv[1:]
         if words != ["plot"]:
-            sizes, checkpoints = [*words, *(_SIZES, _CHECKPOINTS)[len(words) :]]
+            sizes, checkpoints, restores = [*words, *(_SIZES, _CHECKPOINTS, _RESTORES)[len(words) :]]
             numbers = [count(each, "WINDOWS") for each in sizes.split(",")]
-            save(measure(numbers, count(checkpoints, "CHECKPOINTS")))
+            measure(numbers, count(checkpoints, "CHECKPOINTS"), count(restores, "RESTORES"))
         with own_stack() as stack:
             plot(stack)
 

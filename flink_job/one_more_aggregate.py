@@ -99,7 +99,7 @@ FROM (
 def describe(settings: Settings, mode: str, jar: Path, place: str) -> StreamExecutionEnvironment:
     """Build the job with the aggregate in one of PLACES."""
     environment, table_env = begin(settings, mode, jar)
-    table_env.create_temporary_view("on_time", on_time(table_env))
+    table_env.create_temporary_view("on_time", table_env.sql_query(on_time()))
     table_env.create_temporary_view("on_time_pages", table_env.sql_query(on_time_pages()))
     window_seconds = settings.number("FLINK_WINDOW_SECONDS")
     inserts = table_env.create_statement_set()

@@ -27,19 +27,18 @@ from flink_job.execution import execute, new_environment
 from flink_job.names import name_operators
 from flink_job.on_time import decide
 
+Counted = Callable[[StreamTableEnvironment], Table]
+"""Makes the table of the visits that are counted from the view `decided`, as on_time() does."""
 Build = Callable[[Settings, str, Path], StreamExecutionEnvironment]
 """Builds a job from the settings, the mode, and the jar of the Java classes."""
 
 RECORD = "record_key, record_value, source_partition, source_offset, source_timestamp"
 
 
-Counted = Callable[[StreamTableEnvironment], Table]
-"""Makes the table of the visits that are counted from the view `decided`."""
-
-
-def on_time(table_env: StreamTableEnvironment) -> Table:
+def on_time() -> str:
     """The visits that are counted, with the columns that this needs; `record_value` has their other fields."""
-    return table_env.sql_query("SELECT visit_id, event_time, visited_at FROM decided WHERE refused = 0 AND NOT is_late")
+    return """SELECT visit_id, event_time, visited_at
+FROM decided WHERE refused = 0 AND NOT is_late"""
 
 
 def windows(window_seconds: int) -> str:
@@ -104,10 +103,10 @@ def begin(settings: Settings, mode: str, jar: Path) -> tuple[StreamExecutionEnvi
     return environment, table_env
 
 
-def describe(settings: Settings, mode: str, jar: Path, counted: Counted = on_time) -> StreamExecutionEnvironment:
+def describe(settings: Settings, mode: str, jar: Path, counted: Counted | None = None) -> StreamExecutionEnvironment:
     """Build the job; the returned environment executes it. `jar` has the job's Java classes."""
     environment, table_env = begin(settings, mode, jar)
-    table_env.create_temporary_view("on_time", counted(table_env))
+    table_env.create_temporary_view("on_time", counted(table_env) if counted else table_env.sql_query(on_time()))
     inserts = table_env.create_statement_set()
     inserts.add_insert_sql(windows(settings.number("FLINK_WINDOW_SECONDS")))
     inserts.add_insert_sql(late())
