@@ -34,7 +34,7 @@ def draw(rows: Sequence[Row]) -> Figure:
     figure = Figure(figsize=(9, 7), layout="constrained")
     for axes, (title, value) in zip(figure.subplots(2, 2).flat, _PANELS, strict=True):
         for backend, (colour, mark, line) in _STYLES.items():
-            found = [row for row in rows if row.backend == backend]
+            found = sorted((row for row in rows if row.backend == backend), key=lambda row: row.windows)
             axes.plot(
                 [row.windows for row in found], [value(row) for row in found],
                 color=colour, marker=mark, linestyle=line, label=backend,

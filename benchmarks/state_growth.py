@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 from benchmarks.closing import close_windows
 from benchmarks.cpu import Disturbance, seconds_of_program
 from benchmarks.flink_runs import records_read
-from benchmarks.growth_report import DATA, PLOT, Row, lines, save
+from benchmarks.growth_report import DATA, PLOT, Row, lines, load, save
 from benchmarks.job_times import Checkpoint, Job
 from benchmarks.own_stack import OwnStack, exit_code_of, own_stack
 from contract.settings import HASHMAP, ROCKSDB
@@ -149,7 +149,7 @@ class Run:
 
 
 def measure(sizes: Sequence[int], checkpoints: int, restores: int) -> None:
-    """Measure each backend with each number of windows, on a separate stack; keep and print each row."""
+    """Measure each backend with each number of windows, on a separate stack; keep each row."""
     rows: list[Row] = []
     with own_stack({"FLINK_TASK_HEAP": _HEAP, "FLINK_CHECKPOINT_INTERVAL_MS": _BY_HAND_MS}) as stack:
         stack.start("kafka", "jobmanager")
@@ -162,7 +162,7 @@ def measure(sizes: Sequence[int], checkpoints: int, restores: int) -> None:
                 say(f"{backend}, {windows} windows: {_HEAP} of heap, {managed}m of managed memory for 4 slots")
                 rows.append(Run(stack, backend, windows).measure(checkpoints, restores))
                 save(rows)
-                print("\n".join(lines(rows)[-1:] if len(rows) > 1 else lines(rows)), flush=True)
+                say("\n".join(lines(rows[-1:])))
                 chosen.stop("taskmanager")
 
 
@@ -184,6 +184,7 @@ def main() -> int:
             sizes, checkpoints, restores = [*words, *(_SIZES, _CHECKPOINTS, _RESTORES)[len(words) :]]
             numbers = [count(each, "WINDOWS") for each in sizes.split(",")]
             measure(numbers, count(checkpoints, "CHECKPOINTS"), count(restores, "RESTORES"))
+        print("\n".join(lines(sorted(load(), key=lambda row: (row.backend, row.windows)))), flush=True)
         with own_stack() as stack:
             plot(stack)
 
