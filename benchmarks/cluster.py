@@ -10,6 +10,7 @@ difference of a run over all visits and one over half of them, of the synchroniz
 from __future__ import annotations
 
 import contextlib
+import statistics
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -140,14 +141,12 @@ def show(records: int, rounds: int, sides: Sequence[Side], measured: Mapping[str
     print()
     show_costs_heading("CPU seconds per million visits")
 
+    def of_side(side: Side, key: str, *families: str) -> list[float]:
+        names = [name for family in families for name in side.names(family)]
+        return [pair.per_million(names) for pair in measured[key][side.name]]
+
     def costs(title: str, key: str, *families: str, single_too: bool = True) -> float:
-        figures = [
-            [
-                pair.per_million(name for family in families for name in side.names(family))
-                for pair in measured[key][side.name]
-            ]
-            for side in sides
-        ]
+        figures = [of_side(side, key, *families) for side in sides]
         return show_costs(title, figures[0] if single_too else [], figures[1])
 
     ratios = {"the TaskManagers": costs("TaskManagers", "windows", TASKMANAGER)}
@@ -155,6 +154,10 @@ def show(records: int, rounds: int, sides: Sequence[Side], measured: Mapping[str
     ratios["driver and executors"] = costs("driver and executors", "lines", DRIVER, WORKER)
     for key in measured:
         costs(f"brokers, {key}", key, BROKER)
+    show_costs(
+        "brokers, in all",
+        *([sum(statistics.median(of_side(side, key, BROKER)) for key in measured)] for side in sides),
+    )
     for key in ("windows", "lines"):
         costs(f"object store, {key}", key, STORE, single_too=False)
     if any(

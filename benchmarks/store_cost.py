@@ -103,8 +103,8 @@ def of_batches(side: Side, port: int, rate: int, number: int) -> tuple[Requests,
         def batches() -> dict[int, int]:
             return files_of_batches(stack.backend.log(service, _WHOLE_LOG))
 
-        # The first one has everything that was there, and the next few what came meanwhile.
-        wait_until(lambda: len(batches()) > 3, "the first batches", seconds=_LIMIT_SECONDS)
+        # The first one has everything that was there.
+        wait_until(lambda: len(batches()) > 1, "the first two batches", seconds=_LIMIT_SECONDS)
         first = max(batches())
         before = requests(port)
         wait_until(lambda: max(batches()) >= first + number, f"{number} batches", seconds=_LIMIT_SECONDS)
@@ -134,20 +134,18 @@ def measure(rate: int, number: int) -> None:
         stack.tool("object_store.bucket")
         stack.topics()
         stack.start(*side.names("jobmanager"), *side.names(TASKMANAGER))
-        say("the windowing job ...")
-        of_job, seconds = of_checkpoints(side, port, rate, number)
+        row(_WIDTHS, f"requests at the store, {rate} visits/s", "writes", "reads", "writes each", "reads each")
+        found, seconds = of_checkpoints(side, port, rate, number)
+        _show(f"{number} checkpoints of {SLOTS} slots", found, number * SLOTS)
+        print(f"a checkpoint took {seconds:.2f} s from its trigger to its end, as the median of {number}", flush=True)
         stack.stop(*side.names(TASKMANAGER), *side.names("jobmanager"))
         stack.start(*side.names("spark-master"), *side.names(WORKER))
-        say("the synchronizer ...")
-        of_synchronizer, files = of_batches(side, port, rate, number)
-    row(_WIDTHS, f"requests at the store, {rate} visits/s", "writes", "reads", "writes each", "reads each")
-    for title, found, units in (
-        (f"{number} checkpoints of {SLOTS} slots", of_job, number * SLOTS),
-        (f"{number} micro-batches, {files} files", of_synchronizer, files),
-    ):
-        each = (f"{found.writes / units:.2f}", f"{found.reads / units:.2f}")
-        row(_WIDTHS, title, found.writes, found.reads, *each)
-    print(f"a checkpoint took {seconds:.2f} s from its trigger to its end, as the median of {number}")
+        found, files = of_batches(side, port, rate, number)
+        _show(f"{number} micro-batches, {files} files", found, files)
+
+
+def _show(title: str, found: Requests, units: int) -> None:
+    row(_WIDTHS, title, found.writes, found.reads, f"{found.writes / units:.2f}", f"{found.reads / units:.2f}")
 
 
 def main() -> int:
