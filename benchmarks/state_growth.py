@@ -38,7 +38,7 @@ _RESTORES = "3"
 _CHANGED_SHARE = 100
 """One in so many windows changes between two checkpoints."""
 _HEAP = "1536m"
-"""Of the TaskManager's tasks: a million windows do not fit into the usual 320m with state on the heap."""
+"""Of the TaskManager's tasks, instead of the usual 320m: room for a million windows with state on the heap."""
 _BY_HAND_MS = "3600000"
 """The interval of periodic checkpoints: this program triggers each one."""
 _JOB = "flink_job/stateful_flink_consumer.py"
