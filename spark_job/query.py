@@ -35,6 +35,9 @@ def visits(spark: SparkSession, options: Options, bootstrap: str, topic: str) ->
         # Wait for a broker that restarts or is paused for a while.
         .option("fetchOffset.numRetries", "20")
         .option("fetchOffset.retryIntervalMs", "1000")
+        # One broker of several may go. A request for it waits for a connection this long before the new leader of the
+        # partition is asked; Kafka's own 30 s held a batch back for 50 s.
+        .option("kafka.request.timeout.ms", "8000")
         # After each poll Spark queries the partition's range of offsets and seeks, which discards what was
         # fetched beyond it: so use few and large fetches, each polled as a whole.
         .option("kafka.max.partition.fetch.bytes", str(4 << 20))

@@ -18,7 +18,8 @@ from stack.messages import say
 from stack.stack import Stack
 
 _MIB = 1 << 20
-_ON_ITS_WAY = ("CREATED", "INITIALIZING", "RESTARTING", "FAILING")
+_ON_ITS_WAY = ("CREATED", "INITIALIZING", "RESTARTING", "FAILING", "SUSPENDED")
+"""A job is suspended while no JobManager leads; the next leader continues it."""
 
 
 def status(stack: Stack, words: Sequence[str]) -> int:
