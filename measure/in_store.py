@@ -14,9 +14,10 @@ import time
 from typing import Any
 
 from contract.settings import Settings, SettingsError
-from object_store.check import check
 from places.data import spark_checkpoints
 from places.place import Place
+from places.words import place_of
+from places.writing import require_writable
 
 
 def newest_batch(checkpoint: Place) -> dict[str, Any] | None:
@@ -36,7 +37,7 @@ def in_store(settings: Settings) -> dict[str, Any]:
     found, why = None, ""
     try:
         found = newest_batch(spark_checkpoints(settings) / settings.query())
-        check(settings)
+        require_writable(place_of(settings.data, settings), 1)
     except OSError as error:
         why = str(error.strerror)
     return {"synchronizer": found and {"query": settings.query(), **found}, "refused": why}

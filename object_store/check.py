@@ -10,21 +10,15 @@ from __future__ import annotations
 import sys
 
 from contract.settings import Settings, SettingsError
-from places.objects import object_place
-
-
-def check(settings: Settings) -> None:
-    """Write an object below the stack's data, and remove it. Raises OSError and SettingsError."""
-    place = object_place(settings.data, settings)
-    # Of a bucket that is not there, a failed write says less.
-    place.exists()
-    place.probe(1)
+from places.words import place_of
+from places.writing import require_writable
 
 
 def main() -> int:
     """Run the command line; returns the exit code."""
     try:
-        check(Settings())
+        settings = Settings()
+        require_writable(place_of(settings.data, settings), 1)
     except SettingsError as error:
         print(f"up.sh: {error}", file=sys.stderr)
         return 2

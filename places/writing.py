@@ -12,6 +12,8 @@ from places.place import Place
 def require_writable(folder: Place, size: int) -> None:
     """Write so many bytes to a folder and remove them; a folder on a disk is made if it is missing. Raises OSError."""
     if isinstance(folder, ObjectPlace):
+        # Of a bucket that is not there, a failed write says less.
+        folder.exists()
         folder.probe(size)
         return
     assert isinstance(folder, Path)
