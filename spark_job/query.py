@@ -32,12 +32,14 @@ def visits(spark: SparkSession, options: Options, bootstrap: str, topic: str) ->
         .option("failOnDataLoss", "true")
         # Records of aborted transactions are not visits.
         .option("kafka.isolation.level", "read_committed")
-        # Wait for a broker that restarts or is paused for a while.
-        .option("fetchOffset.numRetries", "20")
+        # Wait 20 minutes for a broker that restarts or is paused for a while.
+        .option("fetchOffset.numRetries", "60")
         .option("fetchOffset.retryIntervalMs", "1000")
-        # One broker of several may go. A request for it waits for a connection this long before the new leader of the
-        # partition is asked; Kafka's own 30 s held a batch back for 50 s.
-        .option("kafka.request.timeout.ms", "8000")
+        # When one broker of several is gone, Kafka's admin client (3.9) goes on asking for that one, until this time
+        # is over; only a new client asks the new leader. Its own 60 s would hold a batch back by a minute.
+        .option("kafka.default.api.timeout.ms", "20000")
+        # It must not be longer than the time of all attempts.
+        .option("kafka.request.timeout.ms", "10000")
         # After each poll Spark queries the partition's range of offsets and seeks, which discards what was
         # fetched beyond it: so use few and large fetches, each polled as a whole.
         .option("kafka.max.partition.fetch.bytes", str(4 << 20))

@@ -21,7 +21,7 @@ _TURNS = (
 _ROWS = (
     Row(
         "one-broker-of-three-gone", (Step("scripts/kill.sh kafka-2"),), (Step("scripts/start.sh kafka-2"),),
-        seconds=30,
+        seconds=45,
         judged=(GoesOn(),),
         promise="nothing stops, and nothing is lost or repeated",
         why="two brokers are a majority and have each record; they elect new leaders",

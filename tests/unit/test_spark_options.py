@@ -18,7 +18,7 @@ def options(*flags: str, **environ: str) -> Options:
 
 def test_defaults_are_the_stacks_settings() -> None:
     chosen = options()
-    assert (chosen.sink, chosen.trigger, chosen.master) == ("files", "5 seconds", "local[2]")
+    assert (chosen.sink, chosen.trigger, chosen.master) == ("files", "5 seconds", "local[2,4]")
     assert chosen.max_offsets_per_trigger is None
     assert chosen.hold_batch is None
 

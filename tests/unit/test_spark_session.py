@@ -142,13 +142,13 @@ def test_another_cluster_gets_the_jars_beside_own_workers(tmp_path: Path) -> Non
 
 
 def test_without_workers_the_setting_says_where_tasks_run(tmp_path: Path) -> None:
-    assert conf(tmp_path)["spark.master"] == "local[2]"
+    assert conf(tmp_path)["spark.master"] == "local[2,4]"
     assert conf(tmp_path, STACK_SPARK_MASTER="spark://elsewhere:7077")["spark.master"] == "spark://elsewhere:7077"
 
 
 def test_a_program_beside_the_stack_takes_no_cores_of_its_workers(tmp_path: Path) -> None:
     chosen = alone(Settings(environ=WORKERS), "lab", tmp_path)
-    assert (chosen.master, chosen.query) == ("local[2]", "lab")
+    assert (chosen.master, chosen.query) == ("local[2,4]", "lab")
 
 
 def test_a_program_beside_the_stack_needs_no_object_store(tmp_path: Path) -> None:
