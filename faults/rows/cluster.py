@@ -44,13 +44,6 @@ _ROWS = (
         why="ZooKeeper elects it, and it finds the job there and its newest checkpoint in the object store",
     ),
     Row(
-        "zookeeper-kill", (Step("scripts/kill.sh zookeeper"),), (Step("scripts/start.sh zookeeper"),),
-        seconds=15,
-        judged=(Restarted(),),
-        promise="nothing is lost or repeated, and nobody restores the job",
-        why="a JobManager leads only as long as ZooKeeper says so; elected again, it finds the job and its checkpoint",
-    ),
-    Row(
         "taskmanager-and-spark-worker-gone", (Step("scripts/kill.sh {working}"), Step("scripts/kill.sh spark-worker")),
         (Step("scripts/start.sh {working}"), Step("scripts/start.sh spark-worker")),
         seconds=30,
