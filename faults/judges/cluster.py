@@ -13,6 +13,8 @@ from faults.judge import Check, Judge, Look
 from faults.timeline import CHECKPOINTS, EVENTS, SPARK, read_lines
 from faults.times import phase_begin
 
+_STORE_SECONDS = 1.0
+"""The time of an object is in whole seconds, and rounded down: one that came after the repair may seem to be older."""
 _SAMPLED_SECONDS = 1.0
 """What comes so soon after the fault may have been there before: samples come twice a second."""
 _GRACE_SECONDS = 5.0
@@ -140,7 +142,7 @@ class NoCheckpoint(Judge):
             for sample in read_lines(look.scene.folder / CHECKPOINTS)
             for each in sample["checkpoints"]
         }
-        completed = sum(since + _SAMPLED_SECONDS < at < until for at in times)
+        completed = sum(since + _SAMPLED_SECONDS < at < until - _STORE_SECONDS for at in times)
         # Some before and some after it: they were looked at.
         known = any(at <= since for at in times) and any(at >= until for at in times)
         return [
