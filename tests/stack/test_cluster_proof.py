@@ -45,7 +45,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
         yield running
 
 
-IN_TURN = {"one-broker-of-three-gone": in_turn(6), "store-kill-during-checkpoint": in_turn(8)}
+IN_TURN = {"one-broker-of-three-gone": in_turn(6), "store-kill-during-checkpoint": in_turn(9)}
 """Rows that CI runs by turns: each of them costs it the start of a cluster."""
 
 
