@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from benchmarks.closing import close_windows
 from benchmarks.cpu import Disturbance
-from benchmarks.flink_runs import records_read
+from benchmarks.flink_runs import records_read, settings_of_run
 from benchmarks.job_times import Checkpoint, Job, ended
 from benchmarks.own_stack import OwnStack, exit_code_of, own_stack, row
 from stack.arguments import count
@@ -27,7 +27,7 @@ from stack.messages import say
 from stack.waiting import wait_until
 
 _VISITS = "60000"
-_PARALLELISM = "2"
+_PARALLELISM = 2
 _JOB = "benchmarks/jobs/slow_step.py"
 _KINDS = {"aligned": "false", "unaligned": "true"}
 _LIMIT_SECONDS = 1200.0
@@ -68,23 +68,10 @@ def _median(figures: Sequence[float], form: str) -> str:
     return form.format(statistics.median(figures)) if figures else "-"
 
 
-def own_settings(kind: str) -> dict[str, str]:
-    """The settings of one run: topics and names that no other run has."""
-    return {
-        "FLINK_UNALIGNED": _KINDS[kind],
-        "VISITS_TOPIC": f"visits-{kind}",
-        "VISIT_WINDOWS_TOPIC": f"windows-{kind}",
-        "VISITS_LATE_TOPIC": f"late-{kind}",
-        "VISITS_REJECTED_TOPIC": f"rejected-{kind}",
-        "FLINK_JOB_NAME": kind,
-        "FLINK_GROUP_ID": kind,
-        "FLINK_TRANSACTIONAL_ID_PREFIX": kind,
-    }
-
-
 def run(stack: OwnStack, kind: str, visits: int) -> Outcome:
     """Read the backlog with one kind of checkpoint. Raises StackError when not every visit is accounted for."""
-    changed = stack.changed(own_settings(kind))
+    own = settings_of_run(kind, f"visits-{kind}", _PARALLELISM)
+    changed = stack.changed({**own, "FLINK_UNALIGNED": _KINDS[kind]})
     disturbance = Disturbance(stack.mark)
     changed.topics()
     changed.tool("benchmarks.fill", str(visits))
@@ -113,7 +100,7 @@ def run(stack: OwnStack, kind: str, visits: int) -> Outcome:
 
 def measure(visits: int) -> None:
     """Measure both kinds on a separate stack, and print their table."""
-    with own_stack({"FLINK_PARALLELISM": _PARALLELISM}) as stack:
+    with own_stack() as stack:
         stack.start("kafka", "jobmanager", "taskmanager")
         for number, kind in enumerate(_KINDS):
             say(f"{kind} checkpoints, a backlog of {visits} visits ...")

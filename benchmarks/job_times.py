@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks.flink_runs import cancel
 from flink_job.rest import FlinkError, call, checkpoints
 from stack.errors import StackError
 from stack.waiting import wait_until
@@ -117,5 +118,4 @@ class Job:
 
     def cancel(self) -> None:
         """Cancel the job and wait for its end."""
-        call(self._base, f"{self._path}?mode=cancel", method="PATCH")
-        wait_until(lambda: bool(call(self._base, self._path)["state"] == "CANCELED"), "the job to end", seconds=60)
+        cancel(self._base, self.id)

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from benchmarks.closing import close_windows
 from benchmarks.cpu import Disturbance, seconds_of_program
-from benchmarks.flink_runs import records_read
+from benchmarks.flink_runs import records_read, settings_of_run
 from benchmarks.growth_report import DATA, PLOT, Row, lines, load, save
 from benchmarks.job_times import Checkpoint, Job
 from benchmarks.own_stack import OwnStack, exit_code_of, own_stack
@@ -48,21 +48,6 @@ _SAVEPOINT = re.compile(r"Savepoint completed\. Path: (\S+)")
 _LIMIT_SECONDS = 600.0
 
 
-def own_settings(backend: str, windows: int) -> dict[str, str]:
-    """The settings of one run: topics, names and checkpoints that no other run has."""
-    name = f"{backend}-{windows}"
-    return {
-        "FLINK_STATE_BACKEND": backend,
-        "VISITS_TOPIC": f"visits-{name}",
-        "VISIT_WINDOWS_TOPIC": f"windows-{name}",
-        "VISITS_LATE_TOPIC": f"late-{name}",
-        "VISITS_REJECTED_TOPIC": f"rejected-{name}",
-        "FLINK_JOB_NAME": name,
-        "FLINK_GROUP_ID": name,
-        "FLINK_TRANSACTIONAL_ID_PREFIX": name,
-    }
-
-
 def windows_in(report: Mapping[str, Any]) -> int:
     """Count the open windows in the inspector's report of a savepoint."""
     stores = [store for each in report["operators"] if each["uid"] == _OPERATOR for store in each["state"]]
@@ -73,7 +58,9 @@ class Run:
     """One backend with one number of windows."""
 
     def __init__(self, stack: OwnStack, backend: str, windows: int) -> None:
-        self._stack = stack.changed(own_settings(backend, windows))
+        name = f"{backend}-{windows}"
+        own = settings_of_run(name, f"visits-{name}", parallelism=1)
+        self._stack = stack.changed({**own, "FLINK_STATE_BACKEND": backend})
         self._backend, self._windows, self._visits = backend, windows, 0
         self._base = self._stack.settings.typed.flink_rest
 

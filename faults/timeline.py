@@ -43,6 +43,11 @@ class Timeline:
         say(f"   {time.time() - self._begin:5.1f} s  $ {line}")
 
 
+def broken_at(folder: Path) -> float:
+    """When the fault of a row was there, the last time."""
+    return max(float(each["at"]) for each in read_lines(folder / EVENTS) if each["kind"] == "broken")
+
+
 def read_lines(file: Path) -> list[dict[str, Any]]:
     """Read a file of JSON lines; a torn last line is left out."""
     if not file.exists():

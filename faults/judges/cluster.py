@@ -10,7 +10,7 @@ from contract.ledger import ACKED, ledger_files
 from stack.backend import RUNNING
 
 from faults.judge import Check, Judge, Look
-from faults.timeline import CHECKPOINTS, EVENTS, SPARK, read_lines
+from faults.timeline import CHECKPOINTS, EVENTS, SPARK, broken_at, read_lines
 from faults.times import phase_begin
 
 _STORE_SECONDS = 1.0
@@ -28,18 +28,13 @@ class GoesOn(Judge):
     def broken(self, look: Look) -> list[Check]:
         """Look at the samples since the fault."""
         folder = look.scene.folder
-        since = _broken_at(look)
+        since = broken_at(look.scene.folder)
         flink, spark = read_lines(folder / "flink.jsonl"), read_lines(folder / SPARK)
         windows = _windows_of_a_new_checkpoint(flink, read_lines(folder / "seen.jsonl"), since)
         return [
             Check("windows of a new checkpoint are committed while it is broken", str(windows), "True"),
             Check("a new batch is committed while it is broken", str(_new_batch(spark, since)), "True"),
         ]
-
-
-def _broken_at(look: Look) -> float:
-    """When the fault was there, the last time."""
-    return max(float(each["at"]) for each in read_lines(look.scene.folder / EVENTS) if each["kind"] == "broken")
 
 
 def _windows_of_a_new_checkpoint(flink: list[dict[str, Any]], seen: list[dict[str, Any]], since: float) -> bool:
@@ -77,7 +72,7 @@ class StandsStill(Judge):
     def broken(self, look: Look) -> list[Check]:
         """Look at what came some seconds after the fault."""
         folder, settings = look.scene.folder, look.scene.stack.settings.typed
-        since = _broken_at(look) + _GRACE_SECONDS
+        since = broken_at(look.scene.folder) + _GRACE_SECONDS
         windows = sum(each["at"] > since for each in read_lines(folder / "seen.jsonl"))
         acked = sum(
             _acked_after(line, since * 1000)
@@ -136,7 +131,7 @@ class NoCheckpoint(Judge):
     def settled(self, look: Look) -> list[Check]:
         """Look at the times of all checkpoints that were ever retained; a JobManager may not answer meanwhile."""
         events = read_lines(look.scene.folder / EVENTS)
-        since, until = _broken_at(look), phase_begin({"events": events}, "heal") or 0.0
+        since, until = broken_at(look.scene.folder), phase_begin({"events": events}, "heal") or 0.0
         times = {
             each["at"] / 1000
             for sample in read_lines(look.scene.folder / CHECKPOINTS)

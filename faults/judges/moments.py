@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 
 from faults.judge import Judge, Look
-from faults.timeline import EVENTS, SPARK, last_lines, read_lines
+from faults.timeline import EVENTS, SPARK, broken_at, last_lines, read_lines
 from faults.times import phase_begin
 
 
@@ -64,7 +64,7 @@ class InCommit(Judge):
     def met(self, look: Look) -> bool:
         """Whether it was committed after the fault: what it has written may be where nothing can be read before."""
         name = str(json.loads((look.scene.folder / WRITTEN).read_text(encoding="utf-8"))["batch"])
-        [*_, broken] = (each["at"] for each in read_lines(look.scene.folder / EVENTS) if each["kind"] == "broken")
+        broken = broken_at(look.scene.folder)
         committed = json.loads(look.scene.measure("planned", name))[name]["committed_at"]
         return committed is None or bool(committed > broken)
 
@@ -77,6 +77,6 @@ class BatchPlanned(Judge):
 
     def hit(self, look: Look) -> bool:
         """Whether there is one, by the watcher's samples since the fault."""
-        [*_, broken] = (each["at"] for each in read_lines(look.scene.folder / EVENTS) if each["kind"] == "broken")
+        broken = broken_at(look.scene.folder)
         samples = last_lines(look.scene.folder / SPARK, 1)
         return bool(samples) and samples[-1]["at"] > broken and bool(samples[-1].get("planned"))

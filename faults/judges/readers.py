@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from faults.judge import Check, Judge, Look
-from faults.timeline import EVENTS, read_lines
+from faults.timeline import broken_at, read_lines
 
 _WAITED_SECONDS = 8.0
 """Longer than two checkpoints, shorter than the timeout of the transaction that is in the way."""
@@ -36,7 +36,7 @@ class BlocksReaders(Judge):
 
     def broken(self, look: Look) -> list[Check]:
         """Look at the last stable offsets since the fault."""
-        since = max(each["at"] for each in read_lines(look.scene.folder / EVENTS) if each["kind"] == "broken")
+        since = broken_at(look.scene.folder)
         samples = [
             each
             for each in read_lines(look.scene.folder / "kafka.jsonl")
