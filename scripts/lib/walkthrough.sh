@@ -295,6 +295,19 @@ offsets_in() {
 print(*(f"partition {each} offset {offset}" for each, offset in sorted(json.load(sys.stdin).items())), sep=", ")'
 }
 
+# stop_with_savepoint: ends the running job with a savepoint, which it prints.
+stop_with_savepoint() {
+  local data job_id savepoint
+  data="$(scripts/exec.sh jobmanager python -c 'from contract.settings import Settings; print(Settings().data)')"
+  job_id="$(scripts/flink_status.sh | field job_id)"
+  savepoint="$(run scripts/exec.sh jobmanager flink stop --savepointPath "${data}/checkpoints/flink/savepoints" "${job_id}" |
+    sed -n 's/^Savepoint completed. Path: //p')"
+  [[ -n "${savepoint}" ]] || die "Flink made no savepoint; see scripts/logs.sh jobmanager"
+  savepoint="${savepoint#file:}"
+  say "   ${savepoint}"
+  echo "${savepoint}"
+}
+
 # taskmanagers: the names of the stack's TaskManagers, a line each.
 taskmanagers() {
   local number

@@ -41,14 +41,9 @@ prove "A retained checkpoint can be restored with another parallelism."
 
 step "stop it with a savepoint, and restore that with parallelism ${FLINK_PARALLELISM}"
 expect "the last windows are committed before the job ends; it reads on where the savepoint ends"
-data="$(scripts/exec.sh jobmanager python -c 'from contract.settings import Settings; print(Settings().data)')"
-job_id="$(scripts/flink_status.sh | field job_id)"
-savepoint="$(run scripts/exec.sh jobmanager flink stop --savepointPath "${data}/checkpoints/flink/savepoints" "${job_id}" |
-  sed -n 's/^Savepoint completed. Path: //p')"
-[[ -n "${savepoint}" ]] || die "Flink made no savepoint; see scripts/logs.sh jobmanager"
-say "   ${savepoint}"
-promised="$(offsets_in "${savepoint#file:}")"
-restore "${FLINK_PARALLELISM}" "${savepoint#file:}"
+savepoint="$(stop_with_savepoint)"
+promised="$(offsets_in "${savepoint}")"
+restore "${FLINK_PARALLELISM}" "${savepoint}"
 fact "tasks of the job" "$(tasks)" "${before}"
 fact "the job began to read, by its log, at" "$(offsets_read)" "${promised}"
 wait_for_checkpoints 2 >/dev/null

@@ -14,18 +14,6 @@ readonly CHANGED=flink_job/one_more_aggregate.py
 # What `seen` has seen of a command: all that it said, and its exit code.
 WORDS="" CODE_SEEN=""
 
-# stop_with_savepoint: ends the running job; prints the savepoint.
-stop_with_savepoint() {
-  local job_id savepoint
-  job_id="$(scripts/flink_status.sh | field job_id)"
-  savepoint="$(run scripts/exec.sh jobmanager flink stop --savepointPath "${DATA_ON_FLINK}/checkpoints/flink/savepoints" "${job_id}" |
-    sed -n 's/^Savepoint completed. Path: //p')"
-  [[ -n "${savepoint}" ]] || die "Flink made no savepoint; see scripts/logs.sh jobmanager"
-  savepoint="${savepoint#file:}"
-  say "   ${savepoint}"
-  echo "${savepoint}"
-}
-
 # seen COMMAND...: runs it, and keeps what it says and its exit code.
 seen() {
   show "$@"
@@ -70,7 +58,6 @@ has_whole_windows() {
 }
 
 begin "$@"
-DATA_ON_FLINK="$(scripts/exec.sh jobmanager python -c 'from contract.settings import Settings; print(Settings().data)')"
 
 step "load the job: ${RATE} visits a second"
 run scripts/generator_stop.sh
