@@ -16,35 +16,10 @@ from contract.settings import ROOT
 from stack.waiting import wait_until
 from tests.stack.children import ended_with_its_group
 from tests.stack.running_stack import RunningStack
-from tests.unit.test_docs import PAGES, commands
+from tests.unit.test_docs import commands
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
 
-# Commands of blocks that other tests type, or that a test cannot: each with its reason.
-ELSEWHERE = {
-    "scripts/demo.sh": "test_main_walkthrough.py",
-    "scripts/test.sh": "it runs this test",
-    "scripts/check.sh": "scripts/test.sh runs it",
-    "scripts/sbom.sh": "test_sbom.py",
-    "scripts/walkthroughs": "test_labs.py, and tests/unit/test_walkthroughs.py for the list",
-    "scripts/devices_file_stream.sh": "test_labs.py",
-    "docker-compose": "test_compose.py",
-    "benchmarks/": "minutes to hours; the page says which run its figures are of",
-    "docker ": "needs a registry of images",
-    "pipx ": "needs a list of vulnerabilities",
-    "trivy ": "needs a list of vulnerabilities",
-    "scripts/faults.sh": "test_faults.py",
-    "scripts/soak.sh": "test_soak.py",
-    "scripts/page.sh": "tests/unit/test_page_replay.py",
-    "scripts/deploy.sh": "tests/unit/test_deploy.py and test_deploy_sizing.py",
-    "kubectl ": "needs a Kubernetes cluster",
-    "scripts/up.sh": "test_stack_layer.py, test_spares.py, test_three_brokers.py, test_spark_workers.py, "
-    "test_cluster_profile.py",
-    "scripts/down.sh": "every test of a stack ends with it",
-    "scripts/consume.sh": "below",
-    "scripts/inspect.sh": "below, and test_inspector_against.py",
-    "scripts/transactions.sh": "below, and test_transactions.py",
-}
 COMMAND = re.compile(r"`(scripts/[a-z_]+\.sh[^`]*)`")
 CELL = re.compile(rf"\s*({COMMAND.pattern}(, )?)+\s*")
 """A cell that has commands and nothing else."""
@@ -88,12 +63,6 @@ def type_it(stack: RunningStack, command: str) -> int:
     return 0 if follows else code
 
 
-def test_every_command_of_a_block_is_typed_somewhere() -> None:
-    found = {command for page in PAGES for command in commands(page)}
-    plain = {re.sub(r"^([A-Z_]+=\S+ )+", "", command) for command in found}
-    assert {command for command in plain if not command.startswith(tuple(ELSEWHERE))} == set()
-
-
 @pytest.mark.full
 def test_the_steps_of_the_tutorials(stack: RunningStack) -> None:
     typed = commands_in_tables("docs/coming_from_the_tutorials.md", "Flink")
@@ -119,3 +88,16 @@ def test_the_live_demo(stack: RunningStack) -> None:
         # The verdict may still see what the steps before have repeated.
         allowed = {"scripts/verdict.sh all --as-is": {0, 1}}.get(command, {0})
         assert type_it(stack, command) in allowed, command
+
+
+def test_the_restore_of_a_job_with_one_more_aggregate(stack: RunningStack) -> None:
+    page = commands("docs/changing_the_flink_job.md")
+    # Its last block, from the inspector's answer to the console.
+    typed = page[next(number for number, command in enumerate(page) if "one_more_aggregate" in command) :]
+    assert [command.split()[0] for command in typed[1:]] == [
+        "scripts/flink_cancel.sh", "scripts/flink_restore.sh", "scripts/consume.sh",
+    ]  # fmt: skip
+    stack.script("generator_start.sh", check=False)
+    stack.wait_for_checkpoints(1)
+    for command in typed:
+        assert type_it(stack, command) == 0, command
