@@ -26,7 +26,7 @@ from stack.errors import StackError
 from stack.messages import say
 from stack.waiting import wait_until
 
-_VISITS = "60000"
+_VISITS = "30000"
 _PARALLELISM = 2
 _JOB = "benchmarks/jobs/slow_step.py"
 _KINDS = {"aligned": "false", "unaligned": "true"}

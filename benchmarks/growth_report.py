@@ -13,10 +13,10 @@ from contract.settings import ROOT
 
 DATA = ROOT / "docs" / "pictures" / "state_growth.json"
 PLOT = DATA.with_suffix(".svg")
-_WIDTHS = "{:<9} {:>9} {:>9} {:>9} {:>11} {:>11} {:>9} {:>9} {:>9} {:>9}  {}"
+_WIDTHS = "{:<9} {:>9} {:>9} {:>9} {:>11} {:>11} {:>9} {:>9} {:>11} {:>8} {:>9}  {}"
 _HEADING = (
-    "backend", "windows", "ckpt s", "spread", "full KiB", "written KiB", "B/window", "restore s", "spread", "out",
-    "verdict",
+    "backend", "windows", "ckpt s", "spread", "full KiB", "written KiB", "B/window", "restore s", "spread", "close s",
+    "out", "verdict",
 )  # fmt: skip
 
 
@@ -25,7 +25,8 @@ class Row:
     """What was measured with one backend and one number of open windows.
 
     `first_bytes`: what the first checkpoint wrote; `full_bytes`, `written_bytes`: those of the later ones, each after a
-    hundredth of the windows has changed. `written`: windows that came out in the end.
+    hundredth of the windows has changed. `close_seconds`: from the visits that close all windows to the end of the
+    checkpoint that commits them. `written`: windows that came out in the end.
     """
 
     backend: str
@@ -36,6 +37,7 @@ class Row:
     full_bytes: tuple[int, ...]
     written_bytes: tuple[int, ...]
     restore_seconds: tuple[float, ...]
+    close_seconds: float
     written: int
     outcome: str
     disturbed: bool
@@ -54,8 +56,8 @@ def lines(rows: Sequence[Row]) -> list[str]:
             _WIDTHS.format(
                 row.backend, f"{row.windows:,}", f"{statistics.median(row.seconds):.2f}", _spread(row.seconds),
                 _kibibytes(row.full_bytes), _kibibytes(row.written_bytes), f"{row.bytes_per_window:.0f}",
-                f"{statistics.median(row.restore_seconds):.2f}", _spread(row.restore_seconds), f"{row.written:,}",
-                row.outcome + (" (disturbed)" if row.disturbed else ""),
+                f"{statistics.median(row.restore_seconds):.2f}", _spread(row.restore_seconds),
+                f"{row.close_seconds:.1f}", f"{row.written:,}", row.outcome + (" (disturbed)" if row.disturbed else ""),
             )
         )  # fmt: skip
     return found

@@ -64,6 +64,12 @@ def initializing_seconds(subtasks: Sequence[Mapping[str, Any]]) -> float:
     return max(float(each["RUNNING"] - each["INITIALIZING"]) for each in times) / 1000
 
 
+def run_since(task: Mapping[str, Any], since: float) -> bool:
+    """Whether a task runs that was started after a moment in seconds since the epoch."""
+    times = task["timestamps"]
+    return bool(times["INITIALIZING"] / 1000 > since and times["RUNNING"] >= times["INITIALIZING"])
+
+
 class Job:
     """A job, asked by the JobManager's REST API."""
 
@@ -94,27 +100,29 @@ class Job:
         return found
 
     def wait_until_restored(self, since: float) -> float:
-        """Wait until all tasks run, restored after a moment in seconds since the epoch.
+        """Wait until all tasks run that were restored after a moment in seconds since the epoch.
 
         Returns the seconds in which the tasks with the windows restored their state.
         """
+        times: dict[str, list[Mapping[str, Any]]] = {}
 
         def runs() -> bool:
             with contextlib.suppress(FlinkError):
                 restored = self.statistics()["latest"]["restored"]
-                if restored and restored["restore_timestamp"] / 1000 > since:
-                    return self._all_run()
+                if not restored or restored["restore_timestamp"] / 1000 <= since:
+                    return False
+                vertices = call(self._base, self._path)["vertices"]
+                times.update({each["name"]: self._subtasks(each["id"]) for each in vertices})
+                # The JobManager's answers can be seconds old: those on the tasks that were killed are not meant.
+                return all(run_since(task, since) for tasks in times.values() for task in tasks)
             return False
 
         wait_until(runs, "the restored job to run", seconds=_LIMIT_SECONDS)
-        (vertex,) = (each["id"] for each in self._vertices() if _WINDOWS in each["name"])
-        return initializing_seconds(call(self._base, f"{self._path}/vertices/{vertex}/subtasktimes")["subtasks"])
+        (name,) = (name for name in times if _WINDOWS in name)
+        return initializing_seconds(times[name])
 
-    def _vertices(self) -> list[dict[str, Any]]:
-        return list(call(self._base, self._path)["vertices"])
-
-    def _all_run(self) -> bool:
-        return all(vertex["status"] == "RUNNING" for vertex in self._vertices())
+    def _subtasks(self, vertex: str) -> list[Mapping[str, Any]]:
+        return list(call(self._base, f"{self._path}/vertices/{vertex}/subtasktimes")["subtasks"])
 
     def cancel(self) -> None:
         """Cancel the job and wait for its end."""

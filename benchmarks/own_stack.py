@@ -117,7 +117,8 @@ def exit_code_of(script: str, run: Callable[[], None]) -> int:
     try:
         run()
     except StackError as error:
-        say(f"{script}: {error}")
+        # What failed has printed its own words where there are none here.
+        say(f"{script}: {error}" if str(error) else f"{script}: not measured, for the reason above")
         return error.code
     except KeyboardInterrupt:
         return 130

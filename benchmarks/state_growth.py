@@ -5,7 +5,7 @@ Usage: python -m benchmarks.state_growth [WINDOWS[,WINDOWS...] [CHECKPOINTS [RES
 
 For each number the windowing job reads a visit for each of so many visit_ids, all in one window that stays open. Then a
 hundredth of the windows changes before each checkpoint; the windows are counted in a savepoint; the TaskManager is
-killed and started again; and in the end all windows close and the verdict counts them.
+killed and started again; and in the end all windows close, are committed, and the verdict counts them.
 """
 
 from __future__ import annotations
@@ -76,12 +76,12 @@ class Run:
         later = [self._changed_checkpoint(job, number) for number in range(checkpoints)]
         self._count(job)
         restored = [self._restore(job) for _ in range(restores)]
-        outcome, written = self._close(job)
+        outcome, written, close_seconds = self._close(job)
         job.cancel()
         return Row(
             self._backend, self._windows, self._visits, first.written_bytes, tuple(each.seconds for each in later),
             tuple(each.full_bytes for each in later), tuple(each.written_bytes for each in later), tuple(restored),
-            written, outcome, disturbance.disturbed(),
+            close_seconds, written, outcome, disturbance.disturbed(),
         )  # fmt: skip
 
     def _send(self, step: str, first: str) -> None:
@@ -120,11 +120,17 @@ class Run:
         say(f"{self._backend}, {self._windows} windows: restored in {seconds:.2f} s")
         return seconds
 
-    def _close(self, job: Job) -> tuple[str, int]:
-        """Close all windows; returns the verdict and the windows that came out. Raises StackError unless all did."""
+    def _close(self, job: Job) -> tuple[str, int, float]:
+        """Close all windows; returns the verdict, the windows that came out, and the seconds until they were committed.
+
+        Raises StackError unless all windows came out.
+        """
+        closing = close_windows(self._stack)
+        began = time.monotonic()
         # The counter began again with the restored job.
-        self._wait_until_read(job, close_windows(self._stack))
+        self._wait_until_read(job, closing)
         job.checkpoint()
+        seconds = time.monotonic() - began
         outcome, expected, observed, *_ = self._stack.tool("benchmarks.judge", "flink").split()
         if (outcome, int(expected), int(observed)) != ("holds", self._windows, self._windows):
             # Its own words say which windows.
@@ -132,7 +138,7 @@ class Run:
             raise StackError(
                 f"the verdict is {outcome}, with {observed} of {self._windows} windows: not a valid measurement", 1
             )
-        return outcome, int(observed)
+        return outcome, int(observed), seconds
 
 
 def measure(sizes: Sequence[int], checkpoints: int, restores: int) -> None:

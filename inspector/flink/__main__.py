@@ -3,7 +3,7 @@
 Usage:
     python -m inspector.flink list [--json]      chk-N and savepoints of this stack, newest last
     python -m inspector.flink resolve WHICH      the folder of latest, chk-N or a path, if it can be restored
-    python -m inspector.flink offsets PATH       {"0": 900, "1": 900}: where a restore reads on
+    python -m inspector.flink offsets PATH       {"0": 900, "1": 900}: where a restore reads on, if it may
     python -m inspector.flink describe PATH... [--follow] [--rows N]   one JSON report per line, for the inspector
     python -m inspector.flink follow [--until FILE] [--words FOLDER]   the retained checkpoints, whenever they change
     python -m inspector.flink against PATH JOB [ARGUMENT...]   whether the job can restore it, as a line of JSON
@@ -55,10 +55,12 @@ def print_offsets(path: Place) -> None:
     from inspector.flink.jvm import flink_jvm  # noqa: PLC0415
     from inspector.flink.metadata import check_files, load_metadata, operators  # noqa: PLC0415
     from inspector.flink.offsets import MARKERS, all_offsets, by_partition  # noqa: PLC0415
+    from inspector.flink.rescaling import check_parallelism  # noqa: PLC0415
 
     with flink_jvm([path]) as jvm:
         entries = operators(jvm, load_metadata(jvm, path))
         check_files(jvm, entries)
+        check_parallelism(jvm, entries, Settings().number("FLINK_PARALLELISM"))
         offsets = all_offsets(jvm, entries)
     if not offsets:
         print(

@@ -23,6 +23,7 @@ from inspector.flink.metadata import Entry, load_metadata, missing_files, operat
 from inspector.flink.offsets import READER_STATE, list_state, state_names
 from inspector.flink.planned import PlannedOperator, planned_operators
 from inspector.flink.program import run_program
+from inspector.flink.rescaling import refusal as in_flight_refusal
 from inspector.flink.sink import COMMITTER_STATE, WRITER_STATE
 from inspector.flink.state import key_snapshot, keyed_types
 from inspector.flink.trial import trial_cluster
@@ -105,6 +106,8 @@ def set_against(
                     f"{entry.label}: the job runs it in {count(operator.parallelism, 'task')}, and the maximum"
                     f" parallelism of its state is {entry.max_parallelism}"
                 )
+            if reason := in_flight_refusal(jvm, [entry], operator.parallelism):
+                comparison.refused.append(f"{entry.label}: {reason}")
             if has_state(jvm, entry):
                 pairs.append((entry, operator))
         elif has_state(jvm, entry):

@@ -10,7 +10,7 @@ import pytest
 from benchmarks import alignment, open_windows
 from benchmarks.faultless import START
 from benchmarks.growth_report import Row, lines, load, save
-from benchmarks.job_times import Checkpoint, checkpoint_of, ended, initializing_seconds
+from benchmarks.job_times import Checkpoint, checkpoint_of, ended, initializing_seconds, run_since
 from benchmarks.state_growth import main, windows_in
 from contract.visit import parse_visit
 
@@ -49,6 +49,17 @@ def test_the_slowest_task_says_how_long_a_restore_took() -> None:
     assert initializing_seconds(tasks) == 1.5
 
 
+@pytest.mark.parametrize(
+    ("initializing", "running", "expected"),
+    [(11_000, 12_000, True), (11_000, 0, False), (9_000, 9_500, False), (0, 0, False)],
+)
+def test_a_task_that_was_killed_is_not_taken_for_the_restored_one(
+    initializing: int, running: int, expected: bool
+) -> None:
+    task = {"timestamps": {"INITIALIZING": initializing, "RUNNING": running}}
+    assert run_since(task, since=10.0) is expected
+
+
 def test_open_windows_are_counted_in_the_operator_that_keeps_them() -> None:
     timers: dict[str, Any] = {"windows": []}
     report = {
@@ -74,7 +85,7 @@ def test_changed_windows_are_some_of_those_that_are_open() -> None:
     assert everything.issuperset(changed)
 
 
-ROWS = [Row("rocksdb", 1_000, 1_010, 9, (0.3, 0.1, 0.2), (2_048, 4_096), (512,), (1.0,), 1_000, "holds", True)]
+ROWS = [Row("rocksdb", 1_000, 1_010, 9, (0.3, 0.1, 0.2), (2_048, 4_096), (512,), (1.0,), 2.34, 1_000, "holds", True)]
 
 
 def test_the_figures_can_be_read_again(tmp_path: Path) -> None:
@@ -85,7 +96,8 @@ def test_the_figures_can_be_read_again(tmp_path: Path) -> None:
 def test_the_table_has_medians_and_says_that_the_machine_was_busy() -> None:
     _, line = lines(ROWS)
     assert line.split() == [
-        "rocksdb", "1,000", "0.20", "0.10-0.30", "3.0", "0.5", "3", "1.00", "1.00-1.00", "1,000", "holds",
+        "rocksdb", "1,000", "0.20", "0.10-0.30", "3.0", "0.5", "3", "1.00", "1.00-1.00", "2.3", "1,000",
+        "holds",
         "(disturbed)",
     ]  # fmt: skip
 

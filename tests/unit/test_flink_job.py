@@ -56,6 +56,7 @@ def test_state_in_rocksdb_is_written_as_far_as_it_is_new() -> None:
     configuration = job_configuration(changed, EXACTLY_ONCE)
     assert configuration["state.backend.type"] == "rocksdb"
     assert configuration["execution.checkpointing.incremental"] == "true"
+    assert configuration["state.backend.rocksdb.memory.partitioned-index-filters"] == "true"
     # It takes half of the slot's managed memory, and the buffers of windows keep what they had.
     assert changed.flink_managed_megabytes >= 2 * SETTINGS.flink_managed_megabytes
 

@@ -1,0 +1,36 @@
+"""Refuse a restore with another number of tasks when the checkpoint holds records that barriers overtook.
+
+The job decides which visit is late by the order of a Kafka partition. Flink hands such records to the tasks again, each
+to the task of its partition, but with another number of tasks not in their order: it calls that "not guaranteed to work
+correctly" and lets a job with a partitioner of its own run only if it is forced (StreamingJobGraphGenerator,
+`execution.checkpointing.unaligned.forced`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from inspector.errors import InspectorError
+from inspector.flink.metadata import Entry, in_flight_bytes
+from inspector.words import count, size_words
+
+
+def refusal(jvm: Any, entries: Sequence[Entry], parallelism: int) -> str | None:
+    """Say why a job with so many tasks of a step must not restore these operators; None when it may."""
+    overtaken = {entry.label: (in_flight_bytes(jvm, entry), entry.parallelism) for entry in entries}
+    moved = {label: (size, tasks) for label, (size, tasks) in overtaken.items() if size and tasks != parallelism}
+    if not moved:
+        return None
+    size, tasks = sum(size for size, _ in moved.values()), min(tasks for _, tasks in moved.values())
+    return (
+        f"it holds {size_words(size)} of records that barriers overtook (unaligned), for {count(tasks, 'task')} of"
+        f" {', '.join(moved)}; the job has {parallelism}, and would get them in another order. Restore it with"
+        f" STACK_FLINK_PARALLELISM={tasks}, or restore a savepoint, which never holds such records"
+    )
+
+
+def check_parallelism(jvm: Any, entries: Sequence[Entry], parallelism: int) -> None:
+    """Raise an InspectorError when a job with so many tasks of a step must not restore these operators."""
+    if reason := refusal(jvm, entries, parallelism):
+        raise InspectorError(f"the checkpoint cannot be restored with this parallelism: {reason}")

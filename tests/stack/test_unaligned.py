@@ -1,0 +1,68 @@
+"""Unaligned checkpoints: they hold records, a restore with as many tasks loses none, and another number is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from stack.waiting import wait_until
+from tests.stack.running_stack import RunningStack
+from tests.stack.turns import in_turn
+
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800), *in_turn(3)]
+
+SLOW = ("--program", "benchmarks/jobs/slow_step.py")
+OVERTAKEN = "of records that barriers overtook"
+RATE = "600"
+"""Visits a second: more than the slow step takes."""
+
+
+def notes(stack: RunningStack, checkpoint: str) -> str:
+    report = json.loads(stack.script("inspect.sh", checkpoint, "--json", "--no-lag").stdout)
+    return "\n".join(report["notes"])
+
+
+def overtaking_checkpoint(stack: RunningStack) -> str:
+    """The newest checkpoint that holds records."""
+    found: list[str] = []
+
+    def there() -> bool:
+        newest = f"chk-{stack.wait_for_checkpoints(1)['latest_checkpoint']}"
+        path = next(stack.home.glob(f"checkpoints/flink/*/{newest}"))
+        found[:] = [str(path)]
+        return OVERTAKEN in notes(stack, str(path))
+
+    wait_until(there, "a checkpoint with records that barriers overtook", seconds=300)
+    return found[0]
+
+
+def test_a_checkpoint_with_records_in_flight_is_restored_whole(tmp_path: Path) -> None:
+    settings = {"FLINK_UNALIGNED": "true", "FLINK_PARALLELISM": "2", "FLINK_CHECKPOINTS_RETAINED": "100"}
+    with RunningStack(tmp_path, "local", **settings) as stack:
+        stack.script("up.sh")
+        stack.script("generator_stop.sh")
+        stack.script("flink_cancel.sh")
+        stack.script("flink_submit.sh", *SLOW)
+        stack.script("generator_start.sh", "--rate", RATE)
+        overtaking_checkpoint(stack)
+        # The newest one when the job has ended, which is the one to restore.
+        stack.script("flink_cancel.sh")
+        newest = Path(json.loads(stack.script("flink_checkpoints.sh", "--json").stdout)[-1]["path"])
+        assert OVERTAKEN in notes(stack, str(newest))
+
+        wider = {"FLINK_PARALLELISM": "4"}
+        refused = stack.script("flink_restore.sh", newest.name, *SLOW, check=False, settings=wider)
+        assert refused.returncode != 0
+        assert "cannot be restored with this parallelism" in refused.stderr
+        assert "STACK_FLINK_PARALLELISM=2" in refused.stderr
+        assert "Traceback" not in refused.stderr
+
+        stack.script("flink_restore.sh", newest.name, *SLOW)
+        assert stack.wait_for_checkpoints(1)["restored_from"].endswith(newest.name)
+        stack.script("generator_stop.sh")
+        stack.script("settle.sh", "--wait", "300")
+        code, verdict = stack.verdict("flink")
+    assert (code, verdict["outcome"], verdict["lost"], verdict["duplicated"]) == (0, "holds", 0, 0)
+    assert verdict["observed"] > 0
