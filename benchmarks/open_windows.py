@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import random
 import sys
+import uuid
 from collections.abc import Iterator
 
 from benchmarks.faultless import START, Topics
@@ -24,12 +25,17 @@ _USERS, _PAGES = 500, 50
 _POLL_EVERY = 1000
 
 
+def visit_id(number: int) -> str:
+    """The same id for a number each time; random as real ones, since RocksDB makes consecutive ones small."""
+    return str(uuid.UUID(int=random.Random(number).getrandbits(128), version=4))
+
+
 def visits(windows: int, step: int, first: int, window_ms: int) -> Iterator[Record]:
     """Yield a visit for each `step`-th visit_id; their event times go through the window again and again."""
     pools, rng = make_pools(_SEED, _USERS, _PAGES), random.Random(_SEED)
     for number in range(first, windows, step):
         event_time = START + number % window_ms
-        visit = ActiveVisit(rng, pools, 1, event_time, visit_id=f"00000000-0000-4000-8000-{number:012x}")
+        visit = ActiveVisit(rng, pools, 1, event_time, visit_id=visit_id(number))
         yield Record(visit.key, visit.view(rng, pools, event_time).encode(), event_time, "on time")
 
 
