@@ -3,8 +3,8 @@
 Usage: python -m benchmarks.cluster [RECORDS [ROUNDS]]
 
 Two stacks with the same visits: one of each service, and the profile `cluster`. They work in turn in each of ROUNDS
-rounds, so that a slow minute hits both. What a visit costs is measured on warm JVMs: of the windowing job as the
-difference of a run over all visits and one over half of them, of the synchronizer as its second batch.
+rounds, so that a slow minute hits both. What a visit costs is measured on warm JVMs: in the second half of each run.
+What its threads need that send files to the object store is stated apart, as the store itself: one machine has neither.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from __future__ import annotations
 import contextlib
 import statistics
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from benchmarks import cluster_runs
-from benchmarks.cluster_runs import BROKER, DRIVER, PARALLELISM, STORE, TASKMANAGER, WORKER, Run, Side
-from benchmarks.cluster_table import Pair, missed, show_costs, show_costs_heading, show_shares, show_threads
+from benchmarks.cluster_runs import BROKER, DRIVER, PARALLELISM, SENDING, STORE, TASKMANAGER, WORKER, Run, Side
+from benchmarks.cluster_table import missed, show_costs, show_costs_heading, show_shares, show_threads
 from benchmarks.flink_runs import topic_of
-from benchmarks.own_stack import OwnStack, exit_code_of, own_stack
+from benchmarks.own_stack import exit_code_of, own_stack
 from contract.settings import ROOT, read_env_file
 from stack.arguments import count
 from stack.errors import StackError
@@ -28,14 +28,13 @@ from stack.services import LOCAL_PORTS
 
 PARTITIONS = 4
 """A multiple of the tasks. Few, so that a file of a micro-batch is as large as in docs/scaling_out.md."""
-_SHARE = 2
-"""Half of the visits, so that the JVMs have compiled the job in either run."""
+TOPIC = topic_of(share=1)
 _MISSED = 3
 _FLINK = ("jobmanager", TASKMANAGER)
 _SPARK = ("spark-master", WORKER)
 
-Pairs = Mapping[str, Sequence[Pair]]
-"""Runs of a pipeline, by the side's name, a pair for each round."""
+Runs = Mapping[str, Sequence[Run]]
+"""Runs of a pipeline by the side's name, one for each round."""
 
 
 @contextlib.contextmanager
@@ -66,52 +65,26 @@ def stop(side: Side, *families: str) -> None:
         side.stack.stop(*side.names(family))
 
 
-def fill(side: Side, records: int) -> Pair:
-    """Fill both topics; returns what that cost, as runs without readers."""
-    runs = []
-    for share in (_SHARE, 1):
-        stack: OwnStack = side.stack.changed({"VISITS_TOPIC": topic_of(share)})
-        stack.topics()
-        before = side.seconds()
-        wanted = records // share
-        say(f"{side.name}: filling {topic_of(share)} with {wanted} visits ...")
-        acknowledged = int(stack.tool("benchmarks.fill", str(wanted)))
-        if acknowledged != wanted:
-            raise StackError(f"{acknowledged} visits of {wanted} were acknowledged: not a valid measurement", 1)
-        runs.append(Run(wanted, side.since(before), {}))
-    return Pair(*runs)
+def fill(side: Side, records: int) -> Run:
+    """Fill the topic; returns what that cost, as a run without readers."""
+    side.stack.topics()
+    before = side.seconds()
+    say(f"{side.name}: filling {TOPIC} with {records} visits ...")
+    acknowledged = int(side.stack.tool("benchmarks.fill", str(records)))
+    if acknowledged != records:
+        raise StackError(f"{acknowledged} visits of {records} were acknowledged: not a valid measurement", 1)
+    return Run(records, side.since(before), {})
 
 
-def windows(sides: Sequence[Side], records: int, rounds: int) -> Pairs:
-    """Run the windowing job in turn on both sides; a first round warms the TaskManagers, and is not counted."""
-    pairs: dict[str, list[Pair]] = {side.name: [] for side in sides}
-    for number in range(rounds + 1):
-        for side in _in_turn(sides, number):
-            runs = []
-            for share in (_SHARE, 1) if number else (1,):
-                say(f"round {number} of {rounds}, windowing job, {side.name}, {records // share} visits ...")
-                runs.append(cluster_runs.flink(side, f"windows-{number}-{share}", topic_of(share), records // share))
-                say(f"   {runs[-1].words()}")
-            if number:
-                pairs[side.name].append(Pair(*runs))
-    return pairs
-
-
-def lines(sides: Sequence[Side], records: int, rounds: int) -> Pairs:
-    """Run the synchronizer in turn on both sides, with JVMs of its own each time, which it warms itself."""
-    pairs: dict[str, list[Pair]] = {side.name: [] for side in sides}
+def in_turn(sides: Sequence[Side], rounds: int, title: str, run: Callable[[Side, int], Run]) -> Runs:
+    """Run a pipeline in turn on both sides; each is the first one in every other round."""
+    found: dict[str, list[Run]] = {side.name: [] for side in sides}
     for number in range(1, rounds + 1):
-        for side in _in_turn(sides, number):
-            say(f"round {number} of {rounds}, synchronizer, {side.name}, {records} visits ...")
-            run = cluster_runs.spark(side, f"lines-{number}", topic_of(1), records)
-            say(f"   {run.words()}")
-            pairs[side.name].append(Pair(Run(0, {}, {}), run))
-    return pairs
-
-
-def _in_turn(sides: Sequence[Side], number: int) -> Sequence[Side]:
-    """Each side is the first one in every other round."""
-    return sides if number % 2 else sides[::-1]
+        for side in sides if number % 2 else sides[::-1]:
+            say(f"round {number} of {rounds}, {title}, {side.name} ...")
+            found[side.name].append(run(side, number))
+            say(f"   second half: {found[side.name][-1].words()}")
+    return found
 
 
 def measure(records: int, rounds: int) -> int:
@@ -122,20 +95,28 @@ def measure(records: int, rounds: int) -> int:
         written = {side.name: [fill(side, records)] for side in sides}
         for side in sides:
             start(side, *_FLINK)
-        counted = windows(sides, records, rounds)
+        # The first round warms the TaskManagers, which stay: it is not counted.
+        counted = in_turn(
+            sides, rounds + 1, "windowing job",
+            lambda side, number: cluster_runs.flink(side, f"windows-{number}", TOPIC, records),
+        )  # fmt: skip
+        counted = {name: runs[1:] for name, runs in counted.items()}
         for side in sides:
             stop(side, *reversed(_FLINK))
             start(side, *_SPARK)
-        copied = lines(sides, records, rounds)
+        copied = in_turn(
+            sides, rounds, "synchronizer",
+            lambda side, number: cluster_runs.spark(side, f"lines-{number}", TOPIC, records),
+        )  # fmt: skip
         return show(records, rounds, sides, {"writing": written, "windows": counted, "lines": copied})
 
 
-def show(records: int, rounds: int, sides: Sequence[Side], measured: Mapping[str, Pairs]) -> int:
+def show(records: int, rounds: int, sides: Sequence[Side], measured: Mapping[str, Runs]) -> int:
     """Print the table; returns the exit code."""
     cluster = sides[1]
     print(f"{records} visits, {PARTITIONS} partitions, {rounds} rounds; {PARALLELISM} tasks of a step on each side\n")
     share = max(
-        show_shares(title, [pair.full for pair in measured[key]["cluster"]], cluster.names(family))
+        show_shares(title, measured[key]["cluster"], cluster.names(family))
         for title, key, family in (("windowing job", "windows", TASKMANAGER), ("synchronizer", "lines", WORKER))
     )
     print()
@@ -143,7 +124,7 @@ def show(records: int, rounds: int, sides: Sequence[Side], measured: Mapping[str
 
     def of_side(side: Side, key: str, *families: str) -> list[float]:
         names = [name for family in families for name in side.names(family)]
-        return [pair.per_million(names) for pair in measured[key][side.name]]
+        return [run.per_million(names) for run in measured[key][side.name]]
 
     def costs(title: str, key: str, *families: str, single_too: bool = True) -> float:
         figures = [of_side(side, key, *families) for side in sides]
@@ -151,7 +132,12 @@ def show(records: int, rounds: int, sides: Sequence[Side], measured: Mapping[str
 
     ratios = {"the TaskManagers": costs("TaskManagers", "windows", TASKMANAGER)}
     show_threads(*measured["windows"].values())
-    ratios["driver and executors"] = costs("driver and executors", "lines", DRIVER, WORKER)
+    costs("driver and executors", "lines", DRIVER, WORKER)
+    show_threads(*measured["lines"].values())
+    without = "driver and executors, without sending"
+    figures = [of_side(side, "lines", DRIVER, WORKER) for side in sides]
+    sending = [run.thread_per_million(SENDING) for run in measured["lines"]["cluster"]]
+    ratios[without] = show_costs(without, figures[0], [a - b for a, b in zip(figures[1], sending, strict=True)])
     for key in measured:
         costs(f"brokers, {key}", key, BROKER)
     show_costs(
@@ -160,12 +146,7 @@ def show(records: int, rounds: int, sides: Sequence[Side], measured: Mapping[str
     )
     for key in ("windows", "lines"):
         costs(f"object store, {key}", key, STORE, single_too=False)
-    if any(
-        pair.full.disturbed or pair.small.disturbed
-        for key in ("windows", "lines")
-        for side in measured[key].values()
-        for pair in side
-    ):
+    if any(run.disturbed for key in ("windows", "lines") for runs in measured[key].values() for run in runs):
         print("disturbed: another program used the machine meanwhile")
     misses = missed(share, ratios)
     print("\n".join(misses) if misses else f"every verdict holds; the greatest share is {share:.2f}")
@@ -177,7 +158,7 @@ def main() -> int:
     codes = [0]
 
     def chosen() -> None:
-        records, rounds = [*sys.argv[1:], *("1600000", "2")[len(sys.argv) - 1 :]]
+        records, rounds = [*sys.argv[1:], *("3200000", "2")[len(sys.argv) - 1 :]]
         codes.append(measure(count(records, "RECORDS"), count(rounds, "ROUNDS")))
 
     return exit_code_of("cluster.sh", chosen) or codes[-1]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.cpu import Disturbance, seconds_by_service, thread_seconds
+from benchmarks.cpu import Disturbance, Threads, seconds_by_name, seconds_by_service, threads_of
 from benchmarks.flink_runs import LIMIT_SECONDS, cancel, records_read, settings_of_run, wait_until_quiet
 from benchmarks.own_stack import OwnStack
 from benchmarks.spread import records_by_executor, records_by_taskmanager, worker_of
@@ -25,10 +25,14 @@ from stack.waiting import wait_until
 PARALLELISM = 2
 """Tasks of each step of the windowing job, and cores of the synchronizer, on either side."""
 DRIVER, WORKER, TASKMANAGER, BROKER, STORE = "spark", "spark-worker", "taskmanager", "kafka", "store"
+SENDING = "s3a-transfer-fa"
+"""Threads that send files to the object store, by the first 15 characters of their names (Hadoop's S3AFileSystem)."""
 _JOB = "flink_job/stateful_flink_consumer.py"
 _BATCH = re.compile(r"synchronizer: batch \d+: .*, (\d+) rows, ")
 _NUMBER = re.compile(r"[#0-9/ (\[\]-]+$")
 _WHOLE_LOG = 1_000_000
+_BATCHES = 4
+"""Of the synchronizer; an even number."""
 _LEAST_SECONDS = 0.1
 _ALL_TASKS = 100_000
 _ANSWER_SECONDS = 30
@@ -36,7 +40,7 @@ _ANSWER_SECONDS = 30
 
 @dataclass(frozen=True)
 class Run:
-    """What one run cost and who did it. `visits`: those that `cpu` is for, the CPU seconds by service.
+    """What one run cost and who did it. `visits`: those that `cpu` and `threads` are for, the CPU seconds by service.
 
     `read`: records by the service that read them.
     """
@@ -48,11 +52,19 @@ class Run:
     """Rows that came to the windows, by service; none for the synchronizer."""
     disturbed: bool = False
     threads: Mapping[str, float] = field(default_factory=dict)
-    """CPU seconds of the TaskManagers' threads by name; none for the synchronizer."""
+    """CPU seconds by name of the threads of the TaskManagers, or of driver and executors."""
 
     def seconds(self, services: Iterable[str]) -> float:
         """CPU seconds of these services together."""
         return sum(self.cpu.get(name, 0.0) for name in services)
+
+    def per_million(self, services: Iterable[str]) -> float:
+        """CPU seconds of these services per million visits."""
+        return self.seconds(services) * 1e6 / self.visits
+
+    def thread_per_million(self, name: str) -> float:
+        """CPU seconds of the threads of a name per million visits."""
+        return self.threads.get(name, 0.0) * 1e6 / self.visits
 
     def words(self) -> str:
         """What it cost, for the one who waits."""
@@ -78,12 +90,15 @@ class Side:
         """CPU seconds since then, by service."""
         return {name: now - before.get(name, 0.0) for name, now in self.seconds().items()}
 
-    def thread_seconds(self, family: str) -> dict[str, float]:
-        """CPU seconds so far of the threads of all copies of a service, by name without number."""
+    def threads(self, *families: str) -> Threads:
+        """A look at the threads of all copies of services."""
+        return threads_of(self.stack.mark, *(name for family in families for name in self.names(family)))
+
+    def threads_since(self, before: Threads, *families: str) -> dict[str, float]:
+        """CPU seconds since then, by the threads' names without numbers."""
         found: dict[str, float] = defaultdict(float)
-        for service in self.names(family):
-            for thread, seconds in thread_seconds(self.stack.mark, service).items():
-                found[_NUMBER.sub("", thread)] += seconds
+        for name, seconds in seconds_by_name(before, self.threads(*families)).items():
+            found[_NUMBER.sub("", name)] += seconds
         return found
 
     def disturbance(self) -> Disturbance:
@@ -92,28 +107,40 @@ class Side:
 
 
 def flink(side: Side, name: str, topic: str, records: int) -> Run:
-    """Run the windowing job over the topic, judge and cancel it. Raises StackError when the run is not valid."""
+    """Run the windowing job over the topic, judge and cancel it, and measure the second half: the first warms its code.
+
+    Raises StackError when the run is not valid.
+    """
     stack = side.stack.changed(settings_of_run(name, topic, PARALLELISM))
     stack.topics()
-    disturbance, before, threads = side.disturbance(), side.seconds(), side.thread_seconds(TASKMANAGER)
+    disturbance = side.disturbance()
     job = stack.ask(stack.service("jobmanager"), "python", "-m", "benchmarks.flink_submit", _JOB).strip()
     base = stack.settings.typed.flink_rest
     read = functools.partial(records_read, base, job)
+    looks = [0]
+
+    def just_passed_half() -> bool:
+        # The counter is a second old at most, and new where it has just changed.
+        looks.append(read())
+        return looks[-1] >= records // 2 and looks[-1] != looks[-2]
+
+    wait_until(just_passed_half, f"{side.name} to read {records // 2} records", seconds=LIMIT_SECONDS, every=0.05)
+    before, threads, first = side.seconds(), side.threads(TASKMANAGER), looks[-1]
     wait_until(lambda: read() >= records, f"{side.name} to read {records} records", seconds=LIMIT_SECONDS)
     wait_until_quiet(stack, side.names(TASKMANAGER))
     cpu, disturbed = side.since(before), disturbance.disturbed()
-    busy = {name: now - threads.get(name, 0.0) for name, now in side.thread_seconds(TASKMANAGER).items()}
+    busy = side.threads_since(threads, TASKMANAGER)
     steps = [call(base, f"/jobs/{job}/vertices/{each['id']}") for each in call(base, f"/jobs/{job}")["vertices"]]
     by_reader = records_by_taskmanager(steps[0], "write-records")
-    if read() != records or sum(by_reader.values()) != records:
+    if first >= records or read() != records or sum(by_reader.values()) != records:
         raise StackError(f"{name} has read {read()} records of {records}: this is not a valid measurement", 1)
     _judge(stack, name, "flink")
     cancel(base, job)
-    return Run(records, cpu, by_reader, records_by_taskmanager(steps[-1], "read-records"), disturbed, busy)
+    return Run(records - first, cpu, by_reader, records_by_taskmanager(steps[-1], "read-records"), disturbed, busy)
 
 
 def spark(side: Side, name: str, topic: str, records: int) -> Run:
-    """Run the synchronizer over the topic in two batches, and measure the second: the first one warms its JVMs.
+    """Run the synchronizer over the topic in _BATCHES batches, and measure the second half: the first warms its JVMs.
 
     Raises StackError when the run is not valid.
     """
@@ -121,10 +148,11 @@ def spark(side: Side, name: str, topic: str, records: int) -> Run:
     row = stack.service(DRIVER)
     earlier = len(_BATCH.findall(stack.backend.log(row, _WHOLE_LOG)))
     disturbance = side.disturbance()
-    # Its share is rounded for each partition: a little more, so that two batches are enough.
-    half = records // 2 + stack.settings.typed.number("TOPIC_PARTITIONS")
+    # Its share is rounded for each partition: a little more, so that no further batch is needed.
+    batch = records // _BATCHES + stack.settings.typed.number("TOPIC_PARTITIONS")
+    warm = _BATCHES // 2 * batch
     # When all is read it still answers.
-    stack.backend.start(row, ("--trigger", "1 second", "--max-offsets-per-trigger", str(half)))
+    stack.backend.start(row, ("--trigger", "1 second", "--max-offsets-per-trigger", str(batch)))
 
     def batches() -> list[int]:
         found = [int(rows) for rows in _BATCH.findall(stack.backend.log(row, _WHOLE_LOG))[earlier:]]
@@ -132,13 +160,15 @@ def spark(side: Side, name: str, topic: str, records: int) -> Run:
             raise StackError(f"the synchronizer of {side.name} ended: {stack.backend.log(row, 1)}", 1)
         return found
 
-    wait_until(lambda: bool(batches()), f"{side.name} to write {half} records", seconds=LIMIT_SECONDS, every=0.05)
-    before, first = side.seconds(), sum(batches())
+    warmed = f"{side.name} to write {warm} records"
+    wait_until(lambda: len(batches()) >= _BATCHES // 2, warmed, seconds=LIMIT_SECONDS, every=0.05)
+    before, threads, first = side.seconds(), side.threads(DRIVER, WORKER), sum(batches())
     wait_until(lambda: sum(batches()) >= records, f"{side.name} to write {records} records", seconds=LIMIT_SECONDS)
     cpu, disturbed = side.since(before), disturbance.disturbed()
+    busy = side.threads_since(threads, DRIVER, WORKER)
     read = _read_by_worker(stack)
     stack.stop(DRIVER)
-    if len(batches()) != 2 or first == records or sum(batches()) != records or sum(read.values()) != records:
+    if len(batches()) != _BATCHES or first >= records or sum(batches()) != records or sum(read.values()) != records:
         raise StackError(
             f"{name} has read {sum(read.values())} of {records} records in batches of {batches()}: "
             "not a valid measurement",
@@ -146,7 +176,7 @@ def spark(side: Side, name: str, topic: str, records: int) -> Run:
         )
     if _judge(stack, name, "spark") != records:
         raise StackError(f"{name} has not written {records} lines: not a valid measurement", 1)
-    return Run(records - first, cpu, read, disturbed=disturbed)
+    return Run(records - first, cpu, read, disturbed=disturbed, threads=busy)
 
 
 def _read_by_worker(stack: OwnStack) -> dict[str, int]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 
 from benchmarks.cluster_runs import Run
 from benchmarks.own_stack import row
@@ -18,36 +17,14 @@ _SHARES = "{:<34} {:>10} {:>6} {:>10} {:>6} {:>8} {:>6}"
 _COSTS = "{:<34} {:>10} {:>12} {:>10} {:>12} {:>6}"
 
 
-@dataclass(frozen=True)
-class Pair:
-    """A run over half of the visits and one over all: the difference is what visits cost, without any start.
-
-    `small` is empty for a run that has measured warm JVMs only.
-    """
-
-    small: Run
-    full: Run
-
-    def per_million(self, services: Iterable[str]) -> float:
-        """CPU seconds of these services per million visits."""
-        names = tuple(services)
-        spent = self.full.seconds(names) - self.small.seconds(names)
-        return spent * 1e6 / (self.full.visits - self.small.visits)
-
-    def threads_per_million(self) -> dict[str, float]:
-        """CPU seconds per million visits by thread."""
-        visits = self.full.visits - self.small.visits
-        return {n: (s - self.small.threads.get(n, 0.0)) * 1e6 / visits for n, s in self.full.threads.items()}
-
-
-def show_threads(single: Sequence[Pair], cluster: Sequence[Pair]) -> None:
+def show_threads(single: Sequence[Run], cluster: Sequence[Run]) -> None:
     """Print the threads that cost most on the cluster, beside the same on the single machine: means of the rounds."""
     sides = []
-    for pairs in (single, cluster):
+    for runs in (single, cluster):
         total: dict[str, float] = defaultdict(float)
-        for pair in pairs:
-            for name, seconds in pair.threads_per_million().items():
-                total[name] += seconds / len(pairs)
+        for run in runs:
+            for name in run.threads:
+                total[name] += run.thread_per_million(name) / len(runs)
         sides.append(total)
     for name, seconds in sorted(sides[1].items(), key=lambda found: -found[1]):
         if max(seconds, sides[0][name]) >= _LEAST_SECONDS:
@@ -95,7 +72,7 @@ def show_costs_heading(title: str) -> None:
 def show_costs(title: str, single: Sequence[float], cluster: Sequence[float]) -> float:
     """Print CPU seconds per million visits on both sides, medians; returns the median of the rounds' ratios.
 
-    The ratio is 0 without figures of a single machine, and where they are lost in the noise.
+    The ratio is 0 without figures of a single machine, and where a figure is not above 0.
     """
     cells = [_median_and_spread(figures) for figures in (single, cluster)]
     comparable = bool(single) and min(*single, *cluster) > 0
@@ -114,7 +91,7 @@ def missed(share: float, ratios: Mapping[str, float]) -> list[str]:
     """A line for each aim that is missed, with its number. Raises StackError when a ratio could not be measured."""
     for name, ratio in ratios.items():
         if ratio <= 0:
-            raise StackError(f"{name}: more visits need no more CPU, so there are too few; not a valid measurement", 1)
+            raise StackError(f"{name}: no CPU seconds were counted; not a valid measurement", 1)
     lines = [] if share <= SHARE_AIM else [f"MISSED: the greatest share is {share:.2f}, the aim {SHARE_AIM:.2f}"]
     return lines + [
         f"MISSED: {name} need {ratio:.2f} times the CPU of a single machine for a visit, the aim {RATIO_AIM:.2f}"

@@ -46,11 +46,15 @@ def seconds_by_service(mark: str) -> dict[str, float]:
     return found
 
 
-def thread_seconds(mark: str, service: str) -> dict[str, float]:
-    """Return the CPU seconds so far of a service's threads, by the first 15 characters of their names (Linux)."""
-    found: dict[str, float] = defaultdict(float)
+Threads = Mapping[int, tuple[str, float]]
+"""By the id of a thread: the first 15 characters of its name, and its CPU seconds so far."""
+
+
+def threads_of(mark: str, *services: str) -> Threads:
+    """Look at all threads of services of a stack (Linux)."""
+    found: dict[int, tuple[str, float]] = {}
     for process in of_stack(mark):
-        if process.service != service:
+        if process.service not in services:
             continue
         for task in Path(f"/proc/{process.pid}/task").iterdir():
             try:
@@ -58,7 +62,15 @@ def thread_seconds(mark: str, service: str) -> dict[str, float]:
             except OSError:
                 continue
             user, system = rest.split()[11:13]
-            found[name] += (int(user) + int(system)) / _TICKS
+            found[int(task.name)] = name, (int(user) + int(system)) / _TICKS
+    return found
+
+
+def seconds_by_name(before: Threads, now: Threads) -> dict[str, float]:
+    """Return the CPU seconds between two looks by the threads' names in the second: a pool renames its threads."""
+    found: dict[str, float] = defaultdict(float)
+    for thread, (name, seconds) in now.items():
+        found[name] += seconds - before.get(thread, ("", 0.0))[1]
     return found
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from benchmarks.cpu import Disturbance, service_seconds, thread_seconds
+from benchmarks.cpu import Disturbance, seconds_by_name, service_seconds, threads_of
 from benchmarks.own_stack import OwnStack
 from flink_job.rest import call
 from stack.errors import StackError
@@ -83,7 +83,7 @@ def run(stack: OwnStack, contender: Contender, number: int, records: int) -> Cos
     changed = stack.changed(settings_of_run(name, topic_of(contender.share), contender.parallelism))
     changed.topics()
     disturbance = Disturbance(stack.mark)
-    before, threads = service_seconds(stack.mark, _TASKMANAGER), thread_seconds(stack.mark, _TASKMANAGER)
+    before, threads = service_seconds(stack.mark, _TASKMANAGER), threads_of(stack.mark, _TASKMANAGER)
     program = ("python", "-m", "benchmarks.flink_submit", contender.program, *contender.arguments)
     job = changed.ask(changed.service("jobmanager"), *program).strip()
     base = stack.settings.typed.flink_rest
@@ -93,9 +93,7 @@ def run(stack: OwnStack, contender: Contender, number: int, records: int) -> Cos
     if (found := read()) != records:
         raise StackError(f"{contender.name} has read {found} records of {records}: this is not a valid measurement", 1)
     spent = service_seconds(stack.mark, _TASKMANAGER) - before
-    busy = {
-        name: seconds - threads.get(name, 0.0) for name, seconds in thread_seconds(stack.mark, _TASKMANAGER).items()
-    }
+    busy = seconds_by_name(threads, threads_of(stack.mark, _TASKMANAGER))
     disturbed = disturbance.disturbed()
     # With --as-is: the last windows stay open, since closing visits would change the number of records.
     outcome, _, observed, *_ = changed.tool("benchmarks.judge", contender.judge, "--as-is").split()

@@ -27,6 +27,7 @@ from stack.messages import say
 from stack.ports import free_ports
 from stack.processes import Program
 from stack.waiting import wait_until
+from verdict.spark.sink_log import read_sink_log
 
 SLOTS = 8
 """Two TaskManagers with four each (flink_job/conf/config.yaml)."""
@@ -111,16 +112,12 @@ def of_batches(side: Side, port: int, rate: int, number: int) -> tuple[Requests,
         found = requests(port) - before
     stack.stop(DRIVER)
     every = batches()
-    written = sum(
-        each.name.startswith("part-") for each in (spark_outputs(stack.settings.typed) / _query(side)).iterdir()
-    )
+    log = read_sink_log(spark_outputs(stack.settings.typed) / stack.settings.typed.query())
+    # The stop may have come in the middle of one more batch.
+    written = sum(entry.batch <= max(every) for entry in log.entries) if log else 0
     if written != sum(every.values()):
         raise StackError(f"{written} files were written, {sum(every.values())} expected: not a valid measurement", 1)
     return found, sum(every[batch] for batch in range(first + 1, first + number + 1))
-
-
-def _query(side: Side) -> str:
-    return side.stack.settings.typed.query()
 
 
 def measure(rate: int, number: int) -> None:

@@ -80,8 +80,8 @@ def state_backend(settings: Settings) -> dict[str, str]:
         "execution.checkpointing.incremental": "true",
         # It stays within the slot's managed memory.
         "state.backend.rocksdb.memory.managed": "true",
-        # The index of a file is read in parts. Whole, it is too large for a cache of this size: at a million windows each
-        # look at one read 150 KB of index from disk, and 1,650 windows closed in a second.
+        # The index of a file is read in parts. Whole, it is too large for a cache of this size: with a million windows
+        # each look at one read 150 KB of index from disk, and 1,650 windows closed in a second.
         "state.backend.rocksdb.memory.partitioned-index-filters": "true",
         # Timers are as many as windows: on the heap they would bound the state again.
         "state.backend.rocksdb.timer-service.factory": "ROCKSDB",

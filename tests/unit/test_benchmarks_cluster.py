@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from benchmarks.cluster_runs import Run
-from benchmarks.cluster_table import Pair, greatest_shares, missed, show_costs, show_shares
+from benchmarks.cluster_table import greatest_shares, missed, show_costs, show_shares
+from benchmarks.cpu import seconds_by_name
 from benchmarks.spread import records_by_executor, records_by_taskmanager, shares, taskmanager_service, worker_of
 from benchmarks.store_cost import files_of_batches
 from benchmarks.store_requests import Requests, parse
@@ -65,10 +66,10 @@ def run(visits: int, first: float, second: float, **read: int) -> Run:
     return Run(visits, {"one": first, "two": second, "kafka": 100.0}, read)
 
 
-def test_what_visits_cost_is_the_difference_of_two_runs() -> None:
-    pair = Pair(small=run(200_000, 4, 5), full=run(1_000_000, 10, 11))
-    assert pair.per_million(["one", "two"]) == pytest.approx(15.0)
-    assert pair.per_million(["one", "another"]) == pytest.approx(7.5)
+def test_what_a_million_visits_cost() -> None:
+    found = run(200_000, 4, 5)
+    assert found.per_million(["one", "two"]) == pytest.approx(45.0)
+    assert found.per_million(["one", "another"]) == pytest.approx(20.0)
 
 
 def test_the_greatest_share_of_any_run_counts(capsys: pytest.CaptureFixture[str]) -> None:
@@ -94,10 +95,10 @@ def test_the_ratio_is_the_median_of_the_rounds(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out.split() == ["store", "-", "2.0", "2.0-2.0"]
 
 
-def test_too_few_visits_to_compare_are_no_measurement(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cost_of_nothing_is_no_measurement(capsys: pytest.CaptureFixture[str]) -> None:
     assert show_costs("TaskManagers", [10.0, -0.1], [11.0, 12.0]) == 0.0
     assert len(capsys.readouterr().out.split()) == 5
-    with pytest.raises(StackError, match="the TaskManagers: more visits need no more CPU"):
+    with pytest.raises(StackError, match="the TaskManagers: no CPU seconds were counted"):
         missed(1.0, {"the TaskManagers": 0.0})
 
 
@@ -126,3 +127,9 @@ def test_the_files_of_a_batch_are_its_partitions_with_visits() -> None:
         "synchronizer: batch 1: visits-0 [5, 7), visits-1 [0, 3), 5 rows, 0.41 s\n"
     )
     assert files_of_batches(log) == {0: 1, 1: 2}
+
+
+def test_a_thread_that_was_renamed_counts_under_its_new_name_from_the_first_look_on() -> None:
+    before = {1: ("Executor task 0", 4.0)}
+    now = {1: ("Executor task 7", 5.5), 2: ("s3a-transfer-fa", 0.5)}
+    assert seconds_by_name(before, now) == {"Executor task 7": 1.5, "s3a-transfer-fa": 0.5}
