@@ -213,8 +213,10 @@ class ComposeBackend:
                 steps.done(f"{row.name} is done" if row.one_shot else f"{row.name} is healthy")
 
     def _is_settled(self, steps: Steps) -> bool:
+        settled = not self._unready() or bool(self._unready(ended=True))
+        # After it: what made the stack settled is among the steps.
         self._tell(steps)
-        return not self._unready() or bool(self._unready(ended=True))
+        return settled
 
     def down(self, *, wipe: bool) -> list[Path]:
         """Remove the containers; with `wipe` also the volumes and the folders of the stack."""
