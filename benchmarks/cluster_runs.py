@@ -117,15 +117,15 @@ def flink(side: Side, name: str, topic: str, records: int) -> Run:
     job = stack.ask(stack.service("jobmanager"), "python", "-m", "benchmarks.flink_submit", _JOB).strip()
     base = stack.settings.typed.flink_rest
     read = functools.partial(records_read, base, job)
-    looks = [0]
+    looks = [0, 0]
 
     def just_passed_half() -> bool:
         # The counter is a second old at most, and new where it has just changed.
-        looks.append(read())
-        return looks[-1] >= records // 2 and looks[-1] != looks[-2]
+        looks[:] = looks[1], read()
+        return looks[1] >= records // 2 and looks[1] != looks[0]
 
     wait_until(just_passed_half, f"{side.name} to read {records // 2} records", seconds=LIMIT_SECONDS, every=0.05)
-    before, threads, first = side.seconds(), side.threads(TASKMANAGER), looks[-1]
+    before, threads, first = side.seconds(), side.threads(TASKMANAGER), looks[1]
     wait_until(lambda: read() >= records, f"{side.name} to read {records} records", seconds=LIMIT_SECONDS)
     wait_until_quiet(stack, side.names(TASKMANAGER))
     cpu, disturbed = side.since(before), disturbance.disturbed()

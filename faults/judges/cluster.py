@@ -28,7 +28,7 @@ class GoesOn(Judge):
     def broken(self, look: Look) -> list[Check]:
         """Look at the samples since the fault."""
         folder = look.scene.folder
-        since = broken_at(look.scene.folder)
+        since = broken_at(folder)
         flink, spark = read_lines(folder / "flink.jsonl"), read_lines(folder / SPARK)
         windows = _windows_of_a_new_checkpoint(flink, read_lines(folder / "seen.jsonl"), since)
         return [
@@ -72,7 +72,7 @@ class StandsStill(Judge):
     def broken(self, look: Look) -> list[Check]:
         """Look at what came some seconds after the fault."""
         folder, settings = look.scene.folder, look.scene.stack.settings.typed
-        since = broken_at(look.scene.folder) + _GRACE_SECONDS
+        since = broken_at(folder) + _GRACE_SECONDS
         windows = sum(each["at"] > since for each in read_lines(folder / "seen.jsonl"))
         acked = sum(
             _acked_after(line, since * 1000)
