@@ -18,14 +18,15 @@ from inspector.words import count, size_words
 
 def refusal(jvm: Any, entries: Sequence[Entry], parallelism: int) -> str | None:
     """Say why a job with so many tasks of a step must not restore these operators; None when it may."""
-    overtaken = {entry.label: (in_flight_bytes(jvm, entry), entry.parallelism) for entry in entries}
-    moved = {label: (size, tasks) for label, (size, tasks) in overtaken.items() if size and tasks != parallelism}
+    rescaled = [entry for entry in entries if entry.parallelism != parallelism]
+    moved = [(entry, size) for entry in rescaled if (size := in_flight_bytes(jvm, entry))]
     if not moved:
         return None
-    size, tasks = sum(size for size, _ in moved.values()), min(tasks for _, tasks in moved.values())
+    tasks = min(entry.parallelism for entry, _ in moved)
     return (
-        f"it holds {size_words(size)} of records that barriers overtook (unaligned), for {count(tasks, 'task')} of"
-        f" {', '.join(moved)}; the job has {parallelism}, and would get them in another order. Restore it with"
+        f"it holds {size_words(sum(size for _, size in moved))} of records that barriers overtook (unaligned), for"
+        f" {count(tasks, 'task')} of {', '.join(entry.label for entry, _ in moved)};"
+        f" the job has {parallelism}, and would get them in another order. Restore it with"
         f" STACK_FLINK_PARALLELISM={tasks}, or restore a savepoint, which never holds such records"
     )
 

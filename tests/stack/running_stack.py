@@ -78,6 +78,11 @@ class RunningStack:
         wanted = int(self.job()["checkpoints_completed"]) + count
         return self.job("--wait-checkpoints", str(wanted), "--wait-seconds", "300")
 
+    def newest_checkpoint(self) -> Path:
+        """The newest complete one: after it there may be one that is being written, or was when the job ended."""
+        listed = json.loads(self.script("flink_checkpoints.sh", "--json").stdout)
+        return Path([each["path"] for each in listed if each["complete"]][-1])
+
     def wait_for_records(self, topic: str, count: int) -> None:
         """Wait until this number of further records has arrived."""
         wanted = self.record_count(topic) + count
