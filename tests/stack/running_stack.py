@@ -78,10 +78,17 @@ class RunningStack:
         wanted = int(self.job()["checkpoints_completed"]) + count
         return self.job("--wait-checkpoints", str(wanted), "--wait-seconds", "300")
 
-    def newest_checkpoint(self) -> Path:
-        """The newest complete one: after it there may be one that is being written, or was when the job ended."""
+    def newest_checkpoint(self) -> dict[str, Any]:
+        """The newest complete one in the list of scripts/flink_checkpoints.sh: `path`, `name` and more.
+
+        After it there may be one that is being written, or was when the job ended.
+        """
         listed = json.loads(self.script("flink_checkpoints.sh", "--json").stdout)
-        return Path([each["path"] for each in listed if each["complete"]][-1])
+        return dict([each for each in listed if each["complete"]][-1])
+
+    def inspected(self, path: Path | str, *arguments: str) -> dict[str, Any]:
+        """The JSON of scripts/inspect.sh on a path of the stack."""
+        return dict(json.loads(self.script("inspect.sh", "--json", *arguments, str(path)).stdout))
 
     def wait_for_records(self, topic: str, count: int) -> None:
         """Wait until this number of further records has arrived."""

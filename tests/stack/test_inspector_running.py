@@ -31,11 +31,6 @@ SPLITS = re.compile(r"Adding split\(s\) to reader: (.*)")
 SPLIT = re.compile(r"Partition: visits-(\d+), StartingOffset: (-?\d+)")
 
 
-def inspected(stack: RunningStack, path: Path, *arguments: str) -> dict[str, Any]:
-    """Run scripts/inspect.sh --json on a path of the stack."""
-    return dict(json.loads(stack.script("inspect.sh", "--json", *arguments, str(path)).stdout))
-
-
 class Following:
     """What scripts/inspect.sh --follow --json has printed so far."""
 
@@ -116,7 +111,7 @@ def test_flink_restores_as_foretold(mode: str, tmp_path: Path) -> None:
         stack.script("flink_cancel.sh")
         # Now the topic no longer grows, so the lag does not change.
         stack.script("generator_stop.sh")
-        report = inspected(stack, folder, "--rows", "10000")
+        report = stack.inspected(folder, "--rows", "10000")
         starts = {each["partition"]: each["start"] for each in report["restart"]["partitions"]}
         behind = stack.record_count("visits") - sum(starts.values())
         assert behind > 0
@@ -142,7 +137,7 @@ def test_flink_restores_as_foretold(mode: str, tmp_path: Path) -> None:
 
         assert report["configuration"]["sink"].startswith(mode)
         newest = Path(report["steps"][-1]["path"])
-        kept = [inspected(stack, path) for path in sorted(newest.parent.glob("chk-*")) if (path / "_metadata").exists()]
+        kept = [stack.inspected(path) for path in sorted(newest.parent.glob("chk-*")) if (path / "_metadata").exists()]
         transactions = [(each["id"], one) for each in kept for one in each["transactions"]]
         if mode == "exactly-once":
             # A window closes every 10 s, so one of the checkpoints kept had its transaction to commit.
@@ -172,7 +167,7 @@ def test_spark_goes_on_as_predicted_and_is_followed(tmp_path: Path) -> None:
         stack.script("up.sh")
         wait_until((query / "commits" / "1").exists, "two batches", seconds=LIMIT_SECONDS)
         stack.script("spark_stop.sh")
-        before = inspected(stack, query)
+        before = stack.inspected(query)
         assert before["restart"]["action"] == "continue"
         assert not before["problems"]
         starts = {each["partition"]: each["start"] for each in before["restart"]["partitions"]}

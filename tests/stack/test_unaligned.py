@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,9 +19,8 @@ RATE = "600"
 """Visits a second: more than the slow step takes."""
 
 
-def notes(stack: RunningStack, checkpoint: str) -> str:
-    report = json.loads(stack.script("inspect.sh", checkpoint, "--json", "--no-lag").stdout)
-    return "\n".join(report["notes"])
+def holds_records(stack: RunningStack, checkpoint: dict[str, Any]) -> bool:
+    return OVERTAKEN in "\n".join(stack.inspected(checkpoint["path"], "--no-lag")["notes"])
 
 
 def wait_for_overtaken(stack: RunningStack) -> None:
@@ -29,7 +28,7 @@ def wait_for_overtaken(stack: RunningStack) -> None:
 
     def there() -> bool:
         stack.wait_for_checkpoints(1)
-        return OVERTAKEN in notes(stack, str(stack.newest_checkpoint()))
+        return holds_records(stack, stack.newest_checkpoint())
 
     wait_until(there, "a checkpoint with records that barriers overtook", seconds=300)
 
@@ -38,9 +37,9 @@ def test_a_checkpoint_with_records_in_flight_is_restored_whole(tmp_path: Path) -
     settings = {"FLINK_UNALIGNED": "true", "FLINK_PARALLELISM": "2", "FLINK_CHECKPOINTS_RETAINED": "100"}
     with RunningStack(tmp_path, "local", **settings) as stack:
         stack.script("up.sh")
-        # Restored, not submitted: a job without state would write again what the first one wrote.
         stack.wait_for_checkpoints(1)
         stack.script("flink_cancel.sh")
+        # Not submitted: a job without state would write again what the first one wrote.
         stack.script("flink_restore.sh", "latest", *SLOW)
         stack.script("generator_stop.sh")
         stack.script("generator_start.sh", "--rate", RATE)
@@ -48,17 +47,17 @@ def test_a_checkpoint_with_records_in_flight_is_restored_whole(tmp_path: Path) -
         # The newest one when the job has ended, which is the one to restore.
         stack.script("flink_cancel.sh")
         newest = stack.newest_checkpoint()
-        assert OVERTAKEN in notes(stack, str(newest))
+        assert holds_records(stack, newest)
 
         wider = {"FLINK_PARALLELISM": "4"}
-        refused = stack.script("flink_restore.sh", newest.name, *SLOW, check=False, settings=wider)
+        refused = stack.script("flink_restore.sh", newest["name"], *SLOW, check=False, settings=wider)
         assert refused.returncode != 0
         assert "cannot be restored with this parallelism" in refused.stderr
         assert "STACK_FLINK_PARALLELISM=2" in refused.stderr
         assert "Traceback" not in refused.stderr
 
-        stack.script("flink_restore.sh", newest.name, *SLOW)
-        assert stack.wait_for_checkpoints(1)["restored_from"].endswith(newest.name)
+        stack.script("flink_restore.sh", newest["name"], *SLOW)
+        assert stack.wait_for_checkpoints(1)["restored_from"].endswith(newest["name"])
         stack.script("generator_stop.sh")
         stack.script("settle.sh", "--wait", "300")
         code, verdict = stack.verdict("flink")
