@@ -68,7 +68,7 @@ class Soak:
             try:
                 wrong = self._break(scene, strikes)
             except (CommandFailed, StackError) as error:
-                return [f"not repaired: {_last(error)}"]
+                return [f"not repaired: {in_a_line(error)}"]
             return [*wrong, *self._judge(scene)]
         finally:
             scene.stop_watching()
@@ -95,9 +95,9 @@ class Soak:
                     scene.timeline.add("note", str(error))
                     if not event.heals:
                         missed.add(event.strike)
-                        say(f"   did not apply: {_last(error)}")
+                        say(f"   did not apply: {in_a_line(error)}")
                     elif event.strike not in missed:
-                        wrong.append(f"the repair of {event.strike.fault} failed: {_last(error)}")
+                        wrong.append(f"the repair of {event.strike.fault} failed: {in_a_line(error)}")
                         say(f"   {wrong[-1]}")
             # The time that typing takes is not part of the schedule.
             begin += max(0.0, time.monotonic() - begin - event.at)
@@ -120,7 +120,7 @@ class Soak:
         try:
             scene.settle()
         except CommandFailed as error:
-            return [f"not settled: {_last(error)}"]
+            return [f"not settled: {in_a_line(error)}"]
         answer = scene.verdict()
         source = answer["source"] or {"pipeline": "source", "outcome": "not judged", **dict.fromkeys(_COUNTS, 0)}
         wrong = [
@@ -137,8 +137,10 @@ class Soak:
         return wrong
 
 
-def _last(error: Exception) -> str:
-    return str(error).splitlines()[-1]
+def in_a_line(error: Exception) -> str:
+    """Return the line that was typed with its exit code, and the last line that it printed."""
+    lines = str(error).splitlines()
+    return " ".join([lines[0], *lines[1:][-1:]])
 
 
 def cut_down(soak: Soak, strikes: Sequence[Strike]) -> tuple[list[Strike], list[bool]]:
@@ -162,7 +164,7 @@ def cut_down(soak: Soak, strikes: Sequence[Strike]) -> tuple[list[Strike], list[
                 if failed[-1]:
                     return True
             except (CommandFailed, StackError) as error:
-                say(f"   could not run: {_last(error)}")
+                say(f"   could not run: {in_a_line(error)}")
         return False
 
     if fails([], 1):
@@ -201,6 +203,7 @@ def soak(minutes: float, seed: int, mode: str) -> int:
         return 0
     for line in wrong:
         print(f"VIOLATED {line}", flush=True)
+    say(f"looking for the fewest faults that still fail, for up to {_SHRINK_SECONDS / 60:g} minutes")
     print(_shrunk(running, strikes, folder / "fewest_faults.sh", [f"From {again}:", *(f"VIOLATED {w}" for w in wrong)]))
     return 1
 

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import argparse
+import signal
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
+from stack.errors import StackError
 from stack.messages import say
 from stack.settings import SHOW_COMMANDS
 from stack.stack import Stack
 
 _INSPECT = ("python", "-m", "inspector.flink")
+_KILLED = 128 + signal.SIGKILL
 
 
 def _run(stack: Stack, module: str, words: Sequence[str]) -> int:
-    return stack.backend.execute(stack.running("jobmanager"), ["python", "-m", module, *words], check=False).returncode
+    manager = stack.running("jobmanager")
+    code = stack.backend.execute(manager, ["python", "-m", module, *words], check=False).returncode
+    if code == _KILLED:
+        # It could not say so itself.
+        raise StackError(
+            f"{module} was killed before its end: {manager.name} has stopped, or has no memory left; "
+            f"see scripts/status.sh and scripts/logs.sh {manager.name}",
+            code,
+        )
+    return code
 
 
 def _ask(stack: Stack, job: Sequence[str], *words: str) -> str:

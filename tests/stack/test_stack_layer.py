@@ -9,12 +9,14 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from contract.settings import ROOT
 from stack.home import MARKER, Home
 from stack.processes import KEEPER, Process, of_stack
 from stack.waiting import wait_until
+from tests.stack.children import ended_with_its_group
 from tests.stack.running_stack import RunningStack
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
@@ -152,6 +154,26 @@ def test_an_interrupted_up_leaves_nothing_behind(tmp_path: Path) -> None:
         assert process.returncode == 130, words
         assert processes(second) == []
         assert second.script("status.sh", check=False).returncode == 1
+
+
+def test_a_killed_command_of_the_job_names_its_service(stack: RunningStack) -> None:
+    words = [str(ROOT / "scripts" / "flink_status.sh"), "--wait-checkpoints", "1000000", "--wait-seconds", "300"]
+    script = subprocess.Popen(
+        words, env=stack.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, start_new_session=True,
+    )  # fmt: skip
+    with ended_with_its_group(script):
+
+        def asking() -> list[psutil.Process]:
+            below = psutil.Process(script.pid).children(recursive=True)
+            return [each for each in below if "flink_job.status" in each.cmdline()]
+
+        wait_until(lambda: bool(asking()), "the command", seconds=60)
+        asking()[0].kill()
+        printed = script.communicate(timeout=60)
+    assert (script.returncode, printed[0]) == (137, "")
+    assert "flink_status.sh: flink_job.status was killed before its end: jobmanager" in printed[1]
+    assert "scripts/logs.sh jobmanager" in printed[1]
 
 
 @pytest.mark.full

@@ -23,12 +23,13 @@ from faults.needs import missing
 from faults.plan import USUAL, groups, plan
 from faults.rows import CONTROL_ROWS, ROWS
 from faults.rows.lines import until
-from faults.scene import Scene
+from faults.scene import CommandFailed, Scene
 from faults.schedule import Strike, as_script, events, make, shortened
 from faults.shrink import shrink
-from faults.soak import cut_down
+from faults.soak import cut_down, in_a_line
 from faults.times import CAUGHT_UP, FLINK_OUTPUT, GAP, NOTICED, RUNNING, SPARK_OUTPUT, longest_gap, measure
 from stack.backends.local import LocalBackend
+from stack.errors import StackError
 from stack.home import Home, Topics
 from stack.services import services
 from stack.settings import StackSettings, load
@@ -311,6 +312,12 @@ def test_a_script_has_every_line_in_order_and_ends_in_the_verdict(tmp_path: Path
     assert Path(called[0][1]).is_dir()
     assert f"STACK_HOME={called[0][1]} scripts/down.sh --wipe" in done.stderr
     Path(called[0][1]).rmdir()
+
+
+def test_a_failure_shows_its_command_and_its_last_line() -> None:
+    error = CommandFailed("scripts/flink_restore.sh: exit code 137:\n{offsets}\nflink_restore.sh: it was killed")
+    assert in_a_line(error) == "scripts/flink_restore.sh: exit code 137: flink_restore.sh: it was killed"
+    assert in_a_line(StackError("one line")) == "one line"
 
 
 def test_a_schedule_that_fails_without_any_fault_accuses_none() -> None:
