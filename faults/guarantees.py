@@ -3,8 +3,8 @@
 Usage: python -m faults.guarantees FILE...
 
 Each file is the `results.json` of a run, or the `soak.json` of a soak. A row that has failed in one of them has failed.
-What is not in the files keeps its line from the page that is there: a row or a control if it is still the same, and
-soaks if none is in the files.
+What is not in the files keeps its line from the page that is there: a row or a control if it is still the same, and a
+soak unless the same seed ran on the same kind of stack.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ _SOAKS = """
 Random faults in random order, which may overlap (`scripts/soak.sh --minutes N --seed N` runs the same schedule again),
 and one verdict at the end. *Missed*: the fault had nothing to break, since another one was there.
 
-| seed | minutes | faults | missed | found | longest gap without new windows |
-|--:|--:|--:|--:|---|--:|
+| seed | stack | minutes | faults | missed | found | longest gap without new windows |
+|--:|---|--:|--:|--:|---|--:|
 """
 
 
@@ -107,9 +107,11 @@ def page(results: Sequence[dict[str, Any]], soaks: Sequence[dict[str, Any]], pre
         ])
         for title, rows in GROUPS.items()
     ]  # fmt: skip
-    ran = present.partition(_SOAKS)[2] if not soaks else "".join(f"{_soak(each)}\n" for each in soaks)
+    ran = _soaks(soaks, present.partition(_SOAKS)[2].splitlines())
+    # A name that is cut at a hyphen would not be found when the page is read again.
+    summary = textwrap.fill(_summary(found, _before(present, kept)), _WIDTH, break_on_hyphens=False)
     return "".join([
-        _HEAD, f"\n{textwrap.fill(_summary(found, _before(present, kept)), _WIDTH)}\n", *tables, _CONTROLS,
+        _HEAD, f"\n{summary}\n", *tables, _CONTROLS,
         *(f"{control(name, rows)}\n" for name, rows in CONTROL_ROWS.items()), _SOAKS + ran if ran else "",
     ])  # fmt: skip
 
@@ -162,9 +164,21 @@ def _has_failed(result: Mapping[str, Any]) -> bool:
     return bool(result["outcome"] == Outcome.FAILED.value)
 
 
+def _soaks(soaks: Sequence[Mapping[str, Any]], present: Sequence[str]) -> str:
+    """The lines of the present page that no run replaces, and those of the runs."""
+    again = tuple(_ran(each) for each in soaks)
+    kept = [line for line in present if not line.startswith(again)]
+    return "".join(f"{line}\n" for line in [*kept, *map(_soak, soaks)])
+
+
+def _ran(found: Mapping[str, Any]) -> str:
+    """The cells that say which soak it is."""
+    return f"| {found['seed']} | {found['stack']} |"
+
+
 def _soak(found: Mapping[str, Any]) -> str:
     missed, wrong = found["faults"] - found["applied"], "; ".join(found["wrong"]) or "nothing wrong"
-    figures = f"| {found['seed']} | {found['minutes']:g} | {found['faults']} | {missed} |"
+    figures = f"{_ran(found)} {found['minutes']:g} | {found['faults']} | {missed} |"
     return f"{figures} {wrong} | {_seconds(found['gap'])} |"
 
 

@@ -191,8 +191,8 @@ def soak(minutes: float, seed: int, mode: str) -> int:
     running = Soak(folder, mode)
     wrong = running.run(strikes)
     found = {
-        "seed": seed, "minutes": minutes, "mode": mode, "faults": len(strikes), "applied": running.applied,
-        "gap": running.gap, "wrong": wrong,
+        "seed": seed, "stack": ", ".join(filter(None, (stack.backend.name, stack.profile))), "minutes": minutes,
+        "mode": mode, "faults": len(strikes), "applied": running.applied, "gap": running.gap, "wrong": wrong,
     }  # fmt: skip
     (folder / SUMMARY).write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     if not wrong and not running.applied:

@@ -57,7 +57,7 @@ def test_a_row_that_failed_once_makes_no_page() -> None:
 def test_rows_that_did_not_run_keep_their_lines() -> None:
     """Figures, seeds, attempts, controls and soaks too; those that ran get new ones."""
     one, other = "broker-kill", "taskmanager-kill"
-    soak = {"seed": 9, "minutes": 15.0, "faults": 3, "applied": 3, "wrong": [], "gap": 4.0}
+    soak = {"seed": 9, "stack": "local", "minutes": 15.0, "faults": 3, "applied": 3, "wrong": [], "gap": 4.0}
     named = {one: result(one, attempts=3, times={GAP: 7.0}), other: result(other, attempts=2)}
     first = page([named.get(name, result(name)) for name in NAMES], [soak])
     assert f"`{other}` 2, `{one}` 3." in first
@@ -67,10 +67,26 @@ def test_rows_that_did_not_run_keep_their_lines() -> None:
     assert f"{len(ROWS)} rows, seed 1, 5." in second
     assert f"`{other}` 4, `{one}` 3." in second
     assert second.partition("## Negative controls")[2] == first.partition("## Negative controls")[2]
-    assert "| 9 | 15 | 3 | 0 | nothing wrong | 4.0 s |" in second
+    assert "| 9 | local | 15 | 3 | 0 | nothing wrong | 4.0 s |" in second
     # Nothing is kept of a page when all have run.
     assert "seed 1." in page(results(), [], second)
     assert page([], [], second) == second
+
+
+def test_attempts_are_kept_however_long_the_names_are() -> None:
+    first = page([result(name, attempts=2) for name in NAMES], [])
+    assert page([result(NAMES[0], attempts=2)], [], first) == first
+
+
+def test_a_soak_replaces_the_line_of_its_seed_on_its_stack_only() -> None:
+    soak = {"seed": 9, "stack": "local", "minutes": 15.0, "faults": 3, "applied": 3, "wrong": [], "gap": 4.0}
+    first = page(results(), [soak, {**soak, "seed": 8}])
+    second = page([], [{**soak, "gap": 5.0}, {**soak, "stack": "compose, cluster", "gap": 6.0}], first)
+    assert [line for line in second.splitlines() if "nothing wrong" in line] == [
+        "| 8 | local | 15 | 3 | 0 | nothing wrong | 4.0 s |",
+        "| 9 | local | 15 | 3 | 0 | nothing wrong | 5.0 s |",
+        "| 9 | compose, cluster | 15 | 3 | 0 | nothing wrong | 6.0 s |",
+    ]
 
 
 def test_a_row_whose_promise_has_changed_does_not_keep_its_line() -> None:
