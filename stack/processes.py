@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -31,7 +32,7 @@ STARTED = "started\n"
 
 _PROC = Path("/proc")
 _KILL_SECONDS = 60.0
-_LOOKS_AT_EMPTY = 10
+_EXEC_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -52,35 +53,56 @@ def of_stack(mark: str) -> list[Process]:
 
 
 def _from_proc(mark: str) -> Iterator[Process]:
-    wanted = f"{MARK}={mark}".encode()
     page_bytes = os.sysconf("SC_PAGE_SIZE")
     for folder in _PROC.iterdir():
         if not folder.name.isdigit():
             continue
         try:
-            # Fields after the name, which is in brackets and may contain anything.
-            fields = (folder / "stat").read_bytes().rpartition(b")")[2].split()
-            # A zombie or a kernel thread has no memory, and no environment.
-            variables = _variables(folder) if int(fields[20]) else []
-            if wanted not in variables:
-                continue
+            fields, environment = _fields(folder), _environment(folder)
         except OSError:
             # It belongs to another user, or has just ended.
             continue
-        service = next((each[len(SERVICE) + 1 :] for each in variables if each.startswith(f"{SERVICE}=".encode())), b"")
+        if _value(MARK, environment) != mark:
+            continue
         state, started, pages = fields[0], int(fields[19]), int(fields[21])
         if state not in (b"Z", b"X"):
-            yield Process(int(folder.name), service.decode(), state in (b"T", b"t"), started, pages * page_bytes)
+            service = _value(SERVICE, environment)
+            yield Process(int(folder.name), service, state in (b"T", b"t"), started, pages * page_bytes)
 
 
-def _variables(folder: Path) -> list[bytes]:
-    """Read a process's environment; for a moment while it executes another program it has none, so look again."""
-    for _ in range(_LOOKS_AT_EMPTY):
+def _fields(folder: Path) -> list[bytes]:
+    """Read a process's fields of proc(5) from the third on; the name before them may contain anything."""
+    return (folder / "stat").read_bytes().rpartition(b")")[2].split()
+
+
+def _environment(folder: Path) -> bytes:
+    """Read a process's environment, whole.
+
+    While a process begins to execute another program, there is none for a moment, or a part of it: look again. On a
+    busy machine this takes longer than a few milliseconds, and such a process is not one that has ended.
+    """
+    end = time.monotonic() + _EXEC_SECONDS
+    while True:
+        before = _place(folder)
         content = (folder / "environ").read_bytes()
-        if content:
-            return content.split(b"\0")
+        after = _place(folder)
+        # A zombie or a kernel thread has no memory, and so no place.
+        settled = before == after and (after is None or 0 < after[0] == after[1] - len(content))
+        if settled or time.monotonic() >= end:
+            return content
         time.sleep(0.001)
-    return []
+
+
+def _value(name: str, environment: bytes) -> str:
+    """Read a variable; empty when it is not there. While bash starts it puts a zero where each name ends."""
+    found = re.search(rb"(?:^|\0)" + name.encode() + rb"[=\0]([^\0]*)", environment)
+    return found[1].decode() if found else ""
+
+
+def _place(folder: Path) -> tuple[int, int] | None:
+    """Where in a process's memory its environment begins and ends; another program has it elsewhere."""
+    fields = _fields(folder)
+    return (int(fields[47]), int(fields[48])) if int(fields[20]) else None
 
 
 def _from_ps(mark: str) -> Iterator[Process]:

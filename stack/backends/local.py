@@ -34,6 +34,7 @@ from stack.steps import Steps
 from stack.waiting import wait_until
 
 _START_SECONDS = 180.0
+_FREEZE_SECONDS = 30.0
 _EXPLAIN_LINES = 8
 _STDERR = 2
 _SIGNALS = {STOP: "TERM", KILL: "KILL", PAUSE: "STOP", RESUME: "CONT"}
@@ -221,8 +222,9 @@ class LocalBackend:
         end(lambda: self._of(service), service.name)
 
     def pause(self, service: Service) -> None:
-        """SIGSTOP to all processes of a service."""
+        """SIGSTOP to all processes of a service; the system stops one in a system call only after that call."""
         send(self._of(service), signal.SIGSTOP)
+        wait_until(lambda: self.state(service) != RUNNING, f"{service.name} to stand still", seconds=_FREEZE_SECONDS)
 
     def resume(self, service: Service) -> None:
         """SIGCONT to all processes of a service."""

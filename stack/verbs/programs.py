@@ -214,7 +214,7 @@ def test(stack: Stack, words: Sequence[str]) -> int:
         for name, value in local.plain_environment("tools").items()
         if not name.startswith(PREFIX) or name in (f"{PREFIX}ARTIFACTS", f"{PREFIX}BASE_IMAGE")
     }
-    # One choice for all processes of this run: which fifth of the walkthroughs, and in which order.
+    # One choice for all processes of this run: which of the long tests, and in which order.
     environ["FAULTLINE_TURN"] = os.environ.get("FAULTLINE_TURN", str(time.gmtime().tm_yday))
     environ["FAULTLINE_SEED"] = os.environ.get("FAULTLINE_SEED", str(secrets.randbelow(1_000_000)))
     for paths, how in ((without_jvm, _WITHOUT_JVM), (with_jvm, _WITH_JVM)):

@@ -1,7 +1,7 @@
 """The proof on the profile `cluster`: its rows of the fault matrix, the core lessons, those that rescale it, and random
 faults with both verdicts.
 
-In CI a short form: two minutes of faults, and two of the rows by turns. `scripts/test.sh full -k cluster_proof` runs
+In CI a short form, by turns: two minutes of faults, or one of two rows. `scripts/test.sh full -k cluster_proof` runs
 all.
 """
 
@@ -29,7 +29,7 @@ OWN_SETTINGS = {"19_more_executors.sh": {"SPARK_WORKERS": "3"}}
 
 
 # First, while no other cluster is up.
-@pytest.mark.parametrize("minutes", ["2", pytest.param("10", marks=pytest.mark.full)])
+@pytest.mark.parametrize("minutes", [pytest.param("2", marks=in_turn(1)), pytest.param("10", marks=pytest.mark.full)])
 def test_random_faults_leave_both_verdicts_whole(tmp_path: Path, minutes: str) -> None:
     with RunningStack(tmp_path, "local") as running:
         done = running.script("soak.sh", "--profile", "cluster", "--minutes", minutes, check=False)
@@ -45,7 +45,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
         yield running
 
 
-IN_TURN = {"one-broker-of-three-gone": in_turn(6), "store-kill-during-checkpoint": in_turn(9)}
+IN_TURN = {"one-broker-of-three-gone": in_turn(2), "store-kill-during-checkpoint": in_turn(5)}
 """Rows that CI runs by turns: each of them costs it the start of a cluster."""
 
 

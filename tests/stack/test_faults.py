@@ -9,6 +9,7 @@ import pytest
 
 from faults.rows import CONTROL_ROWS, ROWS, cluster
 from tests.stack.running_stack import RunningStack
+from tests.stack.turns import one_a_day
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
 
@@ -21,14 +22,12 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
 
 
 SHORT = ("taskmanager-kill", "broker-kill", "synchronizer-kill")
-"""In CI, on each backend; tests/stack/test_compose.py runs them too."""
-OWN_MACHINE = [name for name, row in ROWS.items() if row not in cluster.ROWS]
+"""In CI one a day, and on Compose another one: tests/stack/test_compose.py."""
+LONG = [name for name, row in ROWS.items() if name not in SHORT and row not in cluster.ROWS]
 """Those of a cluster are in tests/stack/test_cluster_proof.py, where one is up."""
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in SHORT else [pytest.mark.full]) for name in OWN_MACHINE]
-)
+@pytest.mark.parametrize("name", [*one_a_day(SHORT), *(pytest.param(name, marks=pytest.mark.full) for name in LONG)])
 def test_a_row_passes(stack: RunningStack, name: str) -> None:
     done = stack.script("faults.sh", "run", name, "--reset", check=False)
     print(done.stderr)

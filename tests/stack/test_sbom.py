@@ -11,8 +11,9 @@ import pytest
 
 from contract.settings import ROOT, artifacts
 from requirements.sbom import environments_in, jars_in, locked_packages, maven_purl, normalized
+from tests.stack.turns import in_turn
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(600), *in_turn(2)]
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from contract.settings import ROOT
+from tests.stack.turns import in_turn
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(300), *in_turn(3)]
 
 PROGRAM = """
 import json

@@ -72,6 +72,16 @@ def test_another_stacks_processes_are_not_ours(start: Started) -> None:
     assert of_stack(start.mark[::-1]) == []
 
 
+def test_a_process_that_executes_another_program_has_not_ended(start: Started) -> None:
+    again = start.folder / "again"
+    again.write_text('#!/bin/bash\nexec "$0"\n', encoding="utf-8")
+    again.chmod(0o755)
+    start(str(again))
+    wait_until(lambda: bool(start.family()), "the process", seconds=LIMIT_SECONDS)
+    looks = [[each.pid for each in start.family() if each.service == "one"] for _ in range(200)]
+    assert looks == [looks[0]] * len(looks)
+
+
 def test_a_stopped_process_is_seen_as_stopped(start: Started) -> None:
     start("sleep", "1000")
     wait_until(lambda: bool(start.family()), "the process", seconds=LIMIT_SECONDS)
