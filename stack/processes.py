@@ -53,20 +53,20 @@ def of_stack(mark: str) -> list[Process]:
 
 
 def _from_proc(mark: str) -> Iterator[Process]:
-    page_bytes = os.sysconf("SC_PAGE_SIZE")
+    wanted, page_bytes = mark.encode(), os.sysconf("SC_PAGE_SIZE")
     for folder in _PROC.iterdir():
         if not folder.name.isdigit():
             continue
         try:
-            fields, environment = _fields(folder), _environment(folder)
+            fields, environment = _look(folder)
         except OSError:
             # It belongs to another user, or has just ended.
             continue
-        if _value(MARK, environment) != mark:
+        if _value(MARK, environment) != wanted:
             continue
         state, started, pages = fields[0], int(fields[19]), int(fields[21])
         if state not in (b"Z", b"X"):
-            service = _value(SERVICE, environment)
+            service = _value(SERVICE, environment).decode()
             yield Process(int(folder.name), service, state in (b"T", b"t"), started, pages * page_bytes)
 
 
@@ -75,34 +75,29 @@ def _fields(folder: Path) -> list[bytes]:
     return (folder / "stat").read_bytes().rpartition(b")")[2].split()
 
 
-def _environment(folder: Path) -> bytes:
-    """Read a process's environment, whole.
+def _look(folder: Path) -> tuple[list[bytes], bytes]:
+    """Read a process's fields, and its environment as a whole. A zombie or a kernel thread has none.
 
     While a process begins to execute another program, there is none for a moment, or a part of it: look again. On a
     busy machine this takes longer than a few milliseconds, and such a process is not one that has ended.
     """
     end = time.monotonic() + _EXEC_SECONDS
-    while True:
-        before = _place(folder)
+    fields = _fields(folder)
+    while int(fields[20]):
         content = (folder / "environ").read_bytes()
-        after = _place(folder)
-        # A zombie or a kernel thread has no memory, and so no place.
-        settled = before == after and (after is None or 0 < after[0] == after[1] - len(content))
-        if settled or time.monotonic() >= end:
-            return content
+        before, fields = fields, _fields(folder)
+        # Where it begins and ends in the process's memory; another program has it elsewhere.
+        first, last = int(fields[47]), int(fields[48])
+        if (before[47:49] == fields[47:49] and 0 < first == last - len(content)) or time.monotonic() >= end:
+            return fields, content
         time.sleep(0.001)
+    return fields, b""
 
 
-def _value(name: str, environment: bytes) -> str:
+def _value(name: str, environment: bytes) -> bytes:
     """Read a variable; empty when it is not there. While bash starts it puts a zero where each name ends."""
     found = re.search(rb"(?:^|\0)" + name.encode() + rb"[=\0]([^\0]*)", environment)
-    return found[1].decode() if found else ""
-
-
-def _place(folder: Path) -> tuple[int, int] | None:
-    """Where in a process's memory its environment begins and ends; another program has it elsewhere."""
-    fields = _fields(folder)
-    return (int(fields[47]), int(fields[48])) if int(fields[20]) else None
+    return found[1] if found else b""
 
 
 def _from_ps(mark: str) -> Iterator[Process]:

@@ -16,21 +16,31 @@ _INSPECT = ("python", "-m", "inspector.flink")
 _KILLED = 128 + signal.SIGKILL
 
 
-def _run(stack: Stack, module: str, words: Sequence[str]) -> int:
+def _execute(stack: Stack, command: Sequence[str], *, capture: bool = False) -> tuple[int, str]:
+    """Run a command beside the JobManager; returns its exit code and what it printed, if that is captured.
+
+    Raises StackError when it was killed: it could not say so itself.
+    """
     manager = stack.running("jobmanager")
-    code = stack.backend.execute(manager, ["python", "-m", module, *words], check=False).returncode
-    if code == _KILLED:
-        # It could not say so itself.
+    done = stack.backend.execute(manager, command, capture=capture, check=False)
+    if done.returncode == _KILLED:
         raise StackError(
-            f"{module} was killed before its end: {manager.name} has stopped, or has no memory left; "
+            f"{command[2]} was killed before its end: {manager.name} has stopped, or has no memory left; "
             f"see scripts/status.sh and scripts/logs.sh {manager.name}",
-            code,
+            done.returncode,
         )
-    return code
+    return done.returncode, done.stdout
+
+
+def _run(stack: Stack, module: str, words: Sequence[str]) -> int:
+    return _execute(stack, ["python", "-m", module, *words])[0]
 
 
 def _ask(stack: Stack, job: Sequence[str], *words: str) -> str:
-    return stack.backend.execute(stack.running("jobmanager"), [*_INSPECT, *job, *words], capture=True).stdout.strip()
+    code, printed = _execute(stack, [*_INSPECT, *job, *words], capture=True)
+    if code:
+        raise StackError("", code)
+    return printed.strip()
 
 
 def _job_in(words: Sequence[str]) -> list[str]:

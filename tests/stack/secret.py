@@ -1,10 +1,19 @@
-"""A secret that no process may show: not on its command line, and not in its variables."""
+"""A secret that nobody may show: no other file, and no process on its command line or in its variables."""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import psutil
+
+
+def has_secret(file: Path, secret: str) -> bool:
+    """Whether a file has the secret. One that a running service has removed meanwhile has none."""
+    try:
+        return secret.encode() in file.read_bytes()
+    except FileNotFoundError:
+        return False
 
 
 def require_in_no_process(secret: str) -> None:

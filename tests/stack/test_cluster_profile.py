@@ -17,7 +17,7 @@ from stack.services import COUNTS, services
 from stack.settings import load
 from stack.waiting import wait_until
 from tests.stack.running_stack import RunningStack
-from tests.stack.secret import require_in_no_process
+from tests.stack.secret import has_secret, require_in_no_process
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(3600)]
 
@@ -122,7 +122,7 @@ def test_another_profile_and_other_data_are_refused(stack: RunningStack) -> None
 def test_the_key_is_in_its_files_only(stack: RunningStack) -> None:
     secret = place(stack, "").store.keys()[1]
     files = [file for file in stack.home.rglob("*") if file.is_file() and not file.is_symlink()]
-    assert {file.name for file in files if secret.encode() in file.read_bytes()} == {"credentials", "s3.json"}
+    assert {file.name for file in files if has_secret(file, secret)} == {"credentials", "s3.json"}
     assert (stack.home / "store" / "credentials").stat().st_mode & 0o077 == 0
     assert not any(secret in stack.script("logs.sh", service, "100000").stdout for service in SERVICES)
     require_in_no_process(secret)

@@ -22,7 +22,7 @@ from tests.stack.flink_cluster import (
     producing,
     running_cluster,
 )
-from tests.stack.secret import require_in_no_process
+from tests.stack.secret import has_secret, require_in_no_process
 from tests.stack.store import BUCKET, Store, run_store
 
 pytestmark = [
@@ -85,19 +85,10 @@ def test_nothing_is_lost_or_twice_with_checkpoints_in_a_store(in_store: Cluster,
 
 def require_no_secret(cluster: Cluster, store: Store) -> None:
     """Neither the job's data, nor logs and settings, nor a command line or a variable of a process has the key."""
-    secret = store.secret.encode()
     folders = (store.folder / "data", Path(cluster.environment["STACK_HOME"]))
     files = [store.folder / "output", *(file for folder in folders for file in folder.rglob("*") if file.is_file())]
     assert len(files) > len(folders)
-
-    def holds_it(file: Path) -> bool:
-        try:
-            return secret in file.read_bytes()
-        except FileNotFoundError:
-            # The job goes on: a file on its way to the store has arrived there.
-            return False
-
-    assert [str(file) for file in files if holds_it(file)] == []
+    assert [str(file) for file in files if has_secret(file, store.secret)] == []
     require_in_no_process(store.secret)
 
 

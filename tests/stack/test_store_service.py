@@ -18,7 +18,7 @@ from stack.backend import EXITED, PAUSED, RUNNING
 from stack.processes import of_stack
 from stack.services import service
 from stack.waiting import wait_until
-from tests.stack.secret import require_in_no_process
+from tests.stack.secret import has_secret, require_in_no_process
 
 pytestmark = [
     pytest.mark.stack,
@@ -88,9 +88,7 @@ def test_a_kill_loses_nothing_and_the_key_is_shown_nowhere(stack: OwnStack) -> N
 
 def require_shown_nowhere(stack: OwnStack, secret: str) -> None:
     folder = stack.settings.typed.store_folder
-    with_it = {
-        file.name for file in stack.home.root.rglob("*") if file.is_file() and secret.encode() in file.read_bytes()
-    }
+    with_it = {file.name for file in stack.home.root.rglob("*") if file.is_file() and has_secret(file, secret)}
     assert with_it == {"credentials", "s3.json"}
     assert all((folder / name).stat().st_mode & 0o077 == 0 for name in with_it)
     own = [process.pid for process in of_stack(stack.mark)]
