@@ -41,13 +41,19 @@ def as_it_is(checkpoint: Place, output: Place, batch: int) -> dict[str, Any]:
 
 
 def being_written(checkpoint: Place, output: Place) -> int | None:
-    """The newest batch, if it is not committed and something was written after it was planned. Raises OSError."""
+    """The newest batch, if it is not committed and has written a file since it was planned. Raises OSError."""
     newest = max((name for name in names(checkpoint / "offsets") if name.isdigit()), key=int, default="")
     if not newest or (checkpoint / "commits" / newest).exists():
         return None
     planned = (checkpoint / "offsets" / newest).stat().st_mtime
-    written = any(_is_later(file.stat().st_mtime, planned) for file in output.rglob("part-*"))
-    return int(newest) if written else None
+    later = {file.name for file in output.rglob("part-*") if _is_later(file.stat().st_mtime, planned)}
+    # Within a second of an object store they may be files of the batch before.
+    return int(newest) if later and not later <= _files_of(output / METADATA_FOLDER, int(newest) - 1) else None
+
+
+def _files_of(log: Place, batch: int) -> set[str]:
+    """Names of the files that the sink's log has for a batch; after a compaction also those of earlier batches."""
+    return {name for file in (str(batch), f"{batch}.compact") for name in _logged(log / file) or ()}
 
 
 def _is_later(time_of_file: float, planned: float) -> bool:

@@ -64,6 +64,14 @@ def test_a_plan_and_a_file_of_one_second_are_of_one_batch_where_times_are_whole_
     assert being_written(checkpoint, output) is None
     write(output / "part-1", "", 50)
     assert being_written(checkpoint, output) == 3
+    # Unless the sink's log has it for the batch before.
+    log = output / METADATA_FOLDER
+    log.mkdir()
+    for name in ("2", "2.compact"):
+        (log / name).write_text('v1\n{"path": "s3a://bucket/output/part-1"}', encoding="utf-8")
+        assert being_written(checkpoint, output) is None
+        (log / name).unlink()
+    assert being_written(checkpoint, output) == 3
     plan(checkpoint, 3, (1, 1), 50.5)
     write(output / "part-1", "", 50.5)
     assert being_written(checkpoint, output) is None
