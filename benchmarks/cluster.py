@@ -132,12 +132,14 @@ def show(records: int, rounds: int, sides: Sequence[Side], measured: Mapping[str
 
     ratios = {"the TaskManagers": costs("TaskManagers", "windows", TASKMANAGER)}
     show_threads(*measured["windows"].values())
-    costs("driver and executors", "lines", DRIVER, WORKER)
+    ratios["driver and executors"] = costs("driver and executors", "lines", DRIVER, WORKER)
     show_threads(*measured["lines"].values())
-    without = "driver and executors, without sending"
     figures = [of_side(side, "lines", DRIVER, WORKER) for side in sides]
     sending = [run.thread_per_million(SENDING) for run in measured["lines"]["cluster"]]
-    ratios[without] = show_costs(without, figures[0], [a - b for a, b in zip(figures[1], sending, strict=True)])
+    show_costs(
+        "driver and executors, without sending",
+        figures[0], [a - b for a, b in zip(figures[1], sending, strict=True)],
+    )  # fmt: skip
     for key in measured:
         costs(f"brokers, {key}", key, BROKER)
     show_costs(

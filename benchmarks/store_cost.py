@@ -21,13 +21,15 @@ from benchmarks.store_requests import Requests, requests
 from contract.settings import ROOT, read_env_file
 from flink_job.rest import call, checkpoints
 from places.data import spark_outputs
+from places.place import Place
+from places.reading import names
 from stack.arguments import count
 from stack.errors import StackError
 from stack.messages import say
 from stack.ports import free_ports
 from stack.processes import Program
 from stack.waiting import wait_until
-from verdict.spark.sink_log import read_sink_log
+from verdict.spark.sink_log import METADATA_FOLDER, read_sink_log
 
 SLOTS = 8
 """Two TaskManagers with four each (flink_job/conf/config.yaml)."""
@@ -94,8 +96,19 @@ def of_checkpoints(side: Side, port: int, rate: int, number: int) -> tuple[Reque
     return found, statistics.median(each["end_to_end_duration"] for each in done) / 1000
 
 
-def of_batches(side: Side, port: int, rate: int, number: int) -> tuple[Requests, int]:
-    """Requests for so many micro-batches, and how many files these have. Raises StackError when files are missing."""
+def bytes_of_an_entry(output: Place) -> float:
+    """Mean size of a file's entry in the sink's log: of each of its files, the lines below the version."""
+    log = output / METADATA_FOLDER
+    files = [log / name for name in names(log) if name.removesuffix(".compact").isdigit()]
+    entries = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()[1:]]
+    return statistics.mean(len(line) + 1 for line in entries)
+
+
+def of_batches(side: Side, port: int, rate: int, number: int) -> tuple[Requests, int, float]:
+    """Requests for so many micro-batches, how many files these have, and the bytes of a file's entry in the sink's log.
+
+    Raises StackError when files are missing.
+    """
     stack = side.stack
     service = stack.service(DRIVER)
     with visits(side, rate):
@@ -112,12 +125,14 @@ def of_batches(side: Side, port: int, rate: int, number: int) -> tuple[Requests,
         found = requests(port) - before
     stack.stop(DRIVER)
     every = batches()
-    log = read_sink_log(spark_outputs(stack.settings.typed) / stack.settings.typed.query())
+    output = spark_outputs(stack.settings.typed) / stack.settings.typed.query()
+    log = read_sink_log(output)
     # The stop may have come in the middle of one more batch.
     written = sum(entry.batch <= max(every) for entry in log.entries) if log else 0
     if written != sum(every.values()):
         raise StackError(f"{written} files were written, {sum(every.values())} expected: not a valid measurement", 1)
-    return found, sum(every[batch] for batch in range(first + 1, first + number + 1))
+    files = sum(every[batch] for batch in range(first + 1, first + number + 1))
+    return found, files, bytes_of_an_entry(output)
 
 
 def measure(rate: int, number: int) -> None:
@@ -137,8 +152,9 @@ def measure(rate: int, number: int) -> None:
         print(f"a checkpoint took {seconds:.2f} s from its trigger to its end, as the median of {number}", flush=True)
         stack.stop(*side.names(TASKMANAGER), *side.names("jobmanager"))
         stack.start(*side.names("spark-master"), *side.names(WORKER))
-        found, files = of_batches(side, port, rate, number)
+        found, files, entry = of_batches(side, port, rate, number)
         _show(f"{number} micro-batches, {files} files", found, files)
+        print(f"a file takes {entry:.0f} bytes in the sink's log", flush=True)
 
 
 def _show(title: str, found: Requests, units: int) -> None:

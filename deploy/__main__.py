@@ -17,7 +17,8 @@ from contract.settings import ROOT, SettingsError
 from deploy import flink, kafka, spark
 from deploy.measured import MeasuredError, measured, record
 from deploy.settings import HERE, cluster_settings
-from deploy.sizing import Load, table
+from deploy.size_table import table
+from deploy.sizing import Load
 
 MANIFESTS = (kafka.manifest, flink.manifest, spark.manifest)
 

@@ -51,11 +51,12 @@ def high_availability(settings: Settings) -> dict[str, str]:
 def options(settings: Settings) -> dict[str, str]:
     """`flinkConfiguration`: the guarantees of the local job, at places that every pod reaches."""
     job = job_configuration(settings, settings.text("FLINK_MODE"))
+    checkpoints = ("checkpoints", settings.text("FLINK_CHECKPOINTS"))
     return {
         **{name: value for name, value in job.items() if name not in _BY_FIELD},
-        "execution.checkpointing.dir": data(settings, "checkpoints", settings.text("FLINK_CHECKPOINTS")),
+        "execution.checkpointing.dir": data(settings, *checkpoints),
         # Where an upgrade with `upgradeMode: savepoint` leaves them.
-        "execution.checkpointing.savepoint-dir": data(settings, "savepoints"),
+        "execution.checkpointing.savepoint-dir": data(settings, *checkpoints, "savepoints"),
         **cluster_options(settings),
         **high_availability(settings),
         **flink_s3_options(settings.text("STORE_ENDPOINT")),

@@ -14,18 +14,40 @@ ENGINES = ("FLINK", "SPARK")
 """What the names of settings begin with that belong to one engine."""
 _ADDED = ("DATA", "STORE_ENDPOINT")
 """Settings that the programs read and that are in kubernetes.env only."""
+_REPLICATED = ("KAFKA_MIN_INSYNC", "KAFKA_REPLICATION", "KAFKA_BROKERS")
+"""None of them may be above the next one."""
+_NUMBERS = (*_REPLICATED, "TOPIC_PARTITIONS", "FLINK_PARALLELISM", "FLINK_JOBMANAGERS", "FLINK_LEADER_TIMEOUT_MS",
+            "SPARK_EXECUTORS", "SPARK_EXECUTOR_CORES")  # fmt: skip
 
 
 def cluster_settings(file: Path = FILE) -> Settings:
     """The settings by which the manifests are written. Raises SettingsError when they do not fit each other."""
     settings = Settings(environ={}).changed(read_env_file(file))
-    if settings.number("TOPIC_PARTITIONS") < settings.number("FLINK_PARALLELISM"):
-        raise SettingsError(
-            f"TOPIC_PARTITIONS={settings.text('TOPIC_PARTITIONS')} is less than "
-            f"FLINK_PARALLELISM={settings.text('FLINK_PARALLELISM')}: some tasks would have nothing to read; "
-            "raise it in deploy/kubernetes.env"
-        )
+    for name in _NUMBERS:
+        _require(_is_number(settings.text(name)), settings, name, "is not a whole number above 0", file)
+    least, replicas, brokers = (settings.number(name) for name in _REPLICATED)
+    _require(replicas <= brokers, settings, _REPLICATED[1], f"needs as many brokers, and KAFKA_BROKERS={brokers}", file)
+    _require(
+        least <= replicas, settings, _REPLICATED[0],
+        f"is more than KAFKA_REPLICATION={replicas}: nothing would ever be acknowledged", file,
+    )  # fmt: skip
+    tasks = settings.number("FLINK_PARALLELISM")
+    _require(
+        settings.number("TOPIC_PARTITIONS") % tasks == 0, settings, "TOPIC_PARTITIONS",
+        f"is no multiple of FLINK_PARALLELISM={tasks}: some tasks would read more than others, or nothing", file,
+    )  # fmt: skip
     return settings
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and int(text) > 0
+
+
+def _require(met: bool, settings: Settings, name: str, why: str, file: Path) -> None:
+    if not met:
+        # The last file that has it wins.
+        where = "deploy/kubernetes.env" if name in read_env_file(file) else ".env"
+        raise SettingsError(f"{name}={settings.text(name)} {why}; correct it in {where}")
 
 
 def data(settings: Settings, *folders: str, scheme: str = "s3") -> str:

@@ -1,15 +1,15 @@
-"""How large a cluster must be for a load: each line has its arithmetic, from settings and measured figures.
+"""How large a cluster must be for a load: the quantities, from settings and measured figures.
 
-It assumes that work spreads evenly and that a record costs the same CPU on many machines as on one. A figure that is
-not measured yet leaves its lines without a value, never with a guess.
+It assumes that work spreads evenly, which needs as many partitions for each task as for any other, and that a record
+costs the CPU that it costs on the small cluster. Each quantity raises MeasuredError when a figure that it needs is not
+measured.
 """
 
 from __future__ import annotations
 
-import functools
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from contract.settings import Settings, SettingsError
@@ -17,9 +17,15 @@ from deploy import kafka
 from deploy.flink import cluster_options
 from deploy.measured import Figure, MeasuredError
 
-_DAY = 86_400
-_MONTH = 30 * _DAY
-_UNITS = {"second": 1, "minute": 60, "hour": 3600}
+DAY = 86_400
+MONTH = 30 * DAY
+HEAP = "task_heap_megabytes_per_million_windows"
+_UNITS = {"millisecond": 0.001, "second": 1.0, "minute": 60.0, "hour": 3600.0}
+_HEAP_STEP = 64
+_PART_BYTES = 64 * 2**20
+"""Hadoop's s3a:// sends a file above this size in parts (fs.s3a.multipart.size, its default)."""
+_COMPACTED = 10
+"""Batches between two compactions of the sink's log (spark.sql.streaming.fileSink.log.compactInterval, its default)."""
 
 
 @dataclass(frozen=True)
@@ -32,23 +38,9 @@ class Load:
     price_reads: float | None = None
 
 
-@dataclass(frozen=True)
-class Row:
-    """One line of the table."""
-
-    what: str
-    value: str
-    how: str
-
-
-def _rate_of_bytes(megabytes: float) -> str:
-    """`440 MB/s`, and `0.44 MB/s` for little."""
-    return f"{megabytes:,.0f} MB/s" if megabytes >= 100 else f"{megabytes:.3g} MB/s"
-
-
 def trigger_seconds(settings: Settings) -> float:
     """Seconds between two micro-batches. Raises SettingsError when they are not fixed."""
-    match = re.fullmatch(r"(\d+) (second|minute|hour)s?", settings.text("SPARK_TRIGGER"))
+    match = re.fullmatch(r"(\d+) (millisecond|second|minute|hour)s?", settings.text("SPARK_TRIGGER"))
     if match is None:
         raise SettingsError(f"SPARK_TRIGGER={settings.text('SPARK_TRIGGER')} is not an interval like '5 seconds'")
     return int(match[1]) * _UNITS[match[2]]
@@ -66,177 +58,155 @@ class Sizing:
     """The arithmetic for one load."""
 
     def __init__(self, load: Load, settings: Settings, figures: Mapping[str, Figure]) -> None:
-        self._load, self._settings, self._figures = load, settings, figures
-        self._millions = load.visits_per_second / 1e6
-        self._interval = settings.number("FLINK_CHECKPOINT_INTERVAL_MS") / 1000
-        self._trigger = trigger_seconds(settings)
-        self._window = settings.number("FLINK_WINDOW_SECONDS") + settings.number("FLINK_OUT_OF_ORDERNESS_SECONDS")
+        self.load, self.settings, self.figures = load, settings, figures
+        self.millions = load.visits_per_second / 1e6
+        self.brokers = settings.number("KAFKA_BROKERS")
+        self.replicas = settings.number("KAFKA_REPLICATION")
+        self.interval = settings.number("FLINK_CHECKPOINT_INTERVAL_MS") / 1000
+        self.trigger = trigger_seconds(settings)
+        self.window = settings.number("FLINK_WINDOW_SECONDS") + settings.number("FLINK_OUT_OF_ORDERNESS_SECONDS")
         # The windowing job reads one topic and writes the others, each task with a transaction for each of them.
-        self._sinks = len(kafka.topics(settings)) - 1
-        self._slots_each = int(cluster_options(settings)["taskmanager.numberOfTaskSlots"])
+        self.sinks = len(kafka.topics(settings)) - 1
+        self.slots_each = int(cluster_options(settings)["taskmanager.numberOfTaskSlots"])
+        self.cores_each = settings.number("SPARK_EXECUTOR_CORES")
 
-    @property
-    def slots(self) -> int:
-        """Tasks of the windowing job, of each kind."""
-        return math.ceil(self._millions * self._figure("flink_cpu_seconds_per_million") / self._load.busy)
-
-    @property
-    def executor_cores(self) -> int:
-        """Cores of all executors together."""
-        return math.ceil(self._millions * self._figure("spark_cpu_seconds_per_million") / self._load.busy)
-
-    @property
-    def partitions(self) -> int:
-        """Partitions of the topic `visits`: no task without one, and as many leaders on each broker."""
-        brokers = self._settings.number("KAFKA_BROKERS")
-        return math.ceil(max(self.slots, self.executor_cores) / brokers) * brokers
-
-    @property
-    def open_windows(self) -> float:
-        """Windows in the state at once, at most."""
-        return self._millions * self._figure("results_per_million") * self._window
-
-    def _figure(self, name: str) -> float:
-        value = self._figures[name].value
+    def figure(self, name: str) -> float:
+        """A measured figure. Raises MeasuredError when it is missing."""
+        value = self.figures[name].value
         if value is None:
             raise MeasuredError(f"figure {name} has no value in deploy/measured.yaml; restore it with git")
         return value
 
-    def _row(self, what: str, needs: tuple[str, ...], compute: Callable[..., tuple[str, str]]) -> Row:
-        """A row from measured figures; without a value when one of them is missing."""
-        missing = [name for name in needs if self._figures[name].value is None]
-        if missing:
-            return Row(what, "not measured", f"needs {', '.join(missing)} (deploy/measured.yaml)")
-        return Row(what, *compute(*(self._figure(name) for name in needs)))
+    def is_measured(self, *names: str) -> bool:
+        """Whether all of these figures have a value."""
+        return all(self.figures[name].value is not None for name in names)
 
-    def sections(self) -> Iterator[tuple[str, list[Row]]]:
-        """The rows, by component."""
-        yield "Kafka", list(self._kafka())
-        yield "the windowing job", list(self._flink())
-        yield "the synchronizer", list(self._spark())
-        yield "the object store", list(self._store())
+    def _cores(self, figure: str) -> int:
+        return math.ceil(self.millions * self.figure(figure) / self.load.busy)
 
-    def _kafka(self) -> Iterator[Row]:
-        visits, replicas = self._load.visits_per_second, self._settings.number("KAFKA_REPLICATION")
-        each = self._figure("visit_bytes")
-        arriving = visits * each / 1e6
-        yield Row("visits that arrive", _rate_of_bytes(arriving), f"{visits:,.0f} visits/s x {each:,.0f} bytes")
-        yield Row("written by the brokers", _rate_of_bytes(arriving * replicas), f"x {replicas} replicas")
-        yield Row("read from them", _rate_of_bytes(arriving * 2), "by the windowing job and by the synchronizer")
-        yield Row(
-            "partitions of visits", f"{self.partitions:,}",
-            f"for {self.slots} slots and {self.executor_cores} executor cores, a multiple of "
-            f"{self._settings.number('KAFKA_BROKERS')} brokers",
-        )  # fmt: skip
-        reader = self._figure("reader_records_per_second")
-        yield Row(
-            "visits of a partition", f"{visits / self.partitions:,.0f} /s", f"one reader was measured at {reader:,.0f}"
-        )
-        kept = arriving * replicas * _DAY / 1e6
-        retention = self._settings.text("TOPIC_RETENTION_MS")
-        yield Row("kept for each day", f"{kept:,.3g} TB", f"TOPIC_RETENTION_MS={retention}: -1 keeps every day")
-        disks = self._settings.number("KAFKA_BROKERS") * gibibytes(self._settings.text("KAFKA_DISK"))
-        minutes = disks * 2**30 / (arriving * replicas * 1e6) / 60
-        yield Row(
-            "the disks are full after", f"{minutes:,.3g} min",
-            f"{self._settings.text('KAFKA_BROKERS')} x {self._settings.text('KAFKA_DISK')}",
-        )  # fmt: skip
-        yield self._row(
-            "cores of the brokers",
-            ("kafka_cpu_seconds_per_million",),
-            lambda cpu: (
-                f"{math.ceil(self._millions * cpu / self._load.busy):,}",
-                f"{self._millions:g} million/s x {cpu:g} s / {self._load.busy:g} busy",
-            ),
-        )
+    # --- Kafka ---
 
-    def _flink(self) -> Iterator[Row]:
-        busy, cpu = self._load.busy, self._figure("flink_cpu_seconds_per_million")
-        yield Row("slots", f"{self.slots:,}", f"{self._millions:g} million/s x {cpu:g} s / {busy:g} busy")
-        yield Row(
-            "TaskManagers", f"{math.ceil(self.slots / self._slots_each):,}", f"{self._slots_each} slots and cores each"
-        )
-        limit = self._settings.number("FLINK_MAX_PARALLELISM")
-        enough = "enough" if self.slots <= limit else "TOO FEW: raise it before the first start"
-        yield Row("FLINK_MAX_PARALLELISM", f"{limit:,}", f"{enough}; state cannot be restored with another number")
-        down = self._figure("taskmanager_recovery_seconds")
-        yield Row(
-            "to catch up after a kill", f"{down * busy / (1 - busy):,.1f} s",
-            f"{down:g} s without output x {busy:g} / {1 - busy:g}",
-        )  # fmt: skip
-        results = self._millions * self._figure("results_per_million")
-        yield Row("records that it writes", f"{results:,.0f} /s", "as many for each visit as in the benchmark")
-        yield Row(
-            "windows open at once", f"{self.open_windows:,.0f}", f"at most: {self._window} s from first visit to end"
-        )
-        for backend, name in (("hashmap", "state_bytes_per_window"), ("rocksdb", "state_bytes_per_window_rocksdb")):
-            yield self._row(f"state, {backend}", (name,), self._state)
-        yield self._row("full checkpoints write", ("state_bytes_per_window",), self._checkpoint_bandwidth)
-        open_at_once = self.slots * self._sinks
-        yield Row("transactions open", f"{open_at_once:,}", f"at most: {self.slots} tasks x {self._sinks} topics")
-        yield Row(
-            "with those about to commit", f"{open_at_once * 2:,}", "at most: one checkpoint at a time, so twice as many"
-        )
-        yield Row(
-            "transactions that end", f"{open_at_once / self._interval:,.1f} /s",
-            f"at most: each at a checkpoint, every {self._interval:g} s",
-        )  # fmt: skip
-        yield self._row(
-            "windows wait for their commit",
-            ("checkpoint_seconds",),
-            lambda seconds: (f"{self._interval + seconds:,.1f} s", f"at most {self._interval:g} s + {seconds:g} s"),
-        )
+    @property
+    def arriving(self) -> float:
+        """Megabytes of visits in a second."""
+        return self.load.visits_per_second * self.figure("visit_bytes") / 1e6
 
-    def _state(self, each: float) -> tuple[str, str]:
-        whole = self.open_windows * each
-        return f"{whole / 1e9:,.2f} GB", f"x {each:g} bytes; {whole / self.slots / 1e6:,.0f} MB for a slot"
+    @property
+    def written(self) -> float:
+        """Megabytes that all brokers write in a second."""
+        return self.arriving * self.replicas
 
-    def _checkpoint_bandwidth(self, each: float) -> tuple[str, str]:
-        return _rate_of_bytes(self.open_windows * each / self._interval / 1e6), f"all of it every {self._interval:g} s"
+    @property
+    def partitions(self) -> int:
+        """Partitions of `visits`: a multiple of the tasks and of the brokers, no fewer than executor cores."""
+        even = math.lcm(self.slots, self.brokers)
+        return math.ceil(self.executor_cores / even) * even
 
-    def _spark(self) -> Iterator[Row]:
-        visits, cpu = self._load.visits_per_second, self._figure("spark_cpu_seconds_per_million")
-        cores = self._settings.number("SPARK_EXECUTOR_CORES")
-        yield Row(
-            "executor cores", f"{self.executor_cores:,}",
-            f"{self._millions:g} million/s x {cpu:g} s / {self._load.busy:g} busy",
-        )  # fmt: skip
-        yield Row("executors", f"{math.ceil(self.executor_cores / cores):,}", f"{cores} cores each")
-        yield Row("visits of a batch", f"{visits * self._trigger:,.0f}", f"every {self._trigger:g} s")
-        size = visits * self._trigger * self._figure("visit_bytes") / self.partitions / 1e6
-        yield Row("files of a batch", f"{self.partitions:,}", f"one for each partition, {size:,.1f} MB each")
-        yield Row("files of a day", f"{self.partitions * _DAY / self._trigger:,.0f}", "")
+    @property
+    def minutes_until_full(self) -> float:
+        """Minutes until the disks of the brokers are full."""
+        disks = self.brokers * gibibytes(self.settings.text("KAFKA_DISK")) * 2**30
+        return disks / (self.written * 1e6) / 60
 
-    def _store(self) -> Iterator[Row]:
-        arriving = self._load.visits_per_second * self._figure("visit_bytes") / 1e6
-        yield Row("visits written", _rate_of_bytes(arriving), "by the synchronizer: the bytes as they came")
-        for kind, price in (("writes", self._load.price_writes), ("reads", self._load.price_reads)):
-            needs = (f"checkpoint_{kind}_per_slot", f"batch_{kind}_per_file")
-            yield self._row(kind, needs, self._requests)
-            if price is None:
-                yield Row(f"{kind}, a month", "no price", f"give your store's with --price-{kind}")
-            else:
-                yield self._row(f"{kind}, a month", needs, functools.partial(self._cost, price))
+    @property
+    def broker_cores(self) -> int:
+        """Cores of all brokers together."""
+        return self._cores("kafka_cpu_seconds_per_million")
 
-    def _cost(self, price: float, slot: float, file: float) -> tuple[str, str]:
-        cost = self._rate(slot, file) * _MONTH / 1000 * price
-        return f"{cost:,.0f}", f"30 days at {price:g} for 1,000 requests"
+    # --- the windowing job ---
 
-    def _rate(self, slot: float, file: float) -> float:
-        return slot * self.slots / self._interval + file * self.partitions / self._trigger
+    @property
+    def slots(self) -> int:
+        """Tasks of each step; a multiple of the brokers, unless they are fewer."""
+        need = self._cores("flink_cpu_seconds_per_million")
+        return need if need < self.brokers else math.ceil(need / self.brokers) * self.brokers
 
-    def _requests(self, slot: float, file: float) -> tuple[str, str]:
-        return (
-            f"{self._rate(slot, file):,.0f} /s",
-            f"{slot:g} x {self.slots} slots / {self._interval:g} s + {file:g} x {self.partitions} files / "
-            f"{self._trigger:g} s",
-        )
+    @property
+    def task_managers(self) -> int:
+        """TaskManagers for the slots."""
+        return math.ceil(self.slots / self.slots_each)
 
+    @property
+    def catch_up(self) -> float:
+        """Seconds from the restart after a kill until the job is where it would be without it."""
+        busy = self.load.busy
+        return self.figure("taskmanager_recovery_seconds") * busy / (1 - busy)
 
-def table(load: Load, settings: Settings, figures: Mapping[str, Figure]) -> str:
-    """The rows as text."""
-    lines = [f"{load.visits_per_second:,.0f} visits/s, each core {load.busy:.0%} busy"]
-    for title, rows in Sizing(load, settings, figures).sections():
-        lines += ["", title]
-        lines += [f"  {row.what:<29} {row.value:>12}  {row.how}".rstrip() for row in rows]
-    return "\n".join(lines) + "\n"
+    @property
+    def results(self) -> float:
+        """Records that the job writes in a second."""
+        return self.millions * self.figure("results_per_million")
+
+    @property
+    def open_windows(self) -> float:
+        """Windows in the state at once."""
+        return self.results * self.window
+
+    @property
+    def heap(self) -> float:
+        """Megabytes of task heap for the windows of a TaskManager, state backend hashmap."""
+        return self.open_windows / self.task_managers * self.figure(HEAP) / 1e6
+
+    @property
+    def open_transactions(self) -> int:
+        """Transactions at once, at most, without those about to commit."""
+        return self.slots * self.sinks
+
+    # --- the synchronizer ---
+
+    @property
+    def executor_cores(self) -> int:
+        """Cores of all executors together."""
+        return self._cores("spark_cpu_seconds_per_million")
+
+    @property
+    def executors(self) -> int:
+        """Executors for these cores."""
+        return math.ceil(self.executor_cores / self.cores_each)
+
+    @property
+    def batch(self) -> float:
+        """Visits of a micro-batch."""
+        return self.load.visits_per_second * self.trigger
+
+    @property
+    def file_bytes(self) -> float:
+        """Bytes of a file; a micro-batch has one for each partition."""
+        return self.batch * self.figure("visit_bytes") / self.partitions
+
+    @property
+    def files_of_a_day(self) -> float:
+        """Files that the synchronizer writes in a day."""
+        return self.partitions * DAY / self.trigger
+
+    @property
+    def seconds_between_compactions(self) -> float:
+        """Seconds between two compactions of the sink's log."""
+        return _COMPACTED * self.trigger
+
+    # --- the object store ---
+
+    @property
+    def requests_for_parts(self) -> int:
+        """Writes for a file beyond the one that is measured: a file in parts has each of them, a begin and an end."""
+        parts = math.ceil(self.file_bytes / _PART_BYTES)
+        return parts + 1 if parts > 1 else 0
+
+    def requests(self, kind: str) -> float:
+        """Requests in a second of a kind, `writes` or `reads`, for checkpoints and micro-batches."""
+        parts = self.requests_for_parts if kind == "writes" else 0
+        of_slots = self.figure(f"checkpoint_{kind}_per_slot") * self.slots / self.interval
+        return of_slots + (self.figure(f"batch_{kind}_per_file") + parts) * self.partitions / self.trigger
+
+    # --- settings ---
+
+    def lines(self) -> list[str]:
+        """Lines of deploy/kubernetes.env for this load. Raises SettingsError and MeasuredError."""
+        heap = math.ceil(self.heap / _HEAP_STEP) * _HEAP_STEP
+        return [
+            f"KAFKA_CPU={math.ceil(self.broker_cores / self.brokers)}",
+            f"TOPIC_PARTITIONS={self.partitions}",
+            f"FLINK_PARALLELISM={self.slots}",
+            f"FLINK_TASK_HEAP={max(heap, self.settings.megabytes('FLINK_TASK_HEAP'))}m",
+            f"SPARK_EXECUTORS={self.executors}",
+        ]

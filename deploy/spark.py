@@ -10,7 +10,7 @@ from deploy.manifest import Manifest, Object, Unchecked, object_name
 from places.engines import s3a_options
 from requirements.sbom import locked_packages
 from spark_job.options import alone
-from spark_job.session import UTC, configuration
+from spark_job.session import SILENT_EXECUTOR, UTC, configuration
 
 _OF_ONE_MACHINE = frozenset(
     {
@@ -41,6 +41,7 @@ def spark_options(settings: Settings) -> dict[str, str]:
     guard = Path(pod.ARTIFACTS) / guard_jar("spark").relative_to(artifacts())
     return {
         **kept,
+        **SILENT_EXECUTOR,
         "spark.driver.extraClassPath": f"{guard}:{jars}",
         "spark.executor.extraClassPath": jars,
     }

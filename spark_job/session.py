@@ -27,6 +27,12 @@ QUIET = ("-Xlog:disable", "-Xlog:all=error:stderr")
 CONF_DIR = Path(__file__).with_name("conf")
 UTC = "-Duser.timezone=UTC"
 """The JVM's flag for its time zone."""
+SILENT_EXECUTOR = {
+    "spark.executor.heartbeatInterval": "2s",
+    "spark.network.timeout": "20s",
+    "spark.network.timeoutInterval": "5s",
+}
+"""A silent executor is lost after 20 s, not after two minutes, and somebody looks each 5 s, not each minute."""
 GUARD = "faultline.web.SparkGuard"
 """The servlet filter before the UI, in the jar of web_guard/."""
 
@@ -136,10 +142,7 @@ def _on_workers(settings: Settings, class_path: str) -> dict[str, str]:
                 "-Duser.timezone=UTC",
             ]
         ),
-        # A silent executor is lost after 20 s, not after two minutes, and somebody looks each 5 s, not each minute.
-        "spark.executor.heartbeatInterval": "2s",
-        "spark.network.timeout": "20s",
-        "spark.network.timeoutInterval": "5s",
+        **SILENT_EXECUTOR,
         # What executors print is in files of their worker.
         "spark.executor.logs.rolling.strategy": "size",
         "spark.executor.logs.rolling.maxSize": str(1 << 20),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +12,17 @@ import pyspark
 import pytest
 from kubeflow_spark_api.models.spark_v1beta2_spark_application import SparkV1beta2SparkApplication
 
+from broker.start import configuration
 from contract.jobs import EXACTLY_ONCE
-from contract.settings import ROOT, Settings, SettingsError
+from contract.settings import ROOT, Settings, SettingsError, read_env_file
 from deploy import flink, kafka, pod, spark
 from deploy.__main__ import MANIFESTS, main, write
 from deploy.settings import ENGINES, FILE, cluster_settings, of_pods
 from flink_job.guarantees import job_configuration
+from flink_job.home import store_lines
+from places.data import spark_checkpoints
+from spark_job import session
+from spark_job.options import alone
 from tests.manifests import errors, names_in_classes, strict, written
 
 SETTINGS = cluster_settings()
@@ -100,10 +107,21 @@ def test_the_topics_are_those_of_the_two_pipelines() -> None:
     assert {topic["partitions"] for topic in topics} == {SETTINGS.number("TOPIC_PARTITIONS")}
 
 
-def test_fewer_partitions_than_tasks_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("TOPIC_PARTITIONS=4", "TOPIC_PARTITIONS=4 is no multiple of FLINK_PARALLELISM=8: some tasks would read more"),
+        ("TOPIC_PARTITIONS=12", "TOPIC_PARTITIONS=12 is no multiple of FLINK_PARALLELISM=8"),
+        ("KAFKA_BROKERS=x", "KAFKA_BROKERS=x is not a whole number above 0; correct it in deploy/kubernetes.env"),
+        ("SPARK_EXECUTORS=0", "SPARK_EXECUTORS=0 is not a whole number above 0"),
+        ("KAFKA_BROKERS=1", "KAFKA_REPLICATION=3 needs as many brokers, and KAFKA_BROKERS=1"),
+        ("KAFKA_MIN_INSYNC=5", "KAFKA_MIN_INSYNC=5 is more than KAFKA_REPLICATION=3: nothing would ever be ackn"),
+    ],
+)
+def test_settings_that_do_not_fit_each_other_are_refused(tmp_path: Path, line: str, message: str) -> None:
     other = tmp_path / "kubernetes.env"
-    other.write_text(FILE.read_text(encoding="utf-8") + "TOPIC_PARTITIONS=4\n")
-    with pytest.raises(SettingsError, match="TOPIC_PARTITIONS=4 is less than FLINK_PARALLELISM=8"):
+    other.write_text(FILE.read_text(encoding="utf-8") + line + "\n", encoding="utf-8")
+    with pytest.raises(SettingsError, match=f"^{re.escape(message)}"):
         cluster_settings(other)
 
 
@@ -136,6 +154,52 @@ def test_the_page_has_the_settings_that_change_with_their_values() -> None:
     for name, (here, there) in shown.items():
         assert there == SETTINGS.text(name), name
         assert here == (local.get(name, here) or "empty"), name
+
+
+_PLACES_AND_FIELDS = re.compile(
+    r"[aA]ddress|listener|host|endpoint|region|ssl|[dD]ir$|dirs$|ivy|ClassPath|JavaOptions|app\.name|spark\.master$"
+    r"|process\.roles|node\.id|controller|\.cores$|\.memory$|^parallelism|^num\.partitions|^high-availability"
+)
+"""Addresses, folders, flags of one machine, and what the page has under the names of `.env`."""
+
+
+def test_the_page_has_every_setting_that_the_small_cluster_has_and_the_manifests_have_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = tmp_path / "key"
+    key.write_text("[default]\naws_access_key_id = of-nobody\naws_secret_access_key = of-nobody\n", encoding="utf-8")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(key))
+    profile = {**read_env_file(ROOT / ".env.cluster"), "STORE_ENDPOINT": "http://127.0.0.1:1"}
+    small = Settings(environ={}).changed(profile)
+    query = replace(
+        alone(small, small.query(), tmp_path), master=small.spark_master, checkpoint=spark_checkpoints(small) / "query"
+    )
+    lines = configuration(small, 1, tmp_path).splitlines()
+    brokers = dict(line.split("=", 1) for line in lines if line and not line.startswith("#"))
+    hadoop = written("spark.yaml")[0]["spec"]["hadoopConf"]
+    sides: list[tuple[dict[str, str], dict[str, str]]] = [
+        (
+            session.configuration(query, small, tmp_path),
+            {**spark.spark_options(SETTINGS), **{f"spark.hadoop.{name}": value for name, value in hadoop.items()}},
+        ),
+        (brokers, kafka.broker_settings(SETTINGS)),
+        (
+            {
+                **job_configuration(small, EXACTLY_ONCE),
+                **flink.cluster_options(small),
+                **dict(line.split(": ", 1) for line in store_lines(small)),
+            },
+            flink.options(SETTINGS),
+        ),
+    ]
+    differ = [name for here, there in sides for name in here if here[name] != there.get(name)]
+    assert len(differ) > 20
+    said = PAGE.partition("## What changes, and why")[2].partition("\n## ")[0]
+    missing = [name.removeprefix("spark.hadoop.") for name in differ if not _PLACES_AND_FIELDS.search(name)]
+    assert "broker.session.timeout.ms" in missing
+    shown = re.findall(r"`([\w.*]+)`", said)
+    others = (r"share.coordinator.state.topic.num.partitions", "transaction.state.log.num.partitions")
+    assert [name for name in missing if name not in others and not any(fnmatch(name, each) for each in shown)] == []
 
 
 def test_the_page_names_everything_that_is_not_checked() -> None:
@@ -201,7 +265,7 @@ def test_a_value_of_another_type_is_found() -> None:
 def test_every_setting_of_spark_is_in_its_classes() -> None:
     names = {name for name in spark.spark_options(SETTINGS) if not name.startswith("spark.faultline.")}
     jars = sorted((Path(pyspark.__file__).parent / "jars").glob("spark-*.jar"))
-    where = r"(?i)(config|conf|launcher/SparkLauncher|status|ui)[^/]*\.class$"
+    where = r"(?i)(internal/config/|config|conf|launcher/SparkLauncher|status|ui)[^/]*\.class$"
     assert names - names_in_classes(jars, names, where) == set()
     assert names_in_classes(jars, {"spark.ui.kilEnabled"}, where) == set()
 

@@ -10,8 +10,10 @@ import pytest
 from contract.settings import ROOT, SettingsError
 from deploy.__main__ import main
 from deploy.measured import FILE, Figure, MeasuredError, measured, record
+from deploy.settings import FILE as KUBERNETES
 from deploy.settings import cluster_settings
-from deploy.sizing import Load, Sizing, gibibytes, table, trigger_seconds
+from deploy.size_table import sections, table
+from deploy.sizing import Load, Sizing, gibibytes, trigger_seconds
 
 SETTINGS = cluster_settings()
 FIGURES = measured()
@@ -19,13 +21,13 @@ MILLION = Load(visits_per_second=1e6, busy=0.5)
 
 
 def rows(load: Load, figures: dict[str, Figure] | None = None) -> dict[str, tuple[str, str]]:
-    sections = Sizing(load, SETTINGS, figures or FIGURES).sections()
-    return {f"{title}: {row.what}": (row.value, row.how) for title, found in sections for row in found}
+    found = sections(Sizing(load, SETTINGS, figures or FIGURES))
+    return {f"{title}: {row.what}": (row.value, row.how) for title, listed in found for row in listed}
 
 
 def everything(value: float) -> dict[str, Figure]:
     """The figures, with this value for those of brokers, state, checkpoints and batches."""
-    others = ("kafka_", "state_", "checkpoint_", "batch_")
+    others = ("kafka_", "state_", "checkpoint_", "batch_", "sink_log_")
     return {
         name: Figure(name, value, figure.what, figure.by) if name.startswith(others) else figure
         for name, figure in FIGURES.items()
@@ -33,9 +35,11 @@ def everything(value: float) -> dict[str, Figure]:
 
 
 def test_the_page_shows_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["size", "--visits-per-second", "1000000"]) == 0
+    words = "size --visits-per-second 1000000 --price-writes 0.005 --price-reads 0.0004"
+    assert main(words.split()) == 0
     printed = capsys.readouterr().out
     page = (ROOT / "docs" / "scaling_out.md").read_text(encoding="utf-8")
+    assert f"scripts/deploy.sh {words}" in page
     assert f"```text\n{printed}```" in page
 
 
@@ -63,21 +67,22 @@ def test_the_arithmetic_for_a_million() -> None:
     found = rows(MILLION)
     assert found["Kafka: visits that arrive"][0] == "440 MB/s"
     assert found["Kafka: written by the brokers"][0] == "1,320 MB/s"
-    # 13.8 and 4.4 cores of work, each half busy.
-    assert found["the windowing job: slots"][0] == "28"
-    assert found["the synchronizer: executor cores"][0] == "9"
-    # The least multiple of 3 brokers that is not below 28.
-    assert found["Kafka: partitions of visits"][0] == "30"
-    assert found["the windowing job: transactions open"][0] == "84"
+    # 16.0 and 5.6 cores of work, each half busy; the least multiple of 3 brokers that is not below 32.
+    assert found["the windowing job: slots"][0] == "33"
+    assert found["the synchronizer: executor cores"][0] == "12"
+    assert found["Kafka: partitions of visits"][0] == "33"
+    assert found["the windowing job: transactions open"][0] == "99"
     # 271,861 windows a second, each open for 10 + 5 s.
     assert found["the windowing job: windows open at once"][0] == "4,077,915"
-    # 5 s of visits over 30 files.
-    assert found["the synchronizer: files of a batch"] == ("30", "one for each partition, 73.3 MB each")
+    # On 9 TaskManagers, where a million takes 1,536 MB.
+    assert found["the windowing job: task heap of a TaskManager"][0] == "696 MB"
+    # 5 s of visits over 33 files.
+    assert found["the synchronizer: files of a batch"] == ("33", "one for each partition, 66.7 MB each")
 
 
 def test_a_busier_core_needs_fewer_slots_and_catches_up_later() -> None:
     half, most = rows(MILLION), rows(Load(1e6, 0.8))
-    assert (half["the windowing job: slots"][0], most["the windowing job: slots"][0]) == ("28", "18")
+    assert (half["the windowing job: slots"][0], most["the windowing job: slots"][0]) == ("33", "21")
     kill = "the windowing job: to catch up after a kill"
     assert (half[kill][0], most[kill][0]) == ("13.4 s", "53.6 s")
 
@@ -89,8 +94,31 @@ def test_a_small_load_needs_one_of_each_broker_and_one_slot() -> None:
     assert found["Kafka: visits that arrive"][0] == "0.44 MB/s"
 
 
+@pytest.mark.parametrize("visits", [1e3, 5e4, 6.4e4, 1e5, 3.3e5, 1e6, 2e6, 4e6])
+@pytest.mark.parametrize("busy", [0.2, 0.5, 0.9])
+def test_the_lines_for_a_load_are_settings_by_which_work_spreads(tmp_path: Path, visits: float, busy: float) -> None:
+    sizing = Sizing(Load(visits, busy), SETTINGS, FIGURES)
+    file = tmp_path / "kubernetes.env"
+    file.write_text(KUBERNETES.read_text(encoding="utf-8") + "\n".join(sizing.lines()) + "\n", encoding="utf-8")
+    settings = cluster_settings(file)
+    partitions, tasks = settings.number("TOPIC_PARTITIONS"), settings.number("FLINK_PARALLELISM")
+    assert partitions % tasks == partitions % settings.number("KAFKA_BROKERS") == 0
+    assert tasks >= visits / 1e6 * 16.0 / busy
+    assert partitions >= visits / 1e6 * 5.6 / busy
+    assert settings.megabytes("FLINK_TASK_HEAP") >= 320
+
+
+def test_a_file_above_64_mib_is_sent_in_parts_and_each_is_a_write() -> None:
+    # 2.2 GB of a batch: 66.7 MB in each of 33 files; 104.8 MB in each of 21 are two parts, a begin and an end.
+    assert Sizing(MILLION, SETTINGS, FIGURES).requests_for_parts == 0
+    most = Sizing(Load(1e6, 0.8), SETTINGS, FIGURES)
+    assert (most.partitions, most.requests_for_parts) == (21, 3)
+    assert "(4.4 + 3 for parts) x 21 files" in rows(Load(1e6, 0.8))["the object store: writes"][1]
+    assert "parts" not in rows(Load(1e6, 0.8))["the object store: reads"][1]
+
+
 def test_too_many_slots_for_the_layout_of_the_state_are_said() -> None:
-    assert rows(Load(4e6, 0.5))["the windowing job: FLINK_MAX_PARALLELISM"][1].startswith("enough")
+    assert rows(Load(3.9e6, 0.5))["the windowing job: FLINK_MAX_PARALLELISM"][1].startswith("enough")
     assert rows(Load(5e6, 0.5))["the windowing job: FLINK_MAX_PARALLELISM"][1].startswith("TOO FEW")
 
 
@@ -105,10 +133,12 @@ def test_what_is_not_measured_has_no_value_and_says_which_figure_it_needs() -> N
 def test_measured_figures_fill_every_line() -> None:
     found = rows(Load(1e6, 0.5, price_writes=0.005, price_reads=0.0004), everything(2))
     assert not [what for what, (value, _) in found.items() if value in ("not measured", "no price")]
-    # 2 x 28 slots / 4 s + 2 x 30 files / 5 s.
-    assert found["the object store: writes"] == ("26 /s", "2 x 28 slots / 4 s + 2 x 30 files / 5 s")
-    # 26 /s x 2,592,000 s / 1,000 x 0.005
-    assert found["the object store: writes, a month"][0] == "337"
+    # 2 x 33 slots / 4 s + 2 x 33 files / 5 s = 29.7 /s
+    assert found["the object store: writes"] == ("30 /s", "2 x 33 slots / 4 s + 2 x 33 files / 5 s")
+    # 29.7 /s x 2,592,000 s / 1,000 x 0.005
+    assert found["the object store: writes, a month"] == ("385", "for 77 million in 30 days, at 0.005 for 1,000")
+    # 570,240 files of 2 bytes.
+    assert found["the synchronizer: the sink's log grows by"][0] == "1.14 MB"
     assert found["the windowing job: state, hashmap"] == ("0.01 GB", "x 2 bytes; 0 MB for a slot")
     assert found["the windowing job: windows wait for their commit"][0] == "6.0 s"
 
@@ -119,8 +149,9 @@ def test_a_known_figure_that_was_removed_is_named() -> None:
         table(MILLION, SETTINGS, without)
 
 
-def test_a_line_without_a_price_says_how_to_give_it() -> None:
-    assert rows(MILLION)["the object store: writes, a month"] == ("no price", "give your store's with --price-writes")
+def test_without_a_price_the_requests_of_a_month_are_shown_and_how_to_give_it() -> None:
+    shown = rows(MILLION)["the object store: writes, a month"]
+    assert shown == ("131 million", "in 30 days; --price-writes gives what they cost")
 
 
 def test_recording_a_figure_changes_its_value_and_nothing_else(tmp_path: Path) -> None:
@@ -153,7 +184,9 @@ def test_a_file_of_figures_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         measured(broken)
 
 
-@pytest.mark.parametrize(("text", "seconds"), [("5 seconds", 5), ("1 minute", 60), ("2 hours", 7200)])
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("500 milliseconds", 0.5), ("5 seconds", 5), ("1 minute", 60), ("2 hours", 7200)]
+)
 def test_the_seconds_of_a_trigger(text: str, seconds: float) -> None:
     assert trigger_seconds(SETTINGS.changed({"SPARK_TRIGGER": text})) == seconds
 
