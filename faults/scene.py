@@ -20,7 +20,7 @@ from stack.stack import Stack, open_stack
 
 from faults.model import Step
 from faults.repair import generator_runs, run
-from faults.timeline import CHECKPOINTS, Timeline, last_lines
+from faults.timeline import CHECKPOINTS, FLINK, Timeline, last_lines
 
 _COMMAND_SECONDS = 600
 _WATCHER_SECONDS = 120
@@ -242,7 +242,7 @@ class Scene:
         begin = time.time()
         fresh: dict[str, Any] = {}
         while time.time() < begin + seconds:
-            samples = [each for each in last_lines(self.folder / "flink.jsonl", 2) if each["at"] > begin]
+            samples = [each for each in last_lines(self.folder / FLINK, 2) if each["at"] > begin]
             fresh = samples[-1] if len(samples) == 2 else {}
             if "job_id" in fresh and enough(fresh):
                 return fresh

@@ -10,10 +10,11 @@ from typing import Any
 from stack.messages import say
 
 EVENTS = "events.jsonl"
+FLINK = "flink.jsonl"
 SPARK = "spark.jsonl"
 CHECKPOINTS = "checkpoints.jsonl"
 """Written by `python -m inspector.flink follow`."""
-SAMPLES = ("kafka.jsonl", "flink.jsonl", SPARK, "seen.jsonl", CHECKPOINTS)
+SAMPLES = ("kafka.jsonl", FLINK, SPARK, "seen.jsonl", CHECKPOINTS)
 """All but the last are written by measure/watch.py."""
 _TAIL_BYTES = 64 * 1024
 PHASES = ("load", "break", "heal", "settle", "judge")

@@ -10,7 +10,7 @@ from contract.ledger import ACKED, ledger_files
 from stack.backend import RUNNING
 
 from faults.judge import Check, Judge, Look
-from faults.timeline import CHECKPOINTS, EVENTS, SPARK, broken_at, read_lines
+from faults.timeline import CHECKPOINTS, EVENTS, FLINK, SPARK, broken_at, read_lines
 from faults.times import phase_begin
 
 _STORE_SECONDS = 1.0
@@ -29,7 +29,7 @@ class GoesOn(Judge):
         """Look at the samples since the fault."""
         folder = look.scene.folder
         since = broken_at(folder)
-        flink, spark = read_lines(folder / "flink.jsonl"), read_lines(folder / SPARK)
+        flink, spark = read_lines(folder / FLINK), read_lines(folder / SPARK)
         windows = _windows_of_a_new_checkpoint(flink, read_lines(folder / "seen.jsonl"), since)
         return [
             Check("windows of a new checkpoint are committed while it is broken", str(windows), "True"),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import statistics
 from dataclasses import dataclass
 
 from faults.judge import Judge, Look
-from faults.timeline import EVENTS, SPARK, broken_at, last_lines, read_lines
+from faults.timeline import EVENTS, FLINK, SPARK, broken_at, last_lines, read_lines
 from faults.times import phase_begin
 
 
@@ -80,3 +81,26 @@ class BatchPlanned(Judge):
         broken = broken_at(look.scene.folder)
         samples = last_lines(look.scene.folder / SPARK, 1)
         return bool(samples) and samples[-1]["at"] > broken and bool(samples[-1].get("planned"))
+
+
+_SLOWER_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class SlowCheckpoint(Judge):
+    """A checkpoint that began between the first of the row's lines and the repair takes a second longer than usual."""
+
+    is_moment = True
+
+    def met(self, look: Look) -> bool:
+        """Whether one did, beside the median of those before; it may end after the repair."""
+        events = {"events": read_lines(look.scene.folder / EVENTS)}
+        begin, heal = phase_begin(events, "break") or 0.0, phase_begin(events, "heal") or 0.0
+        taken = {
+            each["at"] / 1000 - each["milliseconds"] / 1000: each["milliseconds"] / 1000
+            for sample in read_lines(look.scene.folder / FLINK)
+            for each in sample.get("checkpoints", ())
+        }
+        before = [seconds for at, seconds in taken.items() if at + seconds <= begin]
+        meanwhile = [seconds for at, seconds in taken.items() if begin < at < heal]
+        return bool(before and meanwhile) and max(meanwhile) > statistics.median(before) + _SLOWER_SECONDS

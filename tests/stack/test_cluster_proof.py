@@ -1,8 +1,8 @@
 """The proof on the profile `cluster`: its rows of the fault matrix, the core lessons, those that rescale it, and random
 faults with both verdicts.
 
-In CI a short form, by turns: two minutes of faults, or one of two rows. `scripts/test.sh full -k cluster_proof` runs
-all.
+In CI a short form, by turns: two minutes of faults, one of two rows, or a core lesson.
+`scripts/test.sh full -k cluster_proof` runs all.
 """
 
 from __future__ import annotations
@@ -20,12 +20,18 @@ from tests.stack.turns import in_turn
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
 
 LESSONS = (
-    "02_cancel_and_restore.sh", "03_with_and_without_a_checkpoint.sh", "04_kill_a_taskmanager.sh",
-    "17_rescale_the_job.sh", "18_more_partitions.sh", "20_one_more_aggregate.sh", "21_one_more_field.sh",
-    # Last: it has a worker more.
-    "19_more_executors.sh",
+    "demo.sh", *(f"walkthroughs/{name}.sh" for name in (
+        "02_cancel_and_restore", "03_with_and_without_a_checkpoint", "04_kill_a_taskmanager", "05_at_least_once",
+        "06_hanging_transaction", "07_two_jobs_one_prefix", "08_classic_job", "09_checkpoints_without_topics",
+        "10_kill_the_synchronizer", "17_rescale_the_job", "18_more_partitions", "20_one_more_aggregate",
+        "21_one_more_field",
+        # Last: it has a worker more.
+        "19_more_executors",
+    )),
 )  # fmt: skip
-OWN_SETTINGS = {"19_more_executors.sh": {"SPARK_WORKERS": "3"}}
+CORE = {2: in_turn(5), 3: in_turn(6), 4: in_turn(2)}
+"""Lessons that CI runs by turns, where it can on the day of a row: a cluster takes minutes to start."""
+OWN_SETTINGS = {"walkthroughs/19_more_executors.sh": {"SPARK_WORKERS": "3"}}
 
 
 # First, while no other cluster is up.
@@ -61,10 +67,14 @@ def test_a_row_that_only_a_cluster_can_promise_passes(cluster: RunningStack, nam
     cluster.require_all_running()
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("name", LESSONS)
+def marks_of(script: str) -> list[pytest.MarkDecorator]:
+    number = re.search(r"/(\d+)_", script)
+    return CORE.get(int(number[1]) if number else 1, [pytest.mark.full])
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=marks_of(name)) for name in LESSONS])
 def test_a_lesson_proves_its_sentences(cluster: RunningStack, name: str) -> None:
-    done = cluster.script(f"walkthroughs/{name}", check=False, settings=OWN_SETTINGS.get(name))
+    done = cluster.script(name, check=False, settings=OWN_SETTINGS.get(name))
     print(done.stderr, done.stdout)
     assert done.returncode == 0
     heads = re.findall(r"^(PROVEN|NOT PROVEN)  ", done.stdout, re.MULTILINE)
