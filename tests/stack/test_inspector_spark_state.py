@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from contract.settings import ROOT
+from tests.stack.turns import in_turn
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, *in_turn(4)]
 
 GOLDEN = ROOT / "tests" / "golden"
 
