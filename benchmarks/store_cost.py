@@ -149,7 +149,9 @@ def measure(rate: int, number: int) -> None:
         row(_WIDTHS, f"requests at the store, {rate} visits/s", "writes", "reads", "writes each", "reads each")
         found, seconds = of_checkpoints(side, port, rate, number)
         _show(f"{number} checkpoints of {SLOTS} slots", found, number * SLOTS)
-        print(f"a checkpoint took {seconds:.2f} s from its trigger to its end, as the median of {number}", flush=True)
+        print(
+            f"a checkpoint took {seconds:.2f} s until its last task had answered, as the median of {number}", flush=True
+        )
         stack.stop(*side.names(TASKMANAGER), *side.names("jobmanager"))
         stack.start(*side.names("spark-master"), *side.names(WORKER))
         found, files, entry = of_batches(side, port, rate, number)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import statistics
 from dataclasses import dataclass
 
 from faults.judge import Judge, Look
-from faults.timeline import EVENTS, FLINK, SPARK, broken_at, last_lines, read_lines
+from faults.timeline import EVENTS, SPARK, broken_at, last_lines, read_lines
 from faults.times import phase_begin
 
 
@@ -87,20 +88,24 @@ _SLOWER_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
-class SlowCheckpoint(Judge):
-    """A checkpoint that began between the first of the row's lines and the repair takes a second longer than usual."""
+class SlowBatch(Judge):
+    """The synchronizer commits a batch a second later than usual, between the first of the lines and the repair.
+
+    Flink's own seconds of a checkpoint would not show a slow store: they end when the last task has answered, and the
+    metadata, in which a small state is, is written after that.
+    """
 
     is_moment = True
 
     def met(self, look: Look) -> bool:
-        """Whether one did, beside the median of those before; it may end after the repair."""
+        """Whether the longest time between two commits is longer than the median of those before."""
         events = {"events": read_lines(look.scene.folder / EVENTS)}
         begin, heal = phase_begin(events, "break") or 0.0, phase_begin(events, "heal") or 0.0
-        taken = {
-            each["at"] / 1000 - each["milliseconds"] / 1000: each["milliseconds"] / 1000
-            for sample in read_lines(look.scene.folder / FLINK)
-            for each in sample.get("checkpoints", ())
-        }
-        before = [seconds for at, seconds in taken.items() if at + seconds <= begin]
-        meanwhile = [seconds for at, seconds in taken.items() if begin < at < heal]
+        committed: dict[int, float] = {}
+        for sample in read_lines(look.scene.folder / SPARK):
+            if "batch" in sample:
+                committed.setdefault(sample["batch"], sample["at"])
+        pairs = list(itertools.pairwise(committed.values()))
+        before = [end - start for start, end in pairs if end <= begin]
+        meanwhile = [end - start for start, end in pairs if end > begin and start < heal]
         return bool(before and meanwhile) and max(meanwhile) > statistics.median(before) + _SLOWER_SECONDS

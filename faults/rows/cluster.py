@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from faults.judges.cluster import GoesOn, NoCheckpoint, StaleLeader, StandsStill
-from faults.judges.moments import BatchPlanned, InCommit, SlowCheckpoint
+from faults.judges.moments import BatchPlanned, InCommit, SlowBatch
 from faults.judges.offsets import Restarted
 from faults.model import Need, Row, Step
 from faults.rows.lines import BATCH_HELD, BATCH_WRITING, CHECKPOINT_BEGUN, FAULT, NOTHING, SAME_RANGE, broken
@@ -69,9 +69,9 @@ _ROWS = (
     ),
     Row(
         "store-slow", (Step(_TURNS), *_FREEZE[0]), _FREEZE[1], seconds=2,
-        judged=(SlowCheckpoint(),),
-        promise="nothing is lost or repeated; a checkpoint takes longer",
-        why="for about 15 s it stands still for 2 s at a time, and checkpoints and batches wait for each answer",
+        judged=(SlowBatch(),),
+        promise="nothing is lost or repeated; batches take longer",
+        why="for about 15 s it stands still for 2 s at a time, and whoever writes waits for each answer",
     ),
     Row(
         "store-kill-during-checkpoint",

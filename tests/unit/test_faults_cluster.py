@@ -15,7 +15,7 @@ from contract.ledger import SUFFIX, acked_line, sent_line
 from contract.settings import ROOT
 from faults.judge import Judge, Look, Predicted
 from faults.judges.cluster import GoesOn, NoCheckpoint, StaleLeader, StandsStill
-from faults.judges.moments import WRITTEN, InCommit, SlowCheckpoint
+from faults.judges.moments import WRITTEN, InCommit, SlowBatch
 from faults.matrix import _no_room
 from faults.model import Row, Step
 from faults.phases import _does_not_apply
@@ -23,7 +23,7 @@ from faults.plan import USUAL, plan
 from faults.rows import ROWS
 from faults.rows.cluster import ROWS as CLUSTER
 from faults.scene import CommandFailed, Scene
-from faults.timeline import EVENTS, FLINK, Timeline
+from faults.timeline import EVENTS, SPARK, Timeline
 from faults.trial import Trial
 from stack.backend import EXITED, RUNNING
 from stack.backends.local import LocalBackend
@@ -227,25 +227,19 @@ def test_a_batch_is_met_in_its_commit_when_it_is_committed_after_the_fault(
 
 
 @pytest.mark.parametrize(
-    ("seconds", "met"), [(2.5, True), (1.5, False), (None, False)], ids=["slow", "as before", "none began"]
+    ("later", "met"), [((12, 17), True), ((4.5, 10, 15.2), False), ((), False)], ids=["slow", "as before", "none"]
 )
-def test_a_slow_store_is_met_by_a_checkpoint_that_takes_longer_than_those_before(
-    tmp_path: Path, seconds: float | None, met: bool
+def test_a_slow_store_is_met_by_a_batch_that_is_committed_later_than_those_before(
+    tmp_path: Path, later: tuple[float, ...], met: bool
 ) -> None:
     scene = Sampled(tmp_path)
-    phases = [{"at": at, "kind": "phase", "text": text} for at, text in ((BROKEN, "break"), (BROKEN + 20, "heal"))]
+    phases = [{"at": at, "kind": "phase", "text": text} for at, text in ((BROKEN, "break"), (BROKEN + 15, "heal"))]
     scene.sampled(EVENTS, phases)
-
-    def checkpoint(began: float, took: float) -> dict[str, Any]:
-        return {"at": (began + took) * 1000, "milliseconds": took * 1000}
-
-    # One that began before it and one that began after the repair say nothing.
-    taken = [checkpoint(BROKEN - 12, 0.4), checkpoint(BROKEN - 8, 0.8), checkpoint(BROKEN - 4, 0.8)]
-    taken += [checkpoint(BROKEN - 0.1, 9), checkpoint(BROKEN + 21, 9)]
-    if seconds is not None:
-        taken.append(checkpoint(BROKEN + 19, seconds))
-    scene.sampled(FLINK, [{"at": BROKEN, "checkpoints": taken}, {"at": BROKEN, "unknown": "no answer"}])
-    assert SlowCheckpoint().met(look_of(scene)) == met
+    # One that began after the repair says nothing.
+    at = [-11, -6, -1, *later, *([40] if later else [])]
+    samples = [{"at": BROKEN + seconds, "batch": number} for number, seconds in enumerate(at)]
+    scene.sampled(SPARK, [*samples, {"at": BROKEN + 41, "unknown": "no answer"}, samples[-1] | {"at": BROKEN + 99}])
+    assert SlowBatch().met(look_of(scene)) == met
 
 
 JOB = {"job_id": "a", "restored_from": None, "restarts": 0}
