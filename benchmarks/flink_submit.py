@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 
+from contract.jobs import MAIN
 from contract.settings import ROOT, Settings
 from flink_job.home import HomeError
 from flink_job.rest import FlinkError
@@ -20,7 +21,7 @@ def main() -> int:
     program, *arguments = sys.argv[1:]
     settings = Settings()
     try:
-        job_id = submit(settings, ROOT / program, arguments)
+        job_id = submit(settings, MAIN, ROOT / program, arguments)
         wait_until_running(settings, job_id)
     except (FlinkError, HomeError) as error:
         print(f"submit: {error}", file=sys.stderr)

@@ -49,12 +49,19 @@ def client_command(program: Path, checkpoint: str | None, arguments: Sequence[st
 
 
 def submit(
-    settings: Settings, program: Path, arguments: Sequence[str], checkpoint: str | None = None, show: str | None = None
+    stack: Settings,
+    job: str,
+    program: Path,
+    arguments: Sequence[str],
+    checkpoint: str | None = None,
+    *,
+    show: str | None = None,
 ) -> str:
-    """Submit a program with its arguments and return the job id. Raises FlinkError when refused, and HomeError.
+    """Submit a program of a job with its arguments; returns the job id. Raises FlinkError when refused, and HomeError.
 
     `show`: print the command line after these words, as a person types it.
     """
+    settings = settings_of(job, stack)
     name = settings.text("FLINK_JOB_NAME")
     active = active_job(settings.flink_rest, name)
     if active is not None:
@@ -65,7 +72,8 @@ def submit(
     if not call(settings.flink_rest, "/taskmanagers")["taskmanagers"]:
         print("submit: the job starts as soon as a TaskManager has registered", file=sys.stderr)
     require_room(settings)
-    environment = os.environ | prepare(settings, CLIENT)
+    # The client's home is of the cluster, not of the job: the cluster's id is beside the windowing job's checkpoints.
+    environment = os.environ | prepare(stack, CLIENT)
     command = client_command(program, checkpoint, arguments)
     if show:
         print(f"   = {show} {shlex.join(command)}", file=sys.stderr)
@@ -156,13 +164,13 @@ def main() -> int:
     if arguments.program and not arguments.program.is_file():
         parser.error(f"--program: there is no file {arguments.program}")
     try:
-        settings = settings_of(arguments.job, Settings())
-        mode = arguments.mode or settings.text("FLINK_MODE")
+        stack = Settings()
+        mode = arguments.mode or stack.text("FLINK_MODE")
         program = (arguments.program or PROGRAMS[arguments.job]).resolve()
         words = ["--mode", mode, *arguments.words]
-        job_id = submit(settings, program, words, arguments.checkpoint, arguments.show)
+        job_id = submit(stack, arguments.job, program, words, arguments.checkpoint, show=arguments.show)
         print(job_id, flush=True)
-        wait_until_running(settings, job_id)
+        wait_until_running(stack, job_id)
     except (FlinkError, HomeError, SettingsError) as error:
         print(f"submit: {error}", file=sys.stderr)
         return 2

@@ -56,6 +56,13 @@ def wait_for_a_restored_job(stack: RunningStack, restored: Any) -> None:
     wait_until(done, "a checkpoint of the restored job", seconds=LIMIT_SECONDS)
 
 
+def test_another_job_is_submitted_to_the_same_cluster(stack: RunningStack) -> None:
+    # The client asks ZooKeeper who leads, under the id of the cluster.
+    job_id = stack.script("flink_submit.sh", "--job", "classic").stdout.strip()
+    assert call(rest(stack), f"/jobs/{job_id}")["state"] == "RUNNING"
+    stack.script("flink_cancel.sh", "--job", "classic")
+
+
 def test_the_spare_taskmanager_takes_over(stack: RunningStack) -> None:
     wait_until(lambda: len(call(rest(stack), "/taskmanagers")["taskmanagers"]) == 2, "both", seconds=LIMIT_SECONDS)
     before, killed = stack.job(), busy_taskmanager(stack)
