@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from contract.settings import Settings, SettingsError, read_env_file
@@ -14,40 +15,36 @@ ENGINES = ("FLINK", "SPARK")
 """What the names of settings begin with that belong to one engine."""
 _ADDED = ("DATA", "STORE_ENDPOINT")
 """Settings that the programs read and that are in kubernetes.env only."""
-_REPLICATED = ("KAFKA_MIN_INSYNC", "KAFKA_REPLICATION", "KAFKA_BROKERS")
-"""None of them may be above the next one."""
-_NUMBERS = (*_REPLICATED, "TOPIC_PARTITIONS", "FLINK_PARALLELISM", "FLINK_JOBMANAGERS", "FLINK_LEADER_TIMEOUT_MS",
-            "SPARK_EXECUTORS", "SPARK_EXECUTOR_CORES")  # fmt: skip
+_NUMBERS = (
+    "KAFKA_MIN_INSYNC", "KAFKA_REPLICATION", "KAFKA_BROKERS", "TOPIC_PARTITIONS", "FLINK_PARALLELISM",
+    "FLINK_JOBMANAGERS", "FLINK_LEADER_TIMEOUT_MS", "SPARK_EXECUTORS", "SPARK_EXECUTOR_CORES",
+)  # fmt: skip
 
 
 def cluster_settings(file: Path = FILE) -> Settings:
     """The settings by which the manifests are written. Raises SettingsError when they do not fit each other."""
-    settings = Settings(environ={}).changed(read_env_file(file))
-    for name in _NUMBERS:
-        _require(_is_number(settings.text(name)), settings, name, "is not a whole number above 0", file)
-    least, replicas, brokers = (settings.number(name) for name in _REPLICATED)
-    _require(replicas <= brokers, settings, _REPLICATED[1], f"needs as many brokers, and KAFKA_BROKERS={brokers}", file)
-    _require(
-        least <= replicas, settings, _REPLICATED[0],
-        f"is more than KAFKA_REPLICATION={replicas}: nothing would ever be acknowledged", file,
-    )  # fmt: skip
-    tasks = settings.number("FLINK_PARALLELISM")
-    _require(
-        settings.number("TOPIC_PARTITIONS") % tasks == 0, settings, "TOPIC_PARTITIONS",
-        f"is no multiple of FLINK_PARALLELISM={tasks}: some tasks would read more than others, or nothing", file,
-    )  # fmt: skip
+    own = read_env_file(file)
+    settings = Settings(environ={}).changed(own)
+    for name, why in _misfits(settings):
+        where = "deploy/kubernetes.env" if name in own else ".env"
+        raise SettingsError(f"{name}={settings.text(name)} {why}; correct it in {where}")
     return settings
 
 
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and int(text) > 0
-
-
-def _require(met: bool, settings: Settings, name: str, why: str, file: Path) -> None:
-    if not met:
-        # The last file that has it wins.
-        where = "deploy/kubernetes.env" if name in read_env_file(file) else ".env"
-        raise SettingsError(f"{name}={settings.text(name)} {why}; correct it in {where}")
+def _misfits(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Names of settings that cannot be as they are, and why; after the first one the rest may not be computable."""
+    for name in _NUMBERS:
+        text = settings.text(name)
+        if not (text.isascii() and text.isdecimal() and int(text) > 0):
+            yield name, "is not a whole number above 0"
+    brokers, replicas = settings.number("KAFKA_BROKERS"), settings.number("KAFKA_REPLICATION")
+    if replicas > brokers:
+        yield "KAFKA_REPLICATION", f"needs as many brokers, and KAFKA_BROKERS={brokers}"
+    if settings.number("KAFKA_MIN_INSYNC") > replicas:
+        yield "KAFKA_MIN_INSYNC", f"is more than KAFKA_REPLICATION={replicas}: nothing would ever be acknowledged"
+    if settings.number("TOPIC_PARTITIONS") % (tasks := settings.number("FLINK_PARALLELISM")):
+        why = f"is no multiple of FLINK_PARALLELISM={tasks}: some tasks would read more than others, or nothing"
+        yield "TOPIC_PARTITIONS", why
 
 
 def data(settings: Settings, *folders: str, scheme: str = "s3") -> str:

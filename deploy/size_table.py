@@ -13,6 +13,8 @@ from contract.settings import Settings
 from deploy.measured import Figure
 from deploy.sizing import DAY, HEAP, MONTH, Load, Sizing
 
+_FULL, _CHECKPOINT_SECONDS = "state_bytes_per_window", "checkpoint_seconds"
+
 
 @dataclass(frozen=True)
 class Row:
@@ -107,12 +109,11 @@ def _flink(sizing: Sizing) -> Iterator[Row]:
     yield Row(
         "windows open at once", f"{sizing.open_windows:,.0f}", f"each for {sizing.window} s, from first visit to end"
     )
-    for backend, name in (("hashmap", "state_bytes_per_window"), ("rocksdb", "state_bytes_per_window_rocksdb")):
+    for backend, name in (("hashmap", _FULL), ("rocksdb", "state_bytes_per_window_rocksdb")):
         yield _measured(sizing, f"state, {backend}", (name,), functools.partial(_state, sizing, name))
     yield _measured(sizing, "task heap of a TaskManager", (HEAP,), lambda: _heap(sizing))
-    state, seconds = "state_bytes_per_window", "checkpoint_seconds"
-    yield _measured(sizing, "full checkpoints write", (state,), lambda: _bandwidth(sizing))
-    yield _measured(sizing, "while one is written", (state, seconds), lambda: _burst(sizing))
+    yield _measured(sizing, "full checkpoints write", (_FULL,), lambda: _bandwidth(sizing))
+    yield _measured(sizing, "while one is written", (_FULL, _CHECKPOINT_SECONDS), lambda: _burst(sizing))
     at_once = sizing.open_transactions
     yield Row("transactions open", f"{at_once:,}", f"at most: {sizing.slots} tasks x {sizing.sinks} topics")
     yield Row("with those about to commit", f"{at_once * 2:,}", "at most: one checkpoint at a time, so twice as many")
@@ -120,13 +121,12 @@ def _flink(sizing: Sizing) -> Iterator[Row]:
         "transactions that end", f"{at_once / sizing.interval:,.1f} /s",
         f"at most: each at a checkpoint, every {sizing.interval:g} s",
     )  # fmt: skip
-    yield _measured(sizing, "windows wait for their commit", (seconds,), lambda: _wait(sizing))
+    yield _measured(sizing, "windows wait for their commit", (_CHECKPOINT_SECONDS,), lambda: _wait(sizing))
 
 
 def _state(sizing: Sizing, name: str) -> tuple[str, str]:
-    each = sizing.figure(name)
-    whole = sizing.open_windows * each
-    return f"{whole / 1e9:,.2f} GB", f"x {each:g} bytes; {whole / sizing.slots / 1e6:,.0f} MB for a slot"
+    whole = sizing.state(name)
+    return f"{whole / 1e9:,.2f} GB", f"x {sizing.figure(name):g} bytes; {whole / sizing.slots / 1e6:,.0f} MB for a slot"
 
 
 def _heap(sizing: Sizing) -> tuple[str, str]:
@@ -138,12 +138,12 @@ def _heap(sizing: Sizing) -> tuple[str, str]:
 
 
 def _bandwidth(sizing: Sizing) -> tuple[str, str]:
-    whole = sizing.open_windows * sizing.figure("state_bytes_per_window")
+    whole = sizing.state(_FULL)
     return _rate_of_bytes(whole / sizing.interval / 1e6), f"on average: all of it every {sizing.interval:g} s"
 
 
 def _burst(sizing: Sizing) -> tuple[str, str]:
-    whole, seconds = sizing.open_windows * sizing.figure("state_bytes_per_window"), sizing.figure("checkpoint_seconds")
+    whole, seconds = sizing.state(_FULL), sizing.figure(_CHECKPOINT_SECONDS)
     return (
         _rate_of_bytes(whole / seconds / 1e6),
         f"{whole / 1e9:,.2f} GB in {seconds:g} s; with less a checkpoint takes longer",
@@ -151,7 +151,7 @@ def _burst(sizing: Sizing) -> tuple[str, str]:
 
 
 def _wait(sizing: Sizing) -> tuple[str, str]:
-    seconds = sizing.figure("checkpoint_seconds")
+    seconds = sizing.figure(_CHECKPOINT_SECONDS)
     return (
         f"{sizing.interval + seconds:,.1f} s",
         f"the interval of {sizing.interval:g} s + {seconds:g} s for the tasks, measured at 4,000 visits/s",

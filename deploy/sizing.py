@@ -142,6 +142,10 @@ class Sizing:
         """Windows in the state at once."""
         return self.results * self.window
 
+    def state(self, figure: str) -> float:
+        """Bytes of the state, by the figure of a window's bytes."""
+        return self.open_windows * self.figure(figure)
+
     @property
     def heap(self) -> float:
         """Megabytes of task heap for the windows of a TaskManager, state backend hashmap."""
