@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+
+from faults.timeline import EVENTS, read_lines
 
 Samples = list[dict[str, Any]]
 
@@ -56,6 +59,11 @@ def _longest(moments: list[float]) -> float:
 def phase_begin(timeline: dict[str, Any], name: str) -> float | None:
     """When a phase began, the last time, in seconds since the epoch."""
     return max((e["at"] for e in timeline["events"] if e["kind"] == "phase" and e["text"] == name), default=None)
+
+
+def phase_at(folder: Path, name: str) -> float:
+    """When a phase of the row in this folder began, the last time; 0 when it has not begun."""
+    return phase_begin({"events": read_lines(folder / EVENTS)}, name) or 0.0
 
 
 def _noticed(samples: Samples, broken: float) -> float | None:

@@ -10,8 +10,8 @@ from contract.ledger import ACKED, ledger_files
 from stack.backend import RUNNING
 
 from faults.judge import Check, Judge, Look
-from faults.timeline import CHECKPOINTS, EVENTS, FLINK, SPARK, broken_at, read_lines
-from faults.times import phase_begin
+from faults.timeline import CHECKPOINTS, FLINK, SPARK, broken_at, read_lines
+from faults.times import phase_at
 
 _STORE_SECONDS = 1.0
 """The time of an object is in whole seconds, and rounded down: one that came after the repair may seem to be older."""
@@ -130,8 +130,7 @@ class NoCheckpoint(Judge):
 
     def settled(self, look: Look) -> list[Check]:
         """Look at the times of all checkpoints that were ever retained; a JobManager may not answer meanwhile."""
-        events = read_lines(look.scene.folder / EVENTS)
-        since, until = broken_at(look.scene.folder), phase_begin({"events": events}, "heal") or 0.0
+        since, until = broken_at(look.scene.folder), phase_at(look.scene.folder, "heal")
         times = {
             each["at"] / 1000
             for sample in read_lines(look.scene.folder / CHECKPOINTS)

@@ -8,8 +8,8 @@ import statistics
 from dataclasses import dataclass
 
 from faults.judge import Judge, Look
-from faults.timeline import EVENTS, SPARK, broken_at, last_lines, read_lines
-from faults.times import phase_begin
+from faults.timeline import SPARK, broken_at, last_lines, read_lines
+from faults.times import phase_at
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def _uncommitted(look: Look) -> int:
 
 def _last_uncommitted(look: Look) -> int:
     """By the last sample before the fault: a broker that comes back has aborted or committed some of them."""
-    at = phase_begin({"events": read_lines(look.scene.folder / EVENTS)}, "break") or 0.0
+    at = phase_at(look.scene.folder, "break")
     samples = [each for each in read_lines(look.scene.folder / "kafka.jsonl") if "stable" in each]
     last = max((each for each in samples if each["at"] <= at), key=lambda each: each["at"], default=None)
     return 0 if last is None else sum(last["windows"].values()) - sum(last["stable"].values())
@@ -99,8 +99,7 @@ class SlowBatch(Judge):
 
     def met(self, look: Look) -> bool:
         """Whether the longest time between two commits is longer than the median of those before."""
-        events = {"events": read_lines(look.scene.folder / EVENTS)}
-        begin, heal = phase_begin(events, "break") or 0.0, phase_begin(events, "heal") or 0.0
+        begin, heal = (phase_at(look.scene.folder, phase) for phase in ("break", "heal"))
         committed: dict[int, float] = {}
         for sample in read_lines(look.scene.folder / SPARK):
             if "batch" in sample:
