@@ -29,7 +29,11 @@ LESSONS = (
         "19_more_executors",
     )),
 )  # fmt: skip
-CORE = {2: in_turn(5), 3: in_turn(6), 4: in_turn(2)}
+CORE = {
+    "02_cancel_and_restore": in_turn(5),
+    "03_with_and_without_a_checkpoint": in_turn(6),
+    "04_kill_a_taskmanager": in_turn(2),
+}
 """Lessons that CI runs by turns, where it can on the day of a row: a cluster takes minutes to start."""
 OWN_SETTINGS = {"walkthroughs/19_more_executors.sh": {"SPARK_WORKERS": "3"}}
 
@@ -67,12 +71,9 @@ def test_a_row_that_only_a_cluster_can_promise_passes(cluster: RunningStack, nam
     cluster.require_all_running()
 
 
-def marks_of(script: str) -> list[pytest.MarkDecorator]:
-    number = re.search(r"/(\d+)_", script)
-    return CORE.get(int(number[1]) if number else 1, [pytest.mark.full])
-
-
-@pytest.mark.parametrize("name", [pytest.param(name, marks=marks_of(name)) for name in LESSONS])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=CORE.get(Path(name).stem, [pytest.mark.full])) for name in LESSONS]
+)
 def test_a_lesson_proves_its_sentences(cluster: RunningStack, name: str) -> None:
     done = cluster.script(name, check=False, settings=OWN_SETTINGS.get(name))
     print(done.stderr, done.stdout)
