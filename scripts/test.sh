@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# Summary: Set up everything for the tests, then run the checks and every tier of tests.
-# Usage: scripts/test.sh [unit|judge|stack|compose|all|full] [PYTEST FLAG...]
+# Summary: Set up everything for the tests, then run the checks and a tier of tests.
+# Usage: scripts/test.sh [quick|ci|full] [--rest] [--shard K/N] [PATH...] [PYTEST FLAG...]
 #
-# unit     no JVM, seconds
-# judge    no JVM, minutes: the verdict on pipelines that are wrong in one way each, and on faultless ones
-# stack    the real stack on the local backend, with its own ports and folder
-# compose  the demo on a real container engine
-# all      (default) the checks of scripts/check.sh and all tiers; without a container engine it skips the
-#          tier compose, or fails if CI=true
-# full     all, and the long forms of the tests
+# quick  (default) the checks of scripts/check.sh, and what is proven on a real stack within 15 minutes; needs no
+#        container engine
+# ci     quick, and Compose on a container engine, the live page in a browser, and more of each engine
+# full   everything; puts what is green on record (tests/record.json), from which the shards are cut
+#
+# --rest       without the tests of the tiers before
+# --shard K/N  part K of N; scripts/test.sh full runs 1/1
+# PATH         only these files of tests, e.g. tests/unit
+# Each run ends with what it has left out. tests/README.md says which test belongs to which tier.
 set -euo pipefail
 exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/test.sh test "$@"

@@ -7,7 +7,6 @@ import secrets
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -32,19 +31,9 @@ LABS = {
 }
 """Modules of labs/ and the groups of jars that they need."""
 _NOTEBOOK = "spark_checkpoint_deep_dive.ipynb"
-_WHOLE = (["tests/unit", "tests/judge"], ["tests/stack"])
-_TIERS: dict[str, tuple[list[str], list[str]]] = {
-    "unit": (["tests/unit"], []),
-    "judge": (["tests/judge"], []),
-    "stack": ([], ["tests/stack"]),
-    "compose": ([], ["tests/stack"]),
-    "all": _WHOLE,
-    "full": _WHOLE,
-}
-"""Tests of each tier: those that need no JVM, and those that do."""
-_WITHOUT_JVM = ("--numprocesses", "auto", "--dist", "worksteal")
-_WITH_JVM = ("--numprocesses", "2", "--dist", "loadfile", "--durations", "20")
-"""They mostly wait: two files at a time, each with its own services; more would not fit into a laptop's memory."""
+TIERS = ("quick", "ci", "full")
+_WITHOUT_JVM = ("tests/unit", "tests/judge")
+"""Folders of tests that need no engine."""
 
 
 def lab(stack: Stack, words: Sequence[str]) -> int:
@@ -180,47 +169,35 @@ def check(stack: Stack, words: Sequence[str]) -> int:
 
 
 def test(stack: Stack, words: Sequence[str]) -> int:
-    """Set up what a tier of tests needs, and run it."""
-    tier, flags = ("all", list(words)) if not words or words[0].startswith("-") else (words[0], list(words[1:]))
-    if tier not in _TIERS:
-        raise StackError(f"unknown tier '{tier}'; see scripts/test.sh --help")
+    """Set up what a tier of tests needs, and run it; without a tier and a path, the checks too."""
+    tier, flags = (words[0], list(words[1:])) if words and words[0] in TIERS else (TIERS[0], list(words))
+    paths = [word for word in flags if (ROOT / word.partition("::")[0]).exists()]
+    if not paths and flags and not flags[0].startswith("-"):
+        raise StackError(f"unknown tier or path '{flags[0]}'; see scripts/test.sh --help")
     local = _local(stack)
-    if tier in ("unit", "judge"):
+    if paths and all(path.startswith(_WITHOUT_JVM) for path in paths):
         local.artifacts.make_tools()
     else:
+        if tier != "quick" and not paths and not engine_answers():
+            raise StackError(f"no container engine answers, and {tier} needs one; start one (.ci/engine.sh start)")
         local.prepare()
-        # The tests run the notebook and the object store.
         local.artifacts.add_to_tools("notebook")
         local.artifacts.make_environment("store")
         local.artifacts.make_tools(*STORE_JARS.values())
     local.artifacts.add_to_tools("dev")
     # Tests of every tier start the page's server.
     local.artifacts.make_environment("page")
-    whole = tier in ("all", "full")
-    failed = whole and check(stack, []) != 0
-    markers = [] if tier == "full" else ["not full"]
-    markers += [tier] if tier in ("stack", "compose") else []
-    if (whole or tier == "compose") and not engine_answers():
-        if tier == "compose" or os.environ.get("CI") == "true":
-            raise StackError(
-                "no container engine answers, and this runs the Compose tier; start one (.ci/engine.sh start)"
-            )
-        say("no container engine answers: the Compose tier is skipped")
-        markers.append("not compose")
-    without_jvm, with_jvm = _TIERS[tier]
+    failed = tier == "quick" and not paths and check(stack, []) != 0
     # Tests choose their own homes and ports.
     environ = {
         name: value
         for name, value in local.plain_environment("tools").items()
         if not name.startswith(PREFIX) or name in (f"{PREFIX}ARTIFACTS", f"{PREFIX}BASE_IMAGE")
     }
-    # One choice for all processes of this run: which of the long tests, and in which order.
-    environ["FAULTLINE_TURN"] = os.environ.get("FAULTLINE_TURN", str(time.gmtime().tm_yday))
-    environ["FAULTLINE_SEED"] = os.environ.get("FAULTLINE_SEED", str(secrets.randbelow(1_000_000)))
-    for paths, how in ((without_jvm, _WITHOUT_JVM), (with_jvm, _WITH_JVM)):
-        if paths:
-            command = ["python", "-m", "pytest", "-m", " and ".join(markers), *paths, *how, *flags]
-            failed |= subprocess.run(command, cwd=ROOT, env=environ, check=False).returncode != 0
+    command = ["python", "-m", "pytest", "--tier", tier, *(["--record"] if tier == "full" else [])]
+    # A unit of tests goes to one of two workers, in the order of tests/tiers.py.
+    command += ["--numprocesses", "2", "--dist", "loadgroup", "--no-loadscope-reorder", *flags]
+    failed |= subprocess.run(command, cwd=ROOT, env=environ, check=False).returncode != 0
     return 1 if failed else 0
 
 

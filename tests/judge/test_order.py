@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from tests.judge.flink_world import BOUND_MS, RULES, START, WINDOW_MS, Source, add_visit
+from tests.tiers import seeds
 from verdict.flink.clock import PartitionClock
 from verdict.flink.order import Decisions, Explanation, Needs, explain
 from verdict.flink.proof import proven
@@ -100,7 +101,7 @@ def explained(source: Source, late: Decided) -> bool:
 
 
 @pytest.mark.parametrize(("partitions", "records"), [(1, 6), (2, 7), (3, 7), (4, 7)])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_decisions_are_explained_exactly_when_some_order_makes_them(seed: int, partitions: int, records: int) -> None:
     source = small_source(random.Random(seed), partitions, records)
     possible = all_decisions(source)
@@ -111,7 +112,7 @@ def test_decisions_are_explained_exactly_when_some_order_makes_them(seed: int, p
 
 
 @pytest.mark.parametrize("partitions", [1, 2, 3])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_proven_late_is_late_in_every_order_that_makes_the_other_decisions_right(seed: int, partitions: int) -> None:
     source = small_source(random.Random(seed), partitions, 7)
     possible = all_decisions(source)

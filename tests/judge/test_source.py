@@ -11,6 +11,7 @@ import pytest
 from contract.ledger import acked_line
 from contract.visit import iso_time
 from tests.judge.source_world import OTHER_ID, START, TOPIC_ID, World, judge_source, random_world
+from tests.tiers import seeds
 from verdict.model import Outcome, Unknown, Verdict
 from verdict.records import Span
 from verdict.source.judge import not_judged
@@ -32,7 +33,7 @@ def small_world(visits: int = 4) -> World:
     return world
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", seeds(200))
 def test_faultless_worlds_hold(seed: int, tmp_path: Path) -> None:
     world = random_world(seed)
     verdict = judge_source(world, tmp_path).verdict
@@ -44,7 +45,7 @@ def test_faultless_worlds_hold(seed: int, tmp_path: Path) -> None:
     assert verdict.expected == verdict.observed == acked + arrived
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_a_running_generator_is_ahead_of_what_was_read(seed: int, tmp_path: Path) -> None:
     world = random_world(seed)
     chance = random.Random(seed)
@@ -176,7 +177,7 @@ def world_to_spoil(seed: int) -> World:
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.__name__)
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_mutants_are_violated(mutant: Callable[[World, random.Random], Counts], seed: int, tmp_path: Path) -> None:
     world = world_to_spoil(seed)
     wrong = mutant(world, random.Random(seed))

@@ -8,9 +8,10 @@ import pytest
 
 from tests.judge.spark_world import Query, judge_output, random_world, write_output
 from tests.judge.synchronizer_mutants import MUTANTS, Mutant
+from tests.tiers import SEED, examples
 from verdict.model import Outcome
 
-SEEDS = 20
+EXAMPLES = examples(20)
 RECORDS = 120
 
 
@@ -23,8 +24,8 @@ def content(query: Query) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_wrong_synchronizer_is_violated(mutant: Mutant, tmp_path: Path) -> None:
-    counted, seed = 0, 0
-    while counted < SEEDS:
+    counted, seed = 0, SEED
+    while counted < EXAMPLES:
         topic, batches = random_world(seed, RECORDS)
         faultless = write_output(tmp_path / f"{seed}-faultless", topic, batches, sink=mutant.sink, compact_every=5)
         query = mutant.write(tmp_path / f"{seed}", topic, batches, seed)
@@ -33,7 +34,7 @@ def test_a_wrong_synchronizer_is_violated(mutant: Mutant, tmp_path: Path) -> Non
             assert verdict.outcome is Outcome.VIOLATED, f"{mutant.name}: seed {seed}: {verdict.reason}"
             counted += 1
         seed += 1
-        assert seed < 20 * SEEDS, f"{mutant.name} seldom writes anything wrong"
+        assert seed < SEED + 20 * EXAMPLES, f"{mutant.name} seldom writes anything wrong"
 
 
 def test_names_are_unique() -> None:

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from contract.visit import CLOSING_PREFIX, Visit, parse_visit
+from tests import tiers
 from tests.judge.flink_world import BOUND_MS, START, WINDOW_MS, Job, Source, visit_value
 from tests.judge.windows_runs import TOPICS, UNPARSABLE, Run, odd_visit_value
 from verdict.flink.clock import Rules
@@ -252,7 +253,11 @@ def worlds(draw: st.DrawFn, closing: tuple[int, ...] = (1, 2)) -> World:
 def examples(number: int) -> settings:
     """Give the settings of a test with so many examples; a failing one prints what reproduces it."""
     return settings(
-        max_examples=number, deadline=None, database=None, print_blob=True, suppress_health_check=list(HealthCheck)
+        max_examples=tiers.examples(number),
+        deadline=None,
+        database=None,
+        print_blob=True,
+        suppress_health_check=list(HealthCheck),
     )
 
 

@@ -33,16 +33,23 @@ START = 1767225600000
 WINDOW_SECONDS = 10
 LIMIT_SECONDS = 180
 BOUND_SECONDS = 5
+ENDED = ("FINISHED", "CANCELED", "FAILED")
 
 
 class Cluster:
-    """A JobManager and a TaskManager in a folder, and the job's four topics on a broker."""
+    """A JobManager and a TaskManager in a folder, and the job's four topics on a broker.
 
-    def __init__(self, broker: Broker, home: Path, partitions: str = "2", **settings: str) -> None:
+    `host`: the cluster whose services this one shares; it has topics and job names of its own.
+    """
+
+    def __init__(
+        self, broker: Broker, home: Path, host: Cluster | None = None, /, partitions: str = "2", **settings: str
+    ) -> None:
         name = uuid.uuid4().hex[:8]
         self.broker = broker
         self.topics = Topics(*(f"{topic}-{name}" for topic in asdict(Topics()).values()))
-        ui, rpc = free_ports("127.0.0.1", 2)
+        self.ports: list[int] = host.ports if host else free_ports("127.0.0.1", 2)
+        ui, rpc = self.ports
         self.rest = f"http://127.0.0.1:{ui}"
         self.environment = os.environ | {
             "STACK_HOME": str(home), "STACK_FLINK_REST": self.rest,
@@ -57,7 +64,7 @@ class Cluster:
         } | settings  # fmt: skip
         self.partitions = range(int(partitions))
         self.log = home / "services.log"
-        self.services: dict[str, subprocess.Popen[bytes]] = {}
+        self.services: dict[str, subprocess.Popen[bytes]] = host.services if host else {}
         # Windows of a far future are written with their own time, which a broker refuses by default.
         config = {"message.timestamp.after.max.ms": str(2**63 - 1), "retention.ms": "-1"}
         names = [*asdict(self.topics).values(), f"classic-windows-{name}", f"classic-late-{name}"]
@@ -73,6 +80,22 @@ class Cluster:
                 [str(ROOT / "services" / f"{service}.sh")],
                 env=self.environment, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
+
+    def start_what_is_missing(self) -> None:
+        """Start the services that do not run, and wait for a TaskManager."""
+        for service in ("jobmanager", "taskmanager"):
+            if service not in self.services:
+                self.start(service)
+        self.wait("a TaskManager", lambda: call(self.rest, "/taskmanagers")["taskmanagers"])
+
+    def cancel_all(self) -> None:
+        """Cancel every job, so that the next one finds free slots."""
+        for job in call(self.rest, "/jobs")["jobs"]:
+            if job["status"] not in ENDED:
+                call(self.rest, f"/jobs/{job['id']}?mode=cancel", method="PATCH")
+        self.wait(
+            "the end of all jobs", lambda: all(job["status"] in ENDED for job in call(self.rest, "/jobs")["jobs"])
+        )
 
     def kill(self, service: str) -> None:
         """Kill a service's whole process group."""
@@ -150,21 +173,30 @@ class Cluster:
 def running_cluster(broker: Broker, home: Path, **settings: str) -> Iterator[Cluster]:
     """A cluster with these settings, and with its TaskManager; it ends with the block."""
     running = Cluster(broker, home, **settings)
-    running.start("jobmanager")
-    running.start("taskmanager")
     try:
-        running.wait("a TaskManager", lambda: call(running.rest, "/taskmanagers")["taskmanagers"])
+        running.start_what_is_missing()
         yield running
     finally:
         for service in list(running.services):
             running.kill(service)
 
 
-@pytest.fixture
-def cluster(broker: Broker, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    """A running cluster; settings come from the test's parameter."""
-    with running_cluster(broker, tmp_path, **getattr(request, "param", {})) as running:
+@pytest.fixture(scope="session")
+def shared_cluster(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """The services that all clusters of the fixture `cluster` share."""
+    with running_cluster(broker, tmp_path_factory.mktemp("flink")) as running:
         yield running
+
+
+@pytest.fixture
+def cluster(shared_cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """A cluster with topics of its own; settings come from the test's parameter, for its jobs and not its services."""
+    shared_cluster.start_what_is_missing()
+    home = Path(shared_cluster.environment["STACK_HOME"])
+    settings: dict[str, Any] = getattr(request, "param", {})
+    yield Cluster(shared_cluster.broker, home, shared_cluster, **settings)
+    shared_cluster.start_what_is_missing()
+    shared_cluster.cancel_all()
 
 
 def newest_checkpoint(cluster: Cluster, job: str) -> str:

@@ -90,6 +90,14 @@ class RunningStack:
         """The JSON of scripts/inspect.sh on a path of the stack."""
         return dict(json.loads(self.script("inspect.sh", "--json", *arguments, str(path)).stdout))
 
+    def faults(self, name: str, *flags: str, rows: int = 1) -> Path:
+        """Run a row of the fault matrix, or a negative control with its rows; returns the folder of the results."""
+        done = self.script("faults.sh", "run", name, *flags, check=False)
+        print(done.stderr, done.stdout)
+        assert done.returncode == 0
+        assert f"{rows} of {rows} rows passed" in done.stdout
+        return max((self.home / "results").iterdir())
+
     def wait_for_records(self, topic: str, count: int) -> None:
         """Wait until this number of further records has arrived."""
         wanted = self.record_count(topic) + count

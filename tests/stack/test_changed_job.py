@@ -14,7 +14,7 @@ from tests.changed_job import apply, copy_of_the_job, patches
 from tests.stack.flink_accounts import read_all
 from tests.stack.flink_cluster import START, Cluster
 
-pytestmark = [pytest.mark.stack, pytest.mark.full]
+pytestmark = [pytest.mark.full]
 
 # Two visits of one user; the first looks at a page twice.
 VIEWS = [("a", 1, "/x"), ("a", 2, "/x"), ("a", 7, "/y"), ("b", 3, "/x")]

@@ -11,9 +11,8 @@ import pytest
 
 from contract.settings import ROOT
 from tests.stack.flink_cluster import Cluster, newest_checkpoint, send
-from tests.stack.turns import in_turn
 
-pytestmark = [pytest.mark.stack, *in_turn(1)]
+pytestmark = [pytest.mark.full]
 
 
 def verdict(cluster: Cluster) -> dict[str, Any]:

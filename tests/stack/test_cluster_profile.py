@@ -29,7 +29,7 @@ SERVICES = [row.name for row in services(SETTINGS)]
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param("local", marks=pytest.mark.stack), pytest.param("compose", marks=pytest.mark.compose)],
+    params=[pytest.param("local"), pytest.param("compose", marks=pytest.mark.compose)],
 )
 def started(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory

@@ -1,8 +1,5 @@
 """The proof on the profile `cluster`: its rows of the fault matrix, the core lessons, those that rescale it, and random
 faults with both verdicts.
-
-In CI a short form, by turns: two minutes of faults, one of two rows, or a core lesson.
-`scripts/test.sh full -k cluster_proof` runs all.
 """
 
 from __future__ import annotations
@@ -15,9 +12,8 @@ import pytest
 
 from faults.rows.cluster import ROWS
 from tests.stack.running_stack import RunningStack
-from tests.stack.turns import in_turn
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(1800)]
 
 LESSONS = (
     "demo.sh", *(f"walkthroughs/{name}.sh" for name in (
@@ -29,20 +25,14 @@ LESSONS = (
         "19_more_executors",
     )),
 )  # fmt: skip
-CORE = {
-    "02_cancel_and_restore": in_turn(5),
-    "03_with_and_without_a_checkpoint": in_turn(6),
-    "04_kill_a_taskmanager": in_turn(2),
-}
-"""Lessons that CI runs by turns, where it can on the day of a row: a cluster takes minutes to start."""
 OWN_SETTINGS = {"walkthroughs/19_more_executors.sh": {"SPARK_WORKERS": "3"}}
 
 
 # First, while no other cluster is up.
-@pytest.mark.parametrize("minutes", [pytest.param("2", marks=in_turn(1)), pytest.param("10", marks=pytest.mark.full)])
-def test_random_faults_leave_both_verdicts_whole(tmp_path: Path, minutes: str) -> None:
+@pytest.mark.split
+def test_random_faults_leave_both_verdicts_whole(tmp_path: Path) -> None:
     with RunningStack(tmp_path, "local") as running:
-        done = running.script("soak.sh", "--profile", "cluster", "--minutes", minutes, check=False)
+        done = running.script("soak.sh", "--profile", "cluster", "--minutes", "10", check=False)
     print(done.stderr, done.stdout)
     assert done.returncode == 0
     assert re.fullmatch(r"seed \d+\nHOLDS after \d+ faults(, \d+ more did not apply)?\n", done.stdout)
@@ -55,25 +45,16 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
         yield running
 
 
-IN_TURN = {"one-broker-of-three-gone": in_turn(2), "store-kill-during-checkpoint": in_turn(5)}
-"""Rows that CI runs by turns: each of them costs it the start of a cluster."""
-
-
 # Before the lessons, which rescale the cluster. It has what the rows ask for, so nothing of it is removed.
-@pytest.mark.parametrize(
-    "name", [pytest.param(row.name, marks=IN_TURN.get(row.name, [pytest.mark.full])) for row in ROWS]
-)
+@pytest.mark.split
+@pytest.mark.parametrize("name", [row.name for row in ROWS])
 def test_a_row_that_only_a_cluster_can_promise_passes(cluster: RunningStack, name: str) -> None:
-    done = cluster.script("faults.sh", "run", name, check=False)
-    print(done.stderr, done.stdout)
-    assert done.returncode == 0
-    assert "1 of 1 rows passed" in done.stdout
+    cluster.faults(name)
     cluster.require_all_running()
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=CORE.get(Path(name).stem, [pytest.mark.full])) for name in LESSONS]
-)
+@pytest.mark.split
+@pytest.mark.parametrize("name", LESSONS)
 def test_a_lesson_proves_its_sentences(cluster: RunningStack, name: str) -> None:
     done = cluster.script(name, check=False, settings=OWN_SETTINGS.get(name))
     print(done.stderr, done.stdout)

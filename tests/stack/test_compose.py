@@ -14,11 +14,10 @@ import pytest
 
 from contract.settings import ROOT
 from tests.stack.running_stack import RunningStack
-from tests.stack.test_faults import SHORT
+from tests.stack.test_faults import CORE
 from tests.stack.test_walkthroughs import ON_THE_STACK
-from tests.stack.turns import one_a_day
 
-pytestmark = [pytest.mark.compose, pytest.mark.timeout(2400)]
+pytestmark = [pytest.mark.ci, pytest.mark.compose, pytest.mark.timeout(2400)]
 
 SERVICES = ("kafka", "generator", "spark", "jobmanager", "taskmanager", "page")
 
@@ -146,13 +145,12 @@ def test_the_command_behind_a_script_is_the_one_on_the_page(demo: tuple[RunningS
     assert typed in [masked(line) for line in page.splitlines()]
 
 
-@pytest.mark.parametrize("name", one_a_day(SHORT, first=1))
+@pytest.mark.parametrize(
+    "name", [name if name == "broker-kill" else pytest.param(name, marks=pytest.mark.full) for name in CORE]
+)
 def test_a_row_of_the_fault_matrix_passes(demo: tuple[RunningStack, str], name: str) -> None:
     stack, _ = demo
-    done = stack.script("faults.sh", "run", name, check=False)
-    print(done.stderr)
-    assert done.returncode == 0
-    assert "1 of 1 rows passed" in done.stdout
+    stack.faults(name)
 
 
 @pytest.mark.full

@@ -17,9 +17,8 @@ from tests.manifests import written
 from tests.stack.broker import Broker
 from tests.stack.flink_accounts import account
 from tests.stack.flink_cluster import BOUND_SECONDS, PYTHON, WINDOW_SECONDS, Cluster, send
-from tests.stack.turns import in_turn
 
-pytestmark = [pytest.mark.stack, *in_turn(4)]
+pytestmark = [pytest.mark.full]
 
 OF_THE_CLUSTER = ("s3.", "high-availability.")
 """Options that need Kubernetes or an object store."""

@@ -17,7 +17,7 @@ from deploy.settings import cluster_settings
 from requirements.jars import HERE, fetch
 from tests.manifests import errors, names_in_classes, of_definition, written
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.ci, pytest.mark.timeout(300)]
 
 KINDS = {"Kafka": "kafka.Kafka", "KafkaNodePool": "nodepool.KafkaNodePool", "KafkaTopic": "topic.KafkaTopic"}
 """Of Strimzi, with their classes below io.strimzi.api.kafka.model."""

@@ -16,9 +16,8 @@ from deploy import pod
 from tests.manifests import written
 from tests.stack.broker import Broker
 from tests.stack.test_synchronizer import STRANGE, lines_of, send
-from tests.stack.turns import in_turn
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(300), *in_turn(1)]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(300)]
 
 TOPIC = "submitted_synchronizer"
 OF_THE_CLUSTER = frozenset({"STACK_DATA", "STACK_STORE_ENDPOINT", "STACK_KAFKA_BOOTSTRAP", "STACK_SPARK_BIND_HOST"})

@@ -18,7 +18,7 @@ from tests.stack.children import ended_with_its_group
 from tests.stack.running_stack import RunningStack
 from tests.unit.test_docs import commands
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.ci, pytest.mark.timeout(1800)]
 
 COMMAND = re.compile(r"`(scripts/[a-z_]+\.sh[^`]*)`")
 CELL = re.compile(rf"\s*({COMMAND.pattern}(, )?)+\s*")
@@ -90,6 +90,7 @@ def test_the_live_demo(stack: RunningStack) -> None:
         assert type_it(stack, command) in allowed, command
 
 
+@pytest.mark.full
 def test_the_restore_of_a_job_with_one_more_aggregate(stack: RunningStack) -> None:
     page = commands("docs/changing_the_flink_job.md")
     # Its last block, from the inspector's answer to the console.

@@ -29,7 +29,6 @@ def test_there_are_samples_of_both_engines() -> None:
     assert any("flink" in arguments for arguments, _ in SAMPLES)
 
 
-@pytest.mark.stack
 @pytest.mark.parametrize(("arguments", "expected"), SAMPLES, ids=[Path(a.split()[0]).name for a, _ in SAMPLES])
 def test_samples_are_what_is_printed(arguments: str, expected: str) -> None:
     command = [sys.executable, "-m", "inspector", "--no-lag", *shlex.split(arguments)]

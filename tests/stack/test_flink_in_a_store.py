@@ -24,12 +24,10 @@ from tests.stack.flink_cluster import (
 )
 from tests.stack.secret import has_secret, require_in_no_process
 from tests.stack.store import BUCKET, Store, run_store
-from tests.stack.turns import in_turn
 
 pytestmark = [
-    pytest.mark.stack,
     pytest.mark.timeout(600),
-    *in_turn(3),
+    pytest.mark.full,
     pytest.mark.skipif(not any(store_jars("flink").glob("*.jar")), reason=f"{store_jars('flink')} is not fetched"),
 ]
 

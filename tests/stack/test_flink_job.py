@@ -21,8 +21,6 @@ from tests.stack.flink_cluster import (
 )
 from tests.stack.flink_corpus import corpus
 
-pytestmark = pytest.mark.stack
-
 # Everything in the corpus is on time, whatever its century; the last visits close all windows but their own.
 CENTURIES_SECONDS = 7_000_000_000
 FAR_AHEAD = "9998-01-01T00:00:00Z"
@@ -77,6 +75,7 @@ def assert_late_by_the_rule(cluster: Cluster) -> None:
     assert late_of(cluster.broker.bootstrap, cluster.topics) == expected
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("parallelisms", [(2,), pytest.param((1, 2, 4, 1), marks=pytest.mark.full)])
 @pytest.mark.parametrize("cluster", [{"partitions": "4"}], indirect=True)
 def test_nothing_is_lost_or_twice_at_any_parallelism(cluster: Cluster, parallelisms: tuple[int, ...]) -> None:
@@ -111,7 +110,7 @@ def test_nothing_is_lost_or_twice_at_any_parallelism(cluster: Cluster, paralleli
 @pytest.mark.parametrize(
     "cluster",
     [
-        {"STACK_FLINK_PARALLELISM": "2", "partitions": "3"},
+        pytest.param({"STACK_FLINK_PARALLELISM": "2", "partitions": "3"}, marks=pytest.mark.ci),
         pytest.param({}, marks=pytest.mark.full),
         pytest.param({"STACK_FLINK_PARALLELISM": "2"}, marks=pytest.mark.full),
     ],
@@ -147,6 +146,7 @@ def test_visits_of_an_idle_partition_are_late_also_after_a_restore(cluster: Clus
     assert {offset for _, offset in late} == set(range(20, 35))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("cluster", [{"STACK_FLINK_IDLE_PARTITION_SECONDS": "3"}], indirect=True)
 def test_a_paused_taskmanager_makes_no_partition_idle(cluster: Cluster) -> None:
     # Partition 1 is a minute of event time behind. If it counted as idle after the pause, its visits would be late.

@@ -16,7 +16,7 @@ from stack.waiting import wait_until
 from tests.stack.broker import Broker
 from tests.stack.children import Spawn
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.timeout(300)]
 FLAGS = [
     "--start",
     "2026-01-01T00:00:00Z",

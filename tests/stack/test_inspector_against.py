@@ -19,7 +19,7 @@ from inspector.against import DOES_NOT_MAP, MAPS
 from tests.changed_job import apply, copy_of_the_job, patches
 from tests.stack.flink_cluster import Cluster, newest_checkpoint, send
 
-pytestmark = pytest.mark.stack
+pytestmark = pytest.mark.ci
 
 GOLDEN = ROOT / "tests" / "golden"
 CHECKPOINT = GOLDEN / "flink-job"

@@ -19,8 +19,6 @@ from contract.settings import ROOT
 from inspector.model import Report, report_from
 from tests.golden.record import SCRATCH
 
-pytestmark = pytest.mark.stack
-
 GOLDEN = ROOT / "tests" / "golden"
 FOLDERS = sorted(GOLDEN.glob("flink-*/*-once"))
 IDS = [str(path.relative_to(GOLDEN)) for path in FOLDERS]

@@ -19,7 +19,7 @@ from inspector.spark.releases import TRIED
 from inspector.spark.report import read_report
 from requirements.release import python_of
 
-pytestmark = [pytest.mark.stack, pytest.mark.full, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(1800)]
 
 GOLDEN = ROOT / "tests" / "golden"
 RECORDER = GOLDEN / "record_spark_formats.py"

@@ -9,14 +9,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from confluent_kafka import Producer
 
 from contract.settings import ROOT
 from inspector.spark.report import read_report
 from tests.stack.broker import Broker
-
-pytestmark = pytest.mark.stack
 
 GOLDEN = ROOT / "tests" / "golden"
 

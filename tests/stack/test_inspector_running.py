@@ -21,9 +21,8 @@ from confluent_kafka import Consumer, TopicPartition
 from contract.visit import iso_time, parse_visit
 from stack.waiting import wait_until
 from tests.stack.running_stack import ROOT, RunningStack
-from tests.stack.turns import in_turn
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.timeout(600)]
 
 LIMIT_SECONDS = 120
 WINDOW_MS = 10_000
@@ -96,7 +95,7 @@ def started_from(stack: RunningStack) -> dict[int, int]:
 
 @pytest.mark.parametrize(
     "mode",
-    [pytest.param("exactly-once", marks=in_turn(2)), pytest.param("at-least-once", marks=pytest.mark.full)],
+    [pytest.param("exactly-once", marks=[pytest.mark.full]), pytest.param("at-least-once", marks=pytest.mark.full)],
 )
 def test_flink_restores_as_foretold(mode: str, tmp_path: Path) -> None:
     with RunningStack(tmp_path / "home", "local", FLINK_MODE=mode) as stack:

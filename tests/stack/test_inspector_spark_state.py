@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from contract.settings import ROOT
-from tests.stack.turns import in_turn
 
-pytestmark = [pytest.mark.stack, *in_turn(4)]
+pytestmark = [pytest.mark.full]
 
 GOLDEN = ROOT / "tests" / "golden"
 

@@ -14,7 +14,7 @@ from inspector.render.prose import render
 from inspector.transactions import FATES, add_fates
 from tests.stack.broker import Broker
 
-pytestmark = pytest.mark.stack
+pytestmark = pytest.mark.ci
 
 
 def report_of(transaction: Transaction) -> Report:

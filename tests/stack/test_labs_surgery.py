@@ -9,9 +9,8 @@ import pytest
 from requirements.release import locks, python_of
 from tests.stack.shown import shown_of, was_printed
 from tests.stack.test_labs import processes_in, walk
-from tests.stack.turns import turns
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.full, pytest.mark.split, pytest.mark.timeout(1800)]
 
 PROVES = {
     "15_delete_x_then_start": [
@@ -34,7 +33,6 @@ PROVES = {
 }
 
 
-@pytest.mark.full
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("lock", locks())
 def test_the_column_of_another_release_is_what_is_measured(lock: str, tmp_path: Path) -> None:
@@ -46,7 +44,7 @@ def test_the_column_of_another_release_is_what_is_measured(lock: str, tmp_path: 
     assert "lines that differ: 0" in done.stdout
 
 
-@pytest.mark.parametrize("name", turns(PROVES))
+@pytest.mark.parametrize("name", list(PROVES))
 def test_a_walkthrough_proves_its_sentences(name: str, tmp_path: Path) -> None:
     done = walk(name, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr[-4000:]

@@ -46,8 +46,8 @@ def test_no_output_is_committed() -> None:
     assert all(cell.outputs == [] and cell.execution_count is None for cell in cells(NOTEBOOK))
 
 
-@pytest.mark.stack
 @pytest.mark.timeout(600)
+@pytest.mark.full
 def test_it_runs_from_top_to_bottom(tmp_path: Path) -> None:
     done = execute(NOTEBOOK, tmp_path)
     assert done.returncode == 0, done.stderr[-3000:]

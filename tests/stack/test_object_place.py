@@ -27,7 +27,7 @@ from places.writing import require_writable
 from stack.waiting import wait_until
 from tests.stack.store import Store, run_store
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.ci, pytest.mark.timeout(180)]
 
 FOLDER = ROOT / "tests" / "golden" / "spark-4.0" / "kafka_files"
 SECONDS = 15

@@ -28,7 +28,7 @@ from verdict.spark.checkpoint import newest_commit
 from verdict.spark.places import places
 from verdict.store import open_store
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.ci, pytest.mark.timeout(300)]
 
 GOLDEN = ROOT / "tests" / "golden"
 QUERIES = sorted(path.parent for path in GOLDEN.glob("spark-*/*/checkpoint"))

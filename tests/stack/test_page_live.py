@@ -98,7 +98,7 @@ def served(stack: RunningStack, window: Browser) -> Iterator[Shown]:
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param("local", marks=pytest.mark.stack), pytest.param("compose", marks=pytest.mark.compose)],
+    params=[pytest.param("local"), pytest.param("compose", marks=pytest.mark.compose)],
 )
 def stack(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
     """A stack that is still down."""

@@ -15,7 +15,7 @@ from tests.stack.browser import window
 from tests.unit.test_page_server import Server, started
 
 __all__ = ["window"]
-pytestmark = pytest.mark.stack
+pytestmark = pytest.mark.ci
 
 WAIT_SECONDS = 60
 

@@ -17,7 +17,7 @@ from tests.stack.browser import window
 from tests.unit.test_page_replay import APPEND, KILL
 
 __all__ = ["window"]
-pytestmark = pytest.mark.stack
+pytestmark = pytest.mark.ci
 
 WIDTHS = (390, 1280, 2560)
 LEFT, RIGHT, SPACE, HOME, END = "\ue012", "\ue014", " ", "\ue011", "\ue010"

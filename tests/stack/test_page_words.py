@@ -14,7 +14,7 @@ from pictures.browser import Browser
 from tests.stack.browser import window
 
 __all__ = ["window"]
-pytestmark = pytest.mark.stack
+pytestmark = pytest.mark.ci
 
 Item = dict[str, Any]
 BEGIN = 1_800_000_000.0

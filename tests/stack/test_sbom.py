@@ -11,9 +11,8 @@ import pytest
 
 from contract.settings import ROOT, artifacts
 from requirements.sbom import environments_in, jars_in, locked_packages, maven_purl, normalized
-from tests.stack.turns import in_turn
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(600), *in_turn(2)]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")

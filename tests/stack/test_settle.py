@@ -13,7 +13,7 @@ from tests.stack.flink_accounts import read_all
 from tests.stack.running_stack import RunningStack
 
 # In CI every row of the matrix and the main walkthrough settle their stacks.
-pytestmark = [pytest.mark.stack, pytest.mark.full, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from contract.settings import ROOT
 from contract.visit import CLOSING_PREFIX, parse_event_time
 from tests.stack.broker import Broker
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.ci, pytest.mark.timeout(300)]
 PAST = ["--start", "2026-01-01T00:00:00Z", "--rate", "0", "--event-rate", "100"]
 START_MS = 1_767_225_600_000
 

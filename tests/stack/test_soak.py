@@ -9,24 +9,23 @@ from pathlib import Path
 import pytest
 
 from tests.stack.running_stack import ROOT, RunningStack
-from tests.stack.turns import in_turn
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(1800)]
 KILLS_THE_SYNCHRONIZER_OFTEN = "2269"
 """A seed whose two minutes have seven faults, four of them kills of the synchronizer."""
 TRIES = 8
 
 
-@pytest.mark.parametrize("minutes", [pytest.param("2", marks=in_turn(3))])
-def test_a_soak_with_a_new_seed_holds(tmp_path: Path, minutes: str) -> None:
+@pytest.mark.split
+def test_a_soak_with_a_new_seed_holds(tmp_path: Path) -> None:
     with RunningStack(tmp_path, "local") as running:
-        done = running.script("soak.sh", "--minutes", minutes, check=False)
+        done = running.script("soak.sh", "--minutes", "2", check=False)
     print(done.stderr, done.stdout)
     assert done.returncode == 0
     assert re.fullmatch(r"seed \d+\nHOLDS after \d+ faults(, \d+ more did not apply)?\n", done.stdout)
 
 
-@pytest.mark.full
+@pytest.mark.split
 @pytest.mark.timeout(5400)
 def test_a_failing_soak_is_cut_down_to_a_script_that_fails_too(tmp_path: Path) -> None:
     settings = {"SPARK_SINK": "foreach-append", "SPARK_TRIGGER": "0 seconds"}

@@ -13,7 +13,7 @@ from stack.waiting import wait_until
 from tests.stack.running_stack import RunningStack
 
 # In CI the matrix and the walkthroughs kill the only ones.
-pytestmark = [pytest.mark.stack, pytest.mark.full, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
 
 LIMIT_SECONDS = 120
 

@@ -17,7 +17,7 @@ from stack.processes import of_stack
 from stack.waiting import wait_until
 from tests.stack.running_stack import RunningStack
 
-pytestmark = [pytest.mark.stack, pytest.mark.full, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
 
 LIMIT_SECONDS = 180
 SERVICES = ("spark-master", "spark-worker", "spark-worker-2", "spark")

@@ -19,7 +19,7 @@ from stack.waiting import wait_until
 from tests.stack.children import ended_with_its_group
 from tests.stack.running_stack import RunningStack
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.ci, pytest.mark.timeout(900)]
 
 LIMIT_SECONDS = 120.0
 SERVICES = ("kafka", "jobmanager", "taskmanager", "generator", "spark", "page")

@@ -8,9 +8,8 @@ import pytest
 
 from contract.settings import as_environment
 from tests.stack.running_stack import RunningStack
-from tests.stack.turns import in_turn
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800), *in_turn(4)]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(1800)]
 
 ON_THE_HEAP = as_environment({"FLINK_STATE_BACKEND": "hashmap"})
 

@@ -21,7 +21,7 @@ from stack.waiting import wait_until
 from tests.stack.secret import has_secret, require_in_no_process
 
 pytestmark = [
-    pytest.mark.stack,
+    pytest.mark.ci,
     pytest.mark.timeout(300),
     # A service outlives whoever started it.
     pytest.mark.filterwarnings(r"ignore:subprocess \d+ is still running:ResourceWarning"),

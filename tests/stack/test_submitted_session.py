@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from contract.settings import ROOT
-from tests.stack.turns import in_turn
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(300), *in_turn(3)]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(300)]
 
 PROGRAM = """
 import json

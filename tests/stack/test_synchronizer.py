@@ -20,7 +20,7 @@ from contract.visit import output_line
 from spark_job.options import SINKS
 from tests.stack.broker import Broker
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.timeout(600)]
 
 # What a topic may hold: line breaks of each kind, bytes that are not UTF-8, an empty value.
 STRANGE = [
@@ -98,7 +98,9 @@ def lines_of(sink: str, output: Path) -> Counter[bytes]:
     return Counter(line for path in files for line in path.read_bytes().split(b"\n")[:-1])
 
 
-@pytest.mark.parametrize("sink", SINKS)
+@pytest.mark.parametrize(
+    "sink", [sink if sink == "files" else pytest.param(sink, marks=pytest.mark.ci) for sink in SINKS]
+)
 def test_killed_inside_a_batch(
     sink: str, tmp_path: Path, broker: Broker, run: Callable[..., Run], request: pytest.FixtureRequest
 ) -> None:
@@ -140,6 +142,7 @@ def test_killed_inside_a_batch(
         assert repeated == 0
 
 
+@pytest.mark.ci
 def test_sigterm_finishes_the_batch_that_runs(
     tmp_path: Path, broker: Broker, run: Callable[..., Run], request: pytest.FixtureRequest
 ) -> None:
@@ -157,6 +160,7 @@ def test_sigterm_finishes_the_batch_that_runs(
     assert lines_of("files", tmp_path / "output" / "visits_json") == Counter({b"line": 100})
 
 
+@pytest.mark.ci
 def test_offsets_that_are_gone_are_an_error(
     tmp_path: Path, broker: Broker, run: Callable[..., Run], request: pytest.FixtureRequest
 ) -> None:

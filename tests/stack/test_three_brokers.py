@@ -19,7 +19,7 @@ from stack.processes import Program
 from stack.waiting import wait_until
 from tests.stack.running_stack import RunningStack
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.timeout(900)]
 
 LIMIT_SECONDS = 120
 INTERNAL = ("__consumer_offsets", "__transaction_state")
@@ -121,6 +121,7 @@ def test_down_ends_all_three_by_themselves_and_nothing_is_lost(stack: RunningSta
     assert code == 0, verdict
 
 
+@pytest.mark.ci
 def test_a_broker_with_the_data_of_an_older_stack_still_starts(tmp_path: Path) -> None:
     """Storage was formatted with --standalone, and a random id, before there were several brokers."""
     names = ("KAFKA_PORT", "KAFKA_CONTAINER_PORT", "KAFKA_CONTROLLER_PORT")

@@ -23,9 +23,8 @@ from flink_job.rest import call
 from tests.stack.broker import Broker
 from tests.stack.flink_accounts import read_all
 from tests.stack.flink_cluster import LIMIT_SECONDS, PYTHON, START, Cluster, newest_checkpoint
-from tests.stack.turns import in_turn
 
-pytestmark = pytest.mark.stack
+pytestmark = pytest.mark.ci
 
 _ATTEMPTS = 60
 
@@ -160,7 +159,7 @@ def stop_between_the_phases(cluster: Cluster, job: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    "cluster", [pytest.param({"STACK_FLINK_WINDOW_SECONDS": "2"}, marks=in_turn(3))], indirect=True
+    "cluster", [pytest.param({"STACK_FLINK_WINDOW_SECONDS": "2"}, marks=[pytest.mark.full])], indirect=True
 )
 def test_a_promised_transaction_is_committed_and_the_verdict_holds(cluster: Cluster, tmp_path: Path) -> None:
     stop = threading.Event()

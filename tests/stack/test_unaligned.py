@@ -9,9 +9,8 @@ import pytest
 
 from stack.waiting import wait_until
 from tests.stack.running_stack import RunningStack
-from tests.stack.turns import in_turn
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800), *in_turn(6)]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(1800)]
 
 SLOW = ("--program", "benchmarks/jobs/slow_step.py")
 OVERTAKEN = "of records that barriers overtook"

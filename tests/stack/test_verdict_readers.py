@@ -45,7 +45,7 @@ from tests.stack.children import Spawn
 from verdict.cluster import Cluster
 from verdict.records import Record
 
-pytestmark = pytest.mark.stack
+pytestmark = pytest.mark.ci
 
 
 def require_only_progress(messages: str) -> None:

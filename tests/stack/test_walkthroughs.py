@@ -16,11 +16,10 @@ from contract.settings import ROOT
 from stack.waiting import wait_until
 from tests.stack.children import ended_with_its_group
 from tests.stack.running_stack import RunningStack
-from tests.stack.turns import in_turn
+from tests.tiers import SEED
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(1800)]
 
-SEED = int(os.environ.get("FAULTLINE_SEED", "0"))
 ON_THE_STACK = sorted(path.name for path in (ROOT / "scripts" / "walkthroughs").glob("0*.sh"))
 ON_THE_STACK += [
     "10_kill_the_synchronizer.sh", "17_rescale_the_job.sh", "18_more_partitions.sh", "20_one_more_aggregate.sh",
@@ -28,11 +27,10 @@ ON_THE_STACK += [
 ]  # fmt: skip
 
 
-def shuffled() -> list[object]:
+def shuffled() -> list[str]:
     """All of them and the demo, which test_main_walkthrough.py runs on a new stack, in an order of the seed."""
-    every = {"demo.sh": 1} | {f"walkthroughs/{name}": int(name[:2]) for name in ON_THE_STACK}
-    scripts = [pytest.param(name, id=f"{name}-{SEED}", marks=in_turn(number)) for name, number in every.items()]
-    return random.Random(SEED).sample(scripts, len(scripts))
+    every = ["demo.sh", *(f"walkthroughs/{name}" for name in ON_THE_STACK)]
+    return random.Random(SEED).sample(every, len(every))
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +40,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
         yield running
 
 
+@pytest.mark.split
 @pytest.mark.parametrize("script", shuffled())
 def test_it_proves_its_sentences(stack: RunningStack, script: str) -> None:
     done = stack.script(script, check=False)

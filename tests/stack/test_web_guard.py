@@ -21,7 +21,7 @@ from contract.settings import ROOT, artifacts
 from stack.ports import free_ports
 from tests.stack.broker import Broker
 
-pytestmark = pytest.mark.stack
+pytestmark = pytest.mark.ci
 
 FLINK_PYTHON = str(artifacts() / "venv-flink" / "bin" / "python")
 LIMIT_SECONDS = 120

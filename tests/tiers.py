@@ -1,0 +1,158 @@
+"""Tiers and shards of the tests: which of them run, in which order, and what is said about those that do not.
+
+A test belongs to the tier `quick` unless it is marked `ci` or `full`; a tier runs the tests of the tiers before it too.
+tests/README.md says what each tier is for.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from tests import record
+
+TIERS = ("quick", "ci", "full")
+_EXAMPLES_LEFT_OUT = 4
+os.environ.setdefault("FAULTLINE_SEED", str(secrets.randbelow(1_000_000)))
+SEED = int(os.environ["FAULTLINE_SEED"])
+"""Where drawn examples and orders begin; it differs from run to run, is printed, and can be set."""
+
+
+def tier() -> str:
+    """Return the tier that runs; all processes of a run have it from the first one."""
+    return os.environ.get("FAULTLINE_TIER", "full")
+
+
+def examples(number: int) -> int:
+    """Return how many examples of a property are tried: all in `full`, else a quarter."""
+    return number if tier() == "full" else max(1, number // _EXAMPLES_LEFT_OUT)
+
+
+def seeds(number: int) -> range:
+    """Return the seeds of as many drawn examples: others in each run."""
+    return range(SEED, SEED + examples(number))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options that scripts/test.sh uses."""
+    group = parser.getgroup("faultline")
+    group.addoption("--tier", choices=TIERS, default="full", help="run tests up to this tier (default: all)")
+    group.addoption("--rest", action="store_true", help="leave out the tests of the tiers before")
+    group.addoption("--shard", metavar="K/N", type=_shard, help="run part K of N of the tests")
+    group.addoption("--record", action="store_true", help="put what is green on record (tests/record.json)")
+
+
+def _shard(text: str) -> tuple[int, int]:
+    number, _, count = text.partition("/")
+    if not (number.isdigit() and count.isdigit() and 1 <= int(number) <= int(count)):
+        raise pytest.UsageError(f"--shard is K/N with K from 1 to N, e.g. 2/7, not '{text}'")
+    return int(number), int(count)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Hand the tier on to the processes of this run."""
+    os.environ["FAULTLINE_TIER"] = config.getoption("tier")
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Report(config), "faultline-report")
+
+
+def pytest_report_header() -> str:
+    """Say how the run can be repeated."""
+    return f"tier {tier()}, FAULTLINE_SEED={SEED}"
+
+
+def tier_of(item: pytest.Item) -> str:
+    """Return the tier of a test."""
+    return next((name for name in reversed(TIERS) if item.get_closest_marker(name)), TIERS[0])
+
+
+def unit_of(nodeid: str, *, split: bool) -> str:
+    """Return what a worker runs without a break: the test's file, or the test itself."""
+    return nodeid if split else nodeid.partition("::")[0]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Choose the tests of the tier and the shard, and put those first that take longest."""
+    units = {item: unit_of(item.nodeid, split=item.get_closest_marker("split") is not None) for item in items}
+    known = record.read()
+    chosen = TIERS.index(config.getoption("tier"))
+    numbers = {item: TIERS.index(tier_of(item)) for item in items}
+    kept = [item for item in items if numbers[item] <= chosen]
+    left_out = Counter(TIERS[numbers[item]] for item in items if numbers[item] > chosen)
+    if config.getoption("rest"):
+        kept = [item for item in kept if numbers[item] == chosen]
+    whole = Counter(units[item] for item in kept)
+    if shard := config.getoption("shard"):
+        places = record.shard_of(whole, known, shard[1])
+        kept = [item for item in kept if places[units[item]] == shard[0]]
+    kept.sort(key=lambda item: -record.seconds_of(units[item], known))
+    for item in kept:
+        # Processes of pytest-xdist share the units among them, in this order.
+        item.add_marker(pytest.mark.xdist_group(units[item]))
+    gone = set(items) - set(kept)
+    config.hook.pytest_deselected(items=[item for item in items if item in gone])
+    items[:] = kept
+    found = {"left_out": dict(left_out), "whole": dict(whole)}
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["faultline"] = found
+    else:
+        _report(config).found = found
+
+
+def _report(config: pytest.Config) -> _Report:
+    report = config.pluginmanager.get_plugin("faultline-report")
+    assert isinstance(report, _Report)
+    return report
+
+
+class _Report:
+    """In the first process of a run: what was left out, and what is green."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.found: dict[str, Any] = {"left_out": {}, "whole": {}}
+        self.seconds: dict[str, float] = defaultdict(float)
+        self.passed: Counter[str] = Counter()
+        self.not_green: set[str] = set()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Take over what a process of pytest-xdist has found."""
+        self.found = getattr(node, "workeroutput", {}).get("faultline", self.found)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Add up the phases of each test of a unit."""
+        # pytest-xdist sends the unit along, behind the test's name.
+        name, _, unit = report.nodeid.rpartition("@tests/")
+        unit = f"tests/{unit}" if name else unit_of(report.nodeid, split=False)
+        self.seconds[unit] += report.duration
+        if report.outcome != "passed":
+            self.not_green.add(unit)
+        elif report.when == "call":
+            self.passed[unit] += 1
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Say what the run has left out, and put what is green on record."""
+        lines = list(_left_out(self.config.getoption("tier"), self.found["left_out"]))
+        if self.config.getoption("record"):
+            whole = self.found["whole"]
+            green = {unit for unit, count in self.passed.items() if unit not in self.not_green}
+            complete = {unit for unit in green if self.passed[unit] == whole.get(unit)}
+            lines.append(record.add({unit: (self.seconds[unit], self.passed[unit]) for unit in complete}, whole))
+            lines += [f"not green, so not on record: {unit}" for unit in sorted(self.not_green)]
+        for line in lines:
+            terminalreporter.write_line(line)
+
+
+def _left_out(running: str, numbers: dict[str, int]) -> Iterable[str]:
+    for name, number in numbers.items():
+        command = "scripts/test.sh full --shard K/N" if name == "full" else f"scripts/test.sh {name}"
+        yield f"left out: {number} tests of the tier {name}; {command} runs them"
+    if running != "full":
+        yield "left out: three of four drawn examples; scripts/test.sh full tries all"
