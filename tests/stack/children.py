@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -16,6 +17,12 @@ class Spawn(Protocol):
     """Starts a command whose output can be read."""
 
     def __call__(self, command: list[str], environ: dict[str, str]) -> subprocess.Popen[str]: ...
+
+
+def tied(*command: str) -> list[str]:
+    """Return a command that the kernel kills when this process ends, however it ends; on Linux only."""
+    setpriv = shutil.which("setpriv")
+    return [*([setpriv, "--pdeath-signal", "KILL"] if setpriv else []), *command]
 
 
 @pytest.fixture

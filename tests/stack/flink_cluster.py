@@ -26,6 +26,7 @@ from contract.visit import iso_time
 from flink_job.rest import FlinkError, call, checkpoints
 from stack.ports import free_ports
 from tests.stack.broker import Broker
+from tests.stack.children import tied
 from tests.stack.flink_accounts import Topics
 
 PYTHON = Path(os.environ.get("STACK_ARTIFACTS") or ROOT / ".artifacts") / "venv-flink" / "bin" / "python"
@@ -77,7 +78,7 @@ class Cluster:
         """Start a service in its own process group."""
         with self.log.open("ab") as log:
             self.services[service] = subprocess.Popen(
-                [str(ROOT / "services" / f"{service}.sh")],
+                tied(str(ROOT / "services" / f"{service}.sh")),
                 env=self.environment, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
 

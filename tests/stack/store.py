@@ -18,6 +18,7 @@ from places.objects import CREDENTIALS, REGION, ObjectPlace, ObjectStore, make_b
 from stack import ports
 from stack.services import TABLE
 from stack.waiting import wait_until
+from tests.stack.children import tied
 
 _ADDRESS = "127.0.0.1"
 _PORTS = [name for name in read_env_file(ROOT / ".env") if name.startswith("STORE_") and name.endswith("_PORT")]
@@ -98,7 +99,7 @@ def run_store(folder: Path) -> Iterator[Store]:
     free = ports.free_ports(_ADDRESS, len(_PORTS))
     chosen = dict(zip(_PORTS, map(str, free), strict=True))
     environ = os.environ | as_environment({**chosen, "BIND_ADDRESS": _ADDRESS, "STORE_VOLUME_MB": "64"})
-    command = [str(ROOT / "services" / "store.sh"), "--data", str(folder)]
+    command = tied(str(ROOT / "services" / "store.sh"), "--data", str(folder))
     with (folder / "output").open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environ)
     # SeaweedFS has no setting for these; a killed one leaves them behind.
