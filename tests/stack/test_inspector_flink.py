@@ -17,15 +17,14 @@ import pytest
 
 from contract.settings import ROOT
 from inspector.model import Report, report_from
-from tests.golden.record import SCRATCH
+from tests.golden.archives import SCRATCH, golden, releases
 
 pytestmark = pytest.mark.stack
 
-GOLDEN = ROOT / "tests" / "golden"
-FOLDERS = sorted(GOLDEN.glob("flink-*/*-once"))
-IDS = [str(path.relative_to(GOLDEN)) for path in FOLDERS]
+FOLDERS = sorted(path for release in releases("flink") for path in release.glob("*-once"))
+IDS = [f"{path.parent.name}/{path.name}" for path in FOLDERS]
 PYTHON = Path(os.environ.get("STACK_ARTIFACTS") or ROOT / ".artifacts") / "venv-flink" / "bin" / "python"
-EXACTLY_ONCE = GOLDEN / "flink-2.2" / "exactly-once"
+EXACTLY_ONCE = golden("flink-2.2") / "exactly-once"
 
 
 def described(*paths: Path) -> list[Report]:
@@ -101,7 +100,7 @@ def test_state_bytes_equal_the_rest_api(folder: Path) -> None:
 @pytest.mark.parametrize("release", sorted({folder.parent.name for folder in FOLDERS}))
 def test_open_windows_hold_what_was_read_and_not_yet_emitted(release: str) -> None:
     """Recompute the open windows from the offsets alone, for every checkpoint and savepoint of the run."""
-    paths = sorted(path.parent for path in (GOLDEN / release / "exactly-once").glob("**/_metadata"))
+    paths = sorted(path.parent for path in (golden(release) / "exactly-once").glob("**/_metadata"))
     for report in described(*paths):
         aggregate = next(each for each in report.operators if any(store.windows for store in each.state))
         store = next(store for store in aggregate.state if store.windows)
@@ -113,7 +112,7 @@ def test_open_windows_hold_what_was_read_and_not_yet_emitted(release: str) -> No
         assert sum(window.keys for window in store.windows) == store.keys == len(expected)
 
 
-@pytest.fixture(params=sorted(GOLDEN.glob("flink-*/rocksdb")), ids=lambda folder: folder.parent.name)
+@pytest.fixture(params=[golden("flink-2.2") / "rocksdb"], ids=lambda folder: folder.parent.name)
 def rocksdb(request: pytest.FixtureRequest) -> Iterator[Path]:
     """A recorded run with RocksDB, where it was recorded: an incremental checkpoint names files by absolute paths."""
     place = SCRATCH / "flink" / "rocksdb"
@@ -178,7 +177,7 @@ def test_prepared_transactions_are_named() -> None:
 
 
 def test_a_sink_without_transactions_is_said_to_repeat() -> None:
-    [report] = described(GOLDEN / "flink-2.2" / "at-least-once")
+    [report] = described(golden("flink-2.2") / "at-least-once")
     assert report.restart is not None
     assert "not transactional (at-least-once)" in report.restart.details[-1]
     assert "written a second time" in report.restart.details[-1]
@@ -491,6 +490,6 @@ def test_the_difference_between_two_checkpoints(home: Path) -> None:
 
 
 def test_the_difference_between_two_engines_is_shown(home: Path) -> None:
-    done = inspect("--diff", str(checkpoints(home)[0]), str(GOLDEN / "spark-4.0" / "kafka_killed" / "checkpoint"))
+    done = inspect("--diff", str(checkpoints(home)[0]), str(golden("spark-4.0") / "kafka_killed" / "checkpoint"))
     assert done.returncode == 0
     assert "engine: flink -> spark" in done.stdout
