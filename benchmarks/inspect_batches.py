@@ -19,8 +19,9 @@ from pathlib import Path
 from contract.settings import ROOT
 from stack.arguments import count
 from stack.errors import StackError
+from tests.golden.archives import golden
 
-RECORDED = ROOT / "tests" / "golden" / "spark-4.0" / "kafka_killed" / "checkpoint"
+RECORDED = golden("spark-4.0") / "kafka_killed" / "checkpoint"
 RUNS = 5
 ROWS_A_BATCH = 10
 READ_ALL = """

@@ -18,9 +18,10 @@ from contract.settings import ROOT, Settings
 from page.document import saved
 from page.replay import ReplayError, recording
 from pictures.browser import Browser, PictureError, browser
+from tests.golden.archives import golden
 
 FOLDER = ROOT / "docs" / "pictures"
-RUNS = ROOT / "tests" / "golden" / "runs"
+RUNS = golden("runs")
 CRASH, NAIVE = "taskmanager-kill", "sink-foreach-append"
 SAMPLE = ROOT / "docs" / "a_recorded_crash.html"
 

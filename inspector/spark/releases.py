@@ -1,7 +1,7 @@
 """Which release of Spark wrote a checkpoint, and what releases do differently.
 
 Spark writes no release into a checkpoint. It does write settings into each offsets file, and each release has added
-some. These tables come from the golden checkpoints under tests/golden.
+some. These tables come from the golden checkpoints in tests/golden.
 """
 
 from __future__ import annotations

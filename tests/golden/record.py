@@ -1,9 +1,9 @@
-"""Record all golden checkpoints again, by real runs on a scratch broker. Tools environment.
+"""Record golden checkpoints again, by real runs on a scratch broker, into their archives. Tools environment.
 
 Usage: python -m tests.golden.record [spark] [flink]      from the project's root; takes some minutes
 
 Spark and Flink as pinned. For another release give an interpreter that has it and its connector:
-    GOLDEN_SPARK_PYTHON, GOLDEN_SPARK_JARS (comma-separated), GOLDEN_SPARK_NAME (folder name, as spark-4.1)
+    GOLDEN_SPARK_PYTHON, GOLDEN_SPARK_JARS (comma-separated), GOLDEN_SPARK_NAME (of the archive, as spark-4.1)
     GOLDEN_FLINK_PYTHON, GOLDEN_FLINK_CONNECTOR, GOLDEN_FLINK_NAME (default flink-2.2)
 GOLDEN_SPARK_RECIPES and GOLDEN_FLINK_RECIPES name some recipes, with spaces between; default: all, but Flink's rocksdb,
 which is recorded alone: a test computes its windows from the offsets, in a topic without the visits of other recipes.
@@ -32,11 +32,10 @@ from confluent_kafka import Producer
 from contract.settings import ROOT
 from contract.visit import iso_time
 from requirements.release import THIS_RELEASE
+from tests.golden.archives import SCRATCH, recorded
 from tests.stack.broker import Broker, run_broker
 
-GOLDEN = Path(__file__).resolve().parent
-# Checkpoints hold absolute paths; this one is the same on every machine.
-SCRATCH = Path("/tmp/faultline-golden")
+HERE = Path(__file__).resolve().parent
 REST_PORT = 25181
 FIRST_EVENT_MS = 1_767_225_600_000
 FLINK_RECIPES = ("exactly-once", "at-least-once", "rocksdb")
@@ -62,10 +61,10 @@ def record_spark(broker: Broker) -> None:
     out = SCRATCH / "spark"
     python = os.environ.get("GOLDEN_SPARK_PYTHON") or sys.executable
     recipes = os.environ.get("GOLDEN_SPARK_RECIPES", "").split()
-    subprocess.run([python, str(GOLDEN / "record_spark.py"), str(out), broker.bootstrap, *recipes], check=True)
-    name = os.environ.get("GOLDEN_SPARK_NAME") or f"spark-{THIS_RELEASE}"
-    for recipe in sorted(out.iterdir()):
-        _copy(recipe, GOLDEN / name / recipe.name)
+    subprocess.run([python, str(HERE / "record_spark.py"), str(out), broker.bootstrap, *recipes], check=True)
+    with recorded(os.environ.get("GOLDEN_SPARK_NAME") or f"spark-{THIS_RELEASE}") as target:
+        for recipe in sorted(out.iterdir()):
+            _copy(recipe, target / recipe.name)
 
 
 def rest(path: str, body: dict[str, Any] | None = None, method: str | None = None) -> Any:
@@ -97,7 +96,7 @@ def flink_job(broker: Broker, checkpoints: Path, delivery: str, *restore: str) -
     """Run record_flink.py; yields the job id."""
     artifacts = Path(os.environ.get("STACK_ARTIFACTS") or ROOT / ".artifacts")
     python = os.environ.get("GOLDEN_FLINK_PYTHON") or str(artifacts / "venv-flink" / "bin" / "python")
-    command = [python, str(GOLDEN / "record_flink.py"), broker.bootstrap, str(checkpoints), str(REST_PORT), delivery]
+    command = [python, str(HERE / "record_flink.py"), broker.bootstrap, str(checkpoints), str(REST_PORT), delivery]
     with subprocess.Popen([*command, *restore], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
@@ -109,9 +108,8 @@ def flink_job(broker: Broker, checkpoints: Path, delivery: str, *restore: str) -
             process.kill()
 
 
-def record_flink(broker: Broker) -> None:
+def record_flink(broker: Broker, target: Path) -> None:
     """Exactly-once with a prepared transaction and open windows, a savepoint, and at-least-once; or RocksDB."""
-    target = GOLDEN / os.environ.get("GOLDEN_FLINK_NAME", "flink-2.2")
     for delivery in os.environ.get("GOLDEN_FLINK_RECIPES", "exactly-once at-least-once").split():
         checkpoints = SCRATCH / "flink" / delivery
         checkpoints.mkdir(parents=True)
@@ -160,7 +158,7 @@ def savepoint_metadata(folder: Path) -> None:
     python = os.environ.get("GOLDEN_STATE_PYTHON") or str(artifacts / "venv-flink" / "bin" / "python")
     paths = sorted(path.parent.relative_to(folder) for path in folder.glob("**/_metadata"))
     done = subprocess.run(
-        [python, str(GOLDEN / "savepoint_metadata.py"), *map(str, paths)],
+        [python, str(HERE / "savepoint_metadata.py"), *map(str, paths)],
         env={name: value for name, value in os.environ.items() if name != "FLINK_HOME"}
         | {"HADOOP_CLASSPATH": str(Path(jar).resolve())},
         cwd=folder,
@@ -183,7 +181,8 @@ def main() -> None:
             if "spark" in wanted:
                 record_spark(broker)
             if "flink" in wanted:
-                record_flink(broker)
+                with recorded(os.environ.get("GOLDEN_FLINK_NAME", "flink-2.2")) as target:
+                    record_flink(broker, target)
     shutil.rmtree(SCRATCH, ignore_errors=True)
 
 

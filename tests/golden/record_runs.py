@@ -12,7 +12,8 @@ import shutil
 import sys
 from pathlib import Path
 
-RUNS = Path(__file__).resolve().parent / "runs"
+from tests.golden.archives import recorded
+
 NAMES = ("taskmanager-kill", "sink-foreach-append")
 HOME = "/tmp/faultline"
 _FILES = ("result.json", "timeline.json", "verdict.json", "spark_before.txt", "spark_after.txt", "inspected/*/*.txt")
@@ -34,8 +35,9 @@ def keep(row: Path, home: Path, target: Path) -> None:
 def main() -> int:
     """Run the command line; returns the exit code."""
     folder = Path(sys.argv[1]).resolve()
-    for name in NAMES:
-        keep(folder / name, folder.parents[1], RUNS / name)
+    with recorded("runs") as runs:
+        for name in NAMES:
+            keep(folder / name, folder.parents[1], runs / name)
     return 0
 
 

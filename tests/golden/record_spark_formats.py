@@ -1,13 +1,13 @@
 """Record small Spark checkpoints, one for each format of their files, by real runs without a broker; or restart them.
 
-Usage: python tests/golden/record_spark_formats.py record OUTPUT [RECIPE...]
+Usage: python tests/golden/record_spark_formats.py record [RECIPE...]
        python tests/golden/record_spark_formats.py restart ANSWER FOLDER...
 
 Runs in an environment of the release that is to do it (requirements/spark-*.lock). `record` leaves
-OUTPUT/<recipe>/checkpoint and leaves out recipes that the release has no feature for. `restart` starts in each FOLDER
-(whose last part is the recipe's name) the same query again until a batch is committed, and writes to ANSWER, as JSON
-by folder, the error (empty when there was none) and the batches committed. GOLDEN_SPARK_JARS names jars,
-comma-separated: Delta's for the recipe delta. The recipe processor needs pandas and protobuf, which no lock has.
+<recipe>/checkpoint in the archive of the release, and leaves out recipes that the release has no feature for. `restart`
+starts in each FOLDER (whose last part is the recipe's name) the same query again until a batch is committed, and writes
+to ANSWER, as JSON by folder, the error (empty when there was none) and the batches committed. GOLDEN_SPARK_JARS names
+jars, comma-separated: Delta's for the recipe delta. The recipe processor needs pandas and protobuf, which no lock has.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from pyspark.sql import functions as F
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from tests.golden.archives import SCRATCH, recorded
 from tests.golden.record_spark import session
 
 RELEASE = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
@@ -247,23 +248,33 @@ def run(spark: SparkSession, recipe: Recipe, out: Path, wanted: int) -> tuple[st
     return error, sorted(_committed(out) - before)
 
 
-def main() -> int:
-    """Record what is named, or all that this release can; or restart; returns the exit code."""
-    verb, target, *names = sys.argv[1:]
-    spark = session()
-    spark.sparkContext.setLogLevel("OFF")
-    if verb == "restart":
-        answers = {name: run(spark, RECIPES[Path(name).name], Path(name), 1) for name in names}
-        Path(target).write_text(json.dumps(answers, indent=1))
-        return 0
+def record(spark: SparkSession, names: list[str], release: str) -> None:
+    """Record what is named, or all that this release can, into the archive of the release."""
+    shutil.rmtree(SCRATCH, ignore_errors=True)
     for name, recipe in RECIPES.items():
         if name not in (names or RECIPES) or recipe.since > RELEASE or not (recipe.recorded and recipe.has_parts()):
             continue
-        out = Path(target).resolve() / name
-        shutil.rmtree(out, ignore_errors=True)
-        error, committed = run(spark, recipe, out, recipe.commits)
+        error, committed = run(spark, recipe, SCRATCH / release / name, recipe.commits)
         if error or len(committed) < recipe.commits:
             raise SystemExit(f"{name}: {error or f'{len(committed)} of {recipe.commits} batches in {SECONDS} s'}")
+    with recorded(release) as target:
+        for recipe_folder in (SCRATCH / release).iterdir():
+            shutil.rmtree(target / recipe_folder.name, ignore_errors=True)
+            shutil.copytree(recipe_folder, target / recipe_folder.name)
+    shutil.rmtree(SCRATCH)
+
+
+def main() -> int:
+    """Record or restart; returns the exit code."""
+    verb, *words = sys.argv[1:]
+    spark = session()
+    spark.sparkContext.setLogLevel("OFF")
+    if verb == "record":
+        record(spark, words, "spark-" + ".".join(map(str, RELEASE)))
+        return 0
+    answer, *folders = words
+    answers = {folder: run(spark, RECIPES[Path(folder).name], Path(folder), 1) for folder in folders}
+    Path(answer).write_text(json.dumps(answers, indent=1))
     return 0
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from contract.settings import ROOT
+from tests.golden.archives import golden
 from tests.stack.running_stack import RunningStack
 from tests.stack.test_faults import CORE
 from tests.stack.test_walkthroughs import ON_THE_STACK
@@ -115,8 +116,7 @@ def test_services_cannot_write_to_their_image_and_have_limits(demo: tuple[Runnin
 
 def test_the_inspector_opens_any_path_of_the_host(demo: tuple[RunningStack, str], tmp_path: Path) -> None:
     stack, _ = demo
-    golden = ROOT / "tests" / "golden" / "spark-4.0" / "kafka_killed" / "checkpoint"
-    shutil.copytree(golden, tmp_path / "checkpoint")
+    shutil.copytree(golden("spark-4.0") / "kafka_killed" / "checkpoint", tmp_path / "checkpoint")
     # Containers run as another user.
     tmp_path.chmod(0o755)
     done = stack.script("inspect.sh", str(tmp_path / "checkpoint"), "--no-lag")

@@ -17,12 +17,12 @@ from contract.settings import ROOT, Settings
 from flink_job.rest import active_job
 from inspector.against import DOES_NOT_MAP, MAPS
 from tests.changed_job import apply, copy_of_the_job, patches
+from tests.golden.archives import golden
 from tests.stack.flink_cluster import Cluster, newest_checkpoint, send
 
 pytestmark = pytest.mark.ci
 
-GOLDEN = ROOT / "tests" / "golden"
-CHECKPOINT = GOLDEN / "flink-job"
+CHECKPOINT = golden("flink-job")
 """Of the windowing job; the others are of a SQL job without uids."""
 NAMES, PROGRAM = "flink_job/names.py", "flink_job/stateful_flink_consumer.py"
 
@@ -150,7 +150,7 @@ def test_what_cannot_be_said(tmp_path: Path) -> None:
     for path, job, words in (
         (CHECKPOINT, str(ends), "ended without submitting a job"),
         (CHECKPOINT, "nothing", "neither a job of this project"),
-        (GOLDEN / "spark-4.0" / "kafka_killed" / "checkpoint", "windows", "is of Spark"),
+        (golden("spark-4.0") / "kafka_killed" / "checkpoint", "windows", "is of Spark"),
         (tmp_path, "windows", "is not a checkpoint"),
     ):
         done = inspect(path, "--against", job, home=tmp_path)

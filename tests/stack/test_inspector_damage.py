@@ -14,10 +14,11 @@ import pytest
 from contract.settings import ROOT
 from inspector.spark.report import read_report
 from requirements.release import THIS_RELEASE
+from tests.golden.archives import golden
 
 pytestmark = [pytest.mark.full]
 
-WRITTEN = ROOT / "tests" / "golden" / f"spark-{THIS_RELEASE}"
+WRITTEN = golden(f"spark-{THIS_RELEASE}")
 """By the release that starts again here: another one may do something else."""
 CASES = (
     "before-last-missing",

@@ -9,63 +9,138 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from contract.settings import ROOT
+from inspector.__main__ import main
 from inspector.model import Report, report_from
-from tests.golden.record import SCRATCH
+from tests.golden.archives import SCRATCH, golden, releases
 
-GOLDEN = ROOT / "tests" / "golden"
-FOLDERS = sorted(GOLDEN.glob("flink-*/*-once"))
-IDS = [str(path.relative_to(GOLDEN)) for path in FOLDERS]
+FOLDERS = sorted(path for release in releases("flink") for path in release.glob("*-once"))
+IDS = [f"{path.parent.name}/{path.name}" for path in FOLDERS]
 PYTHON = Path(os.environ.get("STACK_ARTIFACTS") or ROOT / ".artifacts") / "venv-flink" / "bin" / "python"
-EXACTLY_ONCE = GOLDEN / "flink-2.2" / "exactly-once"
+Inspect = Callable[..., subprocess.CompletedProcess[str]]
+EXACTLY_ONCE, AT_LEAST_ONCE, ROCKSDB = (
+    golden("flink-2.2") / name for name in ("exactly-once", "at-least-once", "rocksdb")
+)
+# An incremental checkpoint names files by absolute paths: it is read where it was recorded.
+RECORDED = SCRATCH / "flink" / "rocksdb"
 
 
-def described(*paths: Path) -> list[Report]:
-    """Reports of all paths by one JVM."""
-    done = subprocess.run(
-        [str(PYTHON), "-m", "inspector.flink", "describe", "--rows=100", *map(str, paths)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return [report_from(json.loads(line)) for line in done.stdout.splitlines()]
+def changed(file: Path, change: Callable[[bytes], bytes]) -> None:
+    """Change the content of a file, not its time."""
+    status = file.stat()
+    file.write_bytes(change(file.read_bytes()))
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
-def flink(*arguments: str, home: Path | None = None) -> subprocess.CompletedProcess[str]:
-    environ = os.environ | ({"STACK_HOME": str(home)} if home else {})
+def metadata(change: Callable[[bytes], bytes]) -> Callable[[Path], None]:
+    return lambda newest: changed(newest / "_metadata", change)
+
+
+def cut(size: int) -> Callable[[bytes], bytes]:
+    return lambda content: content[:size]
+
+
+def state_file(checkpoint: Path) -> Path:
+    return next(path for path in sorted(checkpoint.iterdir()) if path.name != "_metadata")
+
+
+CUTS = (0, 5, 300, 1500)
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "nothing": lambda newest: None,
+    "one in the making": lambda newest: (newest.parent / "chk-99").mkdir(),
+    **{f"metadata cut to {size}": metadata(cut(size)) for size in CUTS},
+    "metadata of another kind": metadata(lambda content: b"hello"),
+    # Four bytes of magic number, four of version.
+    "metadata of version 99": metadata(lambda content: content[:7] + bytes([99]) + content[8:]),
+    "a state file is gone": lambda newest: state_file(newest).unlink(),
+    "a state file is cut": lambda newest: changed(state_file(newest), cut(-1)),
+}
+"""What is changed of a copy of EXACTLY_ONCE, at its newest checkpoint."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """What one JVM has read, the newest checkpoint of each changed copy, and all files before and after the reading."""
+
+    reports: dict[Path, Report]
+    newest: dict[str, Path]
+    before: dict[Path, tuple[int, bytes]]
+    after: dict[Path, tuple[int, bytes]]
+
+    def of(self, *paths: Path) -> list[Report]:
+        return [self.reports[path] for path in paths]
+
+
+@pytest.fixture(scope="module")
+def read(tmp_path_factory: pytest.TempPathFactory) -> Read:
+    """Describe all golden checkpoints and all changed copies by one JVM: it takes a second to start."""
+    newest = {}
+    for name, change in CHANGES.items():
+        newest[name] = checkpoints(copied(tmp_path_factory.mktemp("copy")))[-1]
+        change(newest[name])
+    shutil.copytree(ROCKSDB, RECORDED)
+    try:
+        found = [file.parent for folder in (*FOLDERS, RECORDED) for file in sorted(folder.rglob("_metadata"))]
+        found += [AT_LEAST_ONCE, newest["nothing"].parents[1]]
+        found += [path for checkpoint in newest.values() for path in (checkpoint, checkpoint.parent)]
+        before = contents(found)
+        done = subprocess.run(
+            [str(PYTHON), "-m", "inspector.flink", "describe", "--rows=100", *map(str, found)],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        reports = [report_from(json.loads(line)) for line in done.stdout.splitlines()]
+        return Read(dict(zip(found, reports, strict=True)), newest, before, contents(found))
+    finally:
+        shutil.rmtree(SCRATCH)
+
+
+def contents(folders: list[Path]) -> dict[Path, tuple[int, bytes]]:
+    files = {path for folder in folders for path in folder.rglob("*") if path.is_file()}
+    return {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
+
+
+@pytest.fixture
+def inspect(read: Read, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Inspect:
+    """The inspector's command line, with the reports that are read already."""
+    monkeypatch.setattr("inspector.__main__.flink_reports", lambda paths, rows, follow: iter(read.of(*paths)))
+
+    def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        words = ["--no-lag", *map(str, arguments)]
+        code = main(words)
+        said = capsys.readouterr()
+        return subprocess.CompletedProcess(words, code, said.out, said.err)
+
+    return run
+
+
+def flink(*arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(PYTHON), "-m", "inspector.flink", *arguments],
         cwd=ROOT,
         capture_output=True,
         text=True,
-        env=environ,
-        check=False,
-    )
-
-
-def inspect(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "inspector", "--no-lag", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
+        env=os.environ | {"STACK_HOME": str(home)},
         check=False,
     )
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=IDS)
-def test_operators_equal_savepoint_metadata(folder: Path) -> None:
+def test_operators_equal_savepoint_metadata(folder: Path, read: Read) -> None:
     """Flink's SQL function savepoint_metadata said this of every checkpoint when it was recorded."""
     expected = json.loads((folder / "savepoint_metadata.json").read_text())
     assert expected
-    for name, report in zip(expected, described(*(folder / name for name in expected)), strict=True):
+    for name, report in zip(expected, read.of(*(folder / name for name in expected)), strict=True):
         assert not report.problems
         found = [
             {
@@ -84,23 +159,24 @@ def test_operators_equal_savepoint_metadata(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=IDS)
-def test_state_bytes_equal_the_rest_api(folder: Path) -> None:
+def test_state_bytes_equal_the_rest_api(folder: Path, read: Read) -> None:
     """The REST API counts the state of all subtasks of a checkpoint, without the coordinators'."""
     rest: dict[str, Any] = json.loads((folder / "rest.json").read_text())["checkpoint"]
     metadata = json.loads((folder / "savepoint_metadata.json").read_text())
     name = Path(rest["external_path"]).name
     relative = next(path for path in metadata if Path(path).name == name)
-    [report] = described(folder / relative)
+    [report] = read.of(folder / relative)
     coordinators = sum(row["operator-coordinator-state-size-in-bytes"] for row in metadata[relative])
     assert int(report.id) == rest["id"]
     assert sum(operator.state_bytes or 0 for operator in report.operators) - coordinators == rest["state_size"]
 
 
 @pytest.mark.parametrize("release", sorted({folder.parent.name for folder in FOLDERS}))
-def test_open_windows_hold_what_was_read_and_not_yet_emitted(release: str) -> None:
+def test_open_windows_hold_what_was_read_and_not_yet_emitted(release: str, read: Read) -> None:
     """Recompute the open windows from the offsets alone, for every checkpoint and savepoint of the run."""
-    paths = sorted(path.parent for path in (GOLDEN / release / "exactly-once").glob("**/_metadata"))
-    for report in described(*paths):
+    paths = sorted(path.parent for path in (golden(release) / "exactly-once").glob("**/_metadata"))
+    assert paths
+    for report in read.of(*paths):
         aggregate = next(each for each in report.operators if any(store.windows for store in each.state))
         store = next(store for store in aggregate.state if store.windows)
         assert aggregate.watermark is not None
@@ -111,24 +187,15 @@ def test_open_windows_hold_what_was_read_and_not_yet_emitted(release: str) -> No
         assert sum(window.keys for window in store.windows) == store.keys == len(expected)
 
 
-@pytest.fixture(params=sorted(GOLDEN.glob("flink-*/rocksdb")), ids=lambda folder: folder.parent.name)
-def rocksdb(request: pytest.FixtureRequest) -> Iterator[Path]:
-    """A recorded run with RocksDB, where it was recorded: an incremental checkpoint names files by absolute paths."""
-    place = SCRATCH / "flink" / "rocksdb"
-    shutil.copytree(request.param, place)
-    yield place
-    shutil.rmtree(SCRATCH)
-
-
-def test_state_of_rocksdb_is_read_from_a_savepoint_alone(rocksdb: Path) -> None:
+def test_state_of_rocksdb_is_read_from_a_savepoint_alone(read: Read) -> None:
     """A savepoint in canonical format has the rows; an incremental checkpoint has RocksDB's files, in `shared` too."""
-    (savepoint,) = rocksdb.glob("savepoint-*")
-    checkpoints = sorted(path.parent for path in rocksdb.glob("*/chk-*/_metadata"))
+    (savepoint,) = (path.name for path in ROCKSDB.glob("savepoint-*"))
+    checkpoints = sorted(path.parent.relative_to(ROCKSDB) for path in ROCKSDB.glob("*/chk-*/_metadata"))
     assert checkpoints
-    reports = described(*checkpoints)
+    reports = read.of(*(RECORDED / path for path in checkpoints))
     # Of the whole state; savepoint_metadata counts what a checkpoint has written itself, without shared files.
-    rest = json.loads((rocksdb / "rest.json").read_text())["checkpoint"]
-    metadata = json.loads((rocksdb / "savepoint_metadata.json").read_text())
+    rest = json.loads((ROCKSDB / "rest.json").read_text())["checkpoint"]
+    metadata = json.loads((ROCKSDB / "savepoint_metadata.json").read_text())
     newest = next(rows for path, rows in metadata.items() if Path(path).name == f"chk-{rest['id']}")
     coordinators = sum(row["operator-coordinator-state-size-in-bytes"] for row in newest)
     assert sum(each.state_bytes or 0 for each in reports[-1].operators) - coordinators == rest["state_size"]
@@ -139,7 +206,7 @@ def test_state_of_rocksdb_is_read_from_a_savepoint_alone(rocksdb: Path) -> None:
         assert (store.keys, store.rows, store.windows) == (None, [], [])
         assert "only RocksDB itself opens it" in store.note
         assert any("which checkpoints share: a copy of it alone cannot be restored" in note for note in report.notes)
-    [report] = described(savepoint)
+    [report] = read.of(RECORDED / savepoint)
     (aggregate,) = [each for each in report.operators if any(store.windows for store in each.state)]
     (store,) = [store for store in aggregate.state if store.windows]
     assert report.restart is not None and aggregate.watermark is not None
@@ -164,9 +231,8 @@ def expected_windows(offsets: list[int], watermark: int, first: int) -> dict[tup
     return windows
 
 
-def test_prepared_transactions_are_named() -> None:
-    checkpoint = next(EXACTLY_ONCE.glob("*/chk-*"))
-    [report] = described(checkpoint)
+def test_prepared_transactions_are_named(read: Read) -> None:
+    [report] = read.of(next(EXACTLY_ONCE.glob("*/chk-*")))
     assert {transaction.transactional_id.rpartition("-")[0] for transaction in report.transactions} == {
         "golden-0",
         "golden-1",
@@ -175,8 +241,8 @@ def test_prepared_transactions_are_named() -> None:
     assert report.configuration == {"sink": "exactly-once (transactions)"}
 
 
-def test_a_sink_without_transactions_is_said_to_repeat() -> None:
-    [report] = described(GOLDEN / "flink-2.2" / "at-least-once")
+def test_a_sink_without_transactions_is_said_to_repeat(read: Read) -> None:
+    [report] = read.of(AT_LEAST_ONCE)
     assert report.restart is not None
     assert "not transactional (at-least-once)" in report.restart.details[-1]
     assert "written a second time" in report.restart.details[-1]
@@ -184,27 +250,35 @@ def test_a_sink_without_transactions_is_said_to_repeat() -> None:
     assert not report.transactions
 
 
+def copied(home: Path) -> Path:
+    """A stack's home with a copy of the exactly-once run; folders end with their modification times."""
+    shutil.copytree(EXACTLY_ONCE, home / "checkpoints" / "flink")
+    for number, metadata in enumerate(sorted((home / "checkpoints" / "flink").glob("*/chk-*/_metadata"))):
+        os.utime(metadata, (2_000_000_000 + number, 2_000_000_000 + number))
+    return home
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """A stack's home with a copy of the exactly-once run; folders end with their modification times."""
-    shutil.copytree(EXACTLY_ONCE, tmp_path / "checkpoints" / "flink")
-    for number, metadata in enumerate(sorted((tmp_path / "checkpoints" / "flink").glob("*/chk-*/_metadata"))):
-        os.utime(metadata, (2_000_000_000 + number, 2_000_000_000 + number))
-    return tmp_path
+    return copied(tmp_path)
 
 
 def checkpoints(home: Path) -> list[Path]:
     return sorted((home / "checkpoints" / "flink").glob("*/chk-*"))
 
 
-def test_resolve_and_offsets(home: Path) -> None:
+def test_resolve_and_offsets(home: Path, read: Read) -> None:
     newest = checkpoints(home)[-1]
     assert flink("resolve", "latest", home=home).stdout.strip() == str(newest)
     assert flink("resolve", checkpoints(home)[0].name, home=home).stdout.strip() == str(checkpoints(home)[0])
-    [report] = described(newest)
+    assert json.loads(flink("offsets", str(newest / "_metadata"), home=home).stdout) == offsets(read, newest)
+
+
+def offsets(read: Read, copy: Path) -> dict[str, int | None]:
+    """The offsets of a checkpoint, as the report of the one that it is a copy of has them."""
+    [report] = read.of(EXACTLY_ONCE / copy.parent.name / copy.name)
     assert report.restart is not None
-    expected = {str(each.partition): each.start for each in report.restart.partitions}
-    assert json.loads(flink("offsets", str(newest / "_metadata"), home=home).stdout) == expected
+    return {str(each.partition): each.start for each in report.restart.partitions}
 
 
 def test_what_cannot_be_restored_is_refused_with_what_can(home: Path) -> None:
@@ -224,54 +298,39 @@ def test_latest_of_nothing_has_an_exit_code_of_its_own(tmp_path: Path) -> None:
     assert flink("resolve", "latest", home=tmp_path).returncode == 3
 
 
-@pytest.mark.parametrize("size", [0, 5, 300, 1500])
-def test_metadata_cut_short_is_one_sentence(home: Path, size: int) -> None:
-    checkpoint = checkpoints(home)[-1]
-    metadata = checkpoint / "_metadata"
-    metadata.write_bytes(metadata.read_bytes()[:size])
-    done = inspect(str(checkpoint))
+@pytest.mark.parametrize("size", CUTS)
+def test_metadata_cut_short_is_one_sentence(size: int, read: Read, inspect: Inspect) -> None:
+    checkpoint = read.newest[f"metadata cut to {size}"]
+    done = inspect(checkpoint)
     assert done.returncode == 1
-    assert "Traceback" not in done.stderr
-    assert str(metadata) in done.stdout or str(checkpoint) in done.stdout
+    assert str(checkpoint) in done.stdout
     assert "PROBLEM" in done.stdout
 
 
-def test_a_state_file_gone_is_named_and_the_rest_is_shown(home: Path) -> None:
-    checkpoint = checkpoints(home)[-1]
-    gone = next(path for path in sorted(checkpoint.iterdir()) if path.name != "_metadata")
-    gone.unlink()
-    done = inspect(str(checkpoint))
+def test_a_state_file_gone_is_named_and_the_rest_is_shown(read: Read, inspect: Inspect) -> None:
+    checkpoint = read.newest["a state file is gone"]
+    gone = checkpoint / state_file(EXACTLY_ONCE / checkpoint.parent.name / checkpoint.name).name
+    done = inspect(checkpoint)
     assert done.returncode == 1
     assert f"state file {gone}" in done.stdout
     assert "operator " in done.stdout
-    refused = flink("offsets", str(checkpoint), home=home)
+    refused = flink("offsets", str(checkpoint), home=checkpoint.parents[3])
     assert refused.returncode == 1
     assert gone.name in refused.stderr
 
 
-def test_reading_changes_nothing(home: Path) -> None:
-    def snapshot() -> dict[str, tuple[int, bytes]]:
-        files = [path for path in home.rglob("*") if path.is_file()]
-        return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
-
-    before = snapshot()
-    assert inspect(str(home / "checkpoints" / "flink")).returncode == 0
-    assert snapshot() == before
+def test_reading_changes_nothing(read: Read, inspect: Inspect) -> None:
+    assert inspect(read.newest["nothing"].parents[1]).returncode == 0
+    assert read.before
+    assert read.after == read.before
 
 
-@pytest.mark.parametrize("what", ["metadata", "state"])
-def test_a_damaged_newest_checkpoint_does_not_hide_the_one_before_it(home: Path, what: str) -> None:
-    *_, before, newest = checkpoints(home)
-    if what == "metadata":
-        damaged = newest / "_metadata"
-        content = damaged.read_bytes()[:1500]
-    else:
-        damaged = next(path for path in sorted(newest.iterdir()) if path.name != "_metadata")
-        content = damaged.read_bytes()[:-1]
-    status = damaged.stat()
-    damaged.write_bytes(content)
-    os.utime(damaged, ns=(status.st_atime_ns, status.st_mtime_ns))
-    done = inspect("--json", str(newest.parent))
+@pytest.mark.parametrize("change", ["metadata cut to 1500", "a state file is cut"])
+def test_a_damaged_newest_checkpoint_does_not_hide_the_one_before_it(change: str, read: Read, inspect: Inspect) -> None:
+    newest = read.newest[change]
+    *_, before, _ = sorted(newest.parent.glob("chk-*"))
+    damaged = state_file(newest) if change == "a state file is cut" else newest / "_metadata"
+    done = inspect("--json", newest.parent)
     assert done.returncode == 1
     report = report_from(json.loads(done.stdout))
     assert [str(damaged) in problem for problem in report.problems] == [True]
@@ -313,20 +372,15 @@ def test_flink_itself_takes_no_folder_without_metadata_for_a_checkpoint(home: Pa
     assert words in (ROOT / "docs" / "reading_a_checkpoint.md").read_text(encoding="utf-8")
 
 
-def test_a_checkpoint_in_the_making_is_no_problem(home: Path) -> None:
-    newest = checkpoints(home)[-1]
-    (newest.parent / "chk-99").mkdir()
-    done = inspect(str(newest.parent))
+def test_a_checkpoint_in_the_making_is_no_problem(read: Read, inspect: Inspect) -> None:
+    done = inspect(read.newest["one in the making"].parent)
     assert done.returncode == 0
     assert "chk-99, not complete: no _metadata" in done.stdout
 
 
-def test_metadata_of_a_version_not_known_is_called_unknown_and_not_damaged(home: Path) -> None:
-    file = checkpoints(home)[-1] / "_metadata"
-    known = file.read_bytes()
-    # Four bytes of magic number, four of version.
-    file.write_bytes(known[:7] + bytes([99]) + known[8:])
-    done = inspect(str(file.parent))
+def test_metadata_of_a_version_not_known_is_called_unknown_and_not_damaged(read: Read, inspect: Inspect) -> None:
+    file = read.newest["metadata of version 99"] / "_metadata"
+    done = inspect(file.parent)
     assert done.returncode == 0
     assert "PROBLEM" not in done.stdout
     [note] = [line for line in done.stdout.splitlines() if line.startswith("note: ")]
@@ -337,16 +391,15 @@ def test_metadata_of_a_version_not_known_is_called_unknown_and_not_damaged(home:
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    ("change", "words"),
     [
-        (b"hello", "it is damaged, or of a version not known here"),
-        (b"", "_metadata is empty"),
+        ("metadata of another kind", "it is damaged, or of a version not known here"),
+        ("metadata cut to 0", "_metadata is empty"),
     ],
 )
-def test_metadata_of_another_kind_is_one_sentence(home: Path, content: bytes, words: str) -> None:
-    file = checkpoints(home)[-1] / "_metadata"
-    file.write_bytes(content)
-    done = inspect(str(file.parent))
+def test_metadata_of_another_kind_is_one_sentence(change: str, words: str, read: Read, inspect: Inspect) -> None:
+    file = read.newest[change] / "_metadata"
+    done = inspect(file.parent)
     assert done.returncode == 1
     [problem] = [line for line in done.stdout.splitlines() if line.startswith("PROBLEM: ")]
     assert words in problem
@@ -355,14 +408,14 @@ def test_metadata_of_another_kind_is_one_sentence(home: Path, content: bytes, wo
     assert not done.stderr
 
 
-def test_steps_of_an_sql_plan_without_state_are_one_line() -> None:
+def test_steps_of_an_sql_plan_without_state_are_one_line(inspect: Inspect) -> None:
     checkpoint = next(EXACTLY_ONCE.glob("*/chk-*"))
-    done = inspect(str(checkpoint))
+    done = inspect(checkpoint)
     assert (
         "and 2 operators without state, of which a restore needs nothing: 1 Calc, 1 LocalWindowAggregate" in done.stdout
     )
     assert "operator Calc" not in done.stdout
-    names = {operator["name"] for operator in json.loads(inspect("--json", str(checkpoint)).stdout)["operators"]}
+    names = {operator["name"] for operator in json.loads(inspect("--json", checkpoint).stdout)["operators"]}
     assert "Calc[5]" in names
 
 
@@ -385,7 +438,9 @@ def test_following_says_each_checkpoint_once_as_it_completes(home: Path, tmp_pat
     assert process.returncode == 0
 
 
-def test_following_the_retained_checkpoints_reads_each_and_keeps_words_on_it(home: Path, tmp_path: Path) -> None:
+def test_following_the_retained_checkpoints_reads_each_and_keeps_words_on_it(
+    home: Path, tmp_path: Path, read: Read, inspect: Inspect
+) -> None:
     stop, words = tmp_path / "stop", tmp_path / "words"
     stop.touch()
     command = ["follow", "--until", str(stop), "--words", str(words)]
@@ -397,7 +452,6 @@ def test_following_the_retained_checkpoints_reads_each_and_keeps_words_on_it(hom
         assert process.stdout is not None
         try:
             [*_, last] = found = json.loads(process.stdout.readline())["checkpoints"]
-            expected = flink("offsets", last["path"], home=home).stdout
             gone = checkpoints(home)[0]
             shutil.rmtree(gone)
             left = [each for each in found if each["path"] != str(gone)]
@@ -405,11 +459,13 @@ def test_following_the_retained_checkpoints_reads_each_and_keeps_words_on_it(hom
         finally:
             stop.touch()
     assert process.returncode == 0
-    assert last["offsets"] == json.loads(expected)
+    copy = Path(last["path"])
+    assert last["offsets"] == offsets(read, copy)
     kept = {str(file.relative_to(words)): file.read_text(encoding="utf-8") for file in words.glob("**/*.txt")}
     names = [str(Path(each["job_id"]) / f"{each['name']}.txt") for each in found]
     assert sorted(names) == sorted(kept)
-    restart = [line for line in inspect(last["path"]).stdout.splitlines() if line.startswith("Restored now")]
+    recorded = EXACTLY_ONCE / copy.parent.name / copy.name
+    restart = [line for line in inspect(recorded).stdout.splitlines() if line.startswith("Restored now")]
     assert len(restart) == 1
     assert restart[0] in kept[names[-1]].splitlines()
 
@@ -470,12 +526,12 @@ def test_ctrl_c_ends_reading_in_silence(home: Path, tmp_path: Path) -> None:
     assert process.returncode == 130
 
 
-def test_the_difference_between_two_checkpoints(home: Path) -> None:
-    first, *_, last = checkpoints(home)
-    done = inspect("--diff", str(first), str(last))
+def test_the_difference_between_two_checkpoints(read: Read, inspect: Inspect) -> None:
+    first, *_, last = sorted(EXACTLY_ONCE.glob("*/chk-*"))
+    done = inspect("--diff", first, last)
     assert done.returncode == 0
     assert "partition visits-0: " in done.stdout
-    [old, new] = described(first, last)
+    [old, new] = read.of(first, last)
     assert old.restart is not None
     assert new.restart is not None
     moved = [
@@ -483,12 +539,14 @@ def test_the_difference_between_two_checkpoints(home: Path) -> None:
         for a, b in zip(old.restart.partitions, new.restart.partitions, strict=True)
     ]
     assert [line.strip() for line in done.stdout.splitlines() if " partition visits-" in line] == moved
-    as_json = json.loads(inspect("--diff", "--json", str(first), str(last)).stdout)
+    as_json = json.loads(inspect("--diff", "--json", first, last).stdout)
     assert {"what": "id", "before": first.name[4:], "after": last.name[4:]} in as_json
-    assert inspect("--diff", str(first), str(first)).stdout.splitlines()[-1].strip() == "no figure differs"
+    assert inspect("--diff", first, first).stdout.splitlines()[-1].strip() == "no figure differs"
 
 
-def test_the_difference_between_two_engines_is_shown(home: Path) -> None:
-    done = inspect("--diff", str(checkpoints(home)[0]), str(GOLDEN / "spark-4.0" / "kafka_killed" / "checkpoint"))
+def test_the_difference_between_two_engines_is_shown() -> None:
+    paths = next(EXACTLY_ONCE.glob("*/chk-*")), golden("spark-4.0") / "kafka_killed" / "checkpoint"
+    command = [sys.executable, "-m", "inspector", "--no-lag", "--diff", *map(str, paths)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0
     assert "engine: flink -> spark" in done.stdout

@@ -18,11 +18,11 @@ from contract.settings import ROOT
 from inspector.spark.releases import TRIED
 from inspector.spark.report import read_report
 from requirements.release import python_of
+from tests.golden.archives import golden
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(1800)]
 
-GOLDEN = ROOT / "tests" / "golden"
-RECORDER = GOLDEN / "record_spark_formats.py"
+RECORDER = ROOT / "tests" / "golden" / "record_spark_formats.py"
 WHOLE = ("rocksdb", "state_ids", "offsets_v2", "named_sources", "named_sink", "async_progress", "files_windowed")
 NAMED = ("named_sources", "named_sink")
 """Their query has methods that Spark has from 4.2 on: an older release starts the query without names."""
@@ -54,14 +54,14 @@ def lay_out(release: str, folder: Path) -> list[Path]:
     found = []
     for written in TRIED:
         for recipe in WHOLE:
-            source = GOLDEN / f"spark-{written}" / recipe
+            source = golden(f"spark-{written}") / recipe
             # An older release lacks the methods of the query; a file that it cannot read stops any query.
             name = "files_alone" if recipe in (*NAMED, "offsets_v2") and release < "4.2" else recipe
             two_sources = recipe == "named_sources" and written == "4.2" and name == "files_alone"
             if source.is_dir() and not two_sources:
                 found.append(Path(shutil.copytree(source, folder / f"{written}-{recipe}" / name)))
     for case, (recipe, pattern) in DAMAGE.items():
-        source = GOLDEN / f"spark-{release}" / recipe
+        source = golden(f"spark-{release}") / recipe
         target = Path(shutil.copytree(source, folder / case / recipe))
         delete(target / "checkpoint", pattern)
         found.append(target)

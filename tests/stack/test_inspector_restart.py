@@ -15,7 +15,7 @@ from contract.settings import ROOT
 from inspector.spark.report import read_report
 from tests.stack.broker import Broker
 
-GOLDEN = ROOT / "tests" / "golden"
+RECORDER = ROOT / "tests" / "golden" / "record_spark.py"
 
 # The query of the recipe kafka_killed, with another sink: it says which batch it got, and from which offsets.
 AGAIN = """
@@ -48,7 +48,7 @@ def test_a_killed_batch_is_rerun_as_predicted(broker: Broker, tmp_path: Path) ->
     for number in range(60):
         producer.produce("visits", value=f"visit {number}", partition=number % 2)
     producer.flush()
-    recipe = [sys.executable, str(GOLDEN / "record_spark.py"), str(tmp_path), broker.bootstrap, "kafka_killed"]
+    recipe = [sys.executable, str(RECORDER), str(tmp_path), broker.bootstrap, "kafka_killed"]
     environ = os.environ | {"PYTHONPATH": str(ROOT)}
     # To a file: the JVM outlives the killed process for a moment, and would hold a pipe open.
     log = tmp_path / "killed.log"

@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from contract.settings import ROOT
+from tests.golden.archives import golden
 
 pytestmark = [pytest.mark.full]
-
-GOLDEN = ROOT / "tests" / "golden"
 
 OWN_READERS = """
 import json, sys
@@ -60,7 +59,7 @@ def correct_paths(checkpoint: Path) -> None:
     "release", ["4.0", pytest.param("4.1", marks=pytest.mark.full), "4.2", pytest.param("4.3", marks=pytest.mark.full)]
 )
 def test_states_of_a_processor_equal_sparks_own_reader(release: str, tmp_path: Path) -> None:
-    checkpoint = shutil.copytree(GOLDEN / f"spark-{release}" / "processor" / "checkpoint", tmp_path / "query")
+    checkpoint = shutil.copytree(golden(f"spark-{release}") / "processor" / "checkpoint", tmp_path / "query")
     before = contents(checkpoint)
     command = [sys.executable, "-m", "inspector", "--no-lag", "--json", "--state", "--rows", "1000", str(checkpoint)]
     shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
@@ -88,7 +87,7 @@ def test_states_of_a_processor_equal_sparks_own_reader(release: str, tmp_path: P
 
 
 def test_state_equals_sparks_own_readers(tmp_path: Path) -> None:
-    checkpoint = shutil.copytree(GOLDEN / "spark-4.0" / "files_windowed" / "checkpoint", tmp_path / "query")
+    checkpoint = shutil.copytree(golden("spark-4.0") / "files_windowed" / "checkpoint", tmp_path / "query")
     before = contents(checkpoint)
     command = [sys.executable, "-m", "inspector", "--no-lag", "--json", "--state", "--rows", "1000", str(checkpoint)]
     shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)

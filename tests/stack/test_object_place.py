@@ -18,18 +18,19 @@ from threading import Thread
 import psutil
 import pytest
 
-from contract.settings import ROOT, Settings, SettingsError
+from contract.settings import Settings, SettingsError
 from inspector.flink.folder import list_folders, resolve
 from places.objects import CREDENTIALS, ObjectPlace, PlaceError
 from places.reading import changed_at, names, posix_path, read, size_below, walk
 from places.words import place_of
 from places.writing import require_writable
 from stack.waiting import wait_until
+from tests.golden.archives import golden
 from tests.stack.store import Store, run_store
 
 pytestmark = [pytest.mark.ci, pytest.mark.timeout(180)]
 
-FOLDER = ROOT / "tests" / "golden" / "spark-4.0" / "kafka_files"
+FOLDER = golden("spark-4.0") / "kafka_files"
 SECONDS = 15
 """A store that does not answer is an error by then; the client asks twice, 3 s each."""
 
@@ -79,7 +80,7 @@ def test_listings_are_those_of_the_folder(uploaded: ObjectPlace) -> None:
 
 
 def test_flinks_folders_are_listed_like_those_on_a_disk(store: Store, tmp_path: Path) -> None:
-    source = ROOT / "tests" / "golden" / "flink-2.2"
+    source = golden("flink-2.2")
     job = tmp_path / ("0" * 32)
     for number, checkpoint in enumerate(sorted({file.parent for file in source.rglob("_metadata")}), 1):
         shutil.copytree(checkpoint, job / f"chk-{number}")

@@ -13,10 +13,14 @@ import pytest
 from contract.run import SPARK_RUN_FILE
 from contract.settings import ROOT, Settings, store_jars
 from inspector.__main__ import main
+from inspector.model import as_dict
+from inspector.reading import flink_reports
+from inspector.recognize import engine_of
 from measure.in_store import in_store
 from places.objects import CREDENTIALS
 from places.place import Place
 from places.words import place_of
+from tests.golden.archives import golden, releases
 from tests.judge.spark_world import Query, Topic, random_world, write_output
 from tests.stack.running_stack import RunningStack
 from tests.stack.store import BUCKET, Store
@@ -30,13 +34,12 @@ from verdict.store import open_store
 
 pytestmark = [pytest.mark.ci, pytest.mark.timeout(300)]
 
-GOLDEN = ROOT / "tests" / "golden"
-QUERIES = sorted(path.parent for path in GOLDEN.glob("spark-*/*/checkpoint"))
+QUERIES = sorted(path.parent for release in releases("spark") for path in release.glob("*/checkpoint"))
 
 
 @pytest.fixture(scope="module")
-def golden(store: Store) -> str:
-    for release in sorted(GOLDEN.glob("spark-*")):
+def uploaded(store: Store) -> str:
+    for release in releases("spark"):
         store.upload(release, f"golden/{release.name}")
     return f"s3://{BUCKET}/golden"
 
@@ -55,41 +58,43 @@ def inspected(capsys: pytest.CaptureFixture[str], root: str, query: str, *flags:
     return code, said.out.replace(root, "ROOT")
 
 
-@pytest.mark.parametrize("query", QUERIES, ids=lambda path: str(path.relative_to(GOLDEN)))
+@pytest.mark.parametrize("query", QUERIES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_the_inspector_says_the_same_of_a_checkpoint_in_the_store(
-    query: Path, golden: str, capsys: pytest.CaptureFixture[str]
+    query: Path, uploaded: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    name = str(query.relative_to(GOLDEN))
-    flags = [("--sink", f"{root}/{name}/output") if (query / "output").is_dir() else () for root in (GOLDEN, golden)]
-    on_disk = inspected(capsys, str(GOLDEN), name, *flags[0])
-    in_store = inspected(capsys, golden, name, *flags[1])
+    roots = (str(query.parents[1]), uploaded)
+    name = f"{query.parent.name}/{query.name}"
+    flags = [("--sink", f"{root}/{name}/output") if (query / "output").is_dir() else () for root in roots]
+    on_disk, in_store = (inspected(capsys, root, name, *more) for root, more in zip(roots, flags, strict=True))
     assert in_store == on_disk
     assert json.loads(in_store[1])["steps"]
 
 
 @pytest.mark.skipif(not any(store_jars("flink").glob("*.jar")), reason=f"{store_jars('flink')} is not fetched")
-@pytest.mark.parametrize("name", ["exactly-once", "at-least-once", "rocksdb"])
-def test_the_inspector_says_the_same_of_flinks_checkpoints_in_the_store(
-    store: Store, name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = GOLDEN / "flink-2.2" / name
-    place = store.upload(folder, f"flink-{name}")
-    newest = max(file.parent.relative_to(folder) for file in folder.rglob("chk-*/_metadata"))
+def test_the_inspector_says_the_same_of_flinks_checkpoints_in_the_store(store: Store) -> None:
+    """All of them by one JVM."""
+    paths: list[Place] = []
+    roots: list[str] = []
+    for folder in (golden("flink-2.2") / name for name in ("exactly-once", "at-least-once", "rocksdb")):
+        newest = max(file.parent.relative_to(folder) for file in folder.rglob("chk-*/_metadata"))
+        for root in (folder, store.upload(folder, f"flink-{folder.name}")):
+            roots.append(str(root))
+            paths.append(root / str(newest))
+    assert {engine_of(path) for path in paths} == {"flink"}
     said = []
-    for root in (folder, place):
-        code = main([f"{root}/{newest}", "--json", "--no-lag"])
-        report = json.loads(capsys.readouterr().out.replace(str(root), "ROOT"))
+    for text, report in zip(roots, flink_reports(paths, rows=5, follow=False), strict=True):
+        document = json.loads(json.dumps(as_dict(report)).replace(text, "ROOT"))
         # A copy has the time of the copy.
-        report["steps"][0].pop("at")
-        said.append((code, report))
-    assert said[0] == said[1]
-    assert said[0][1]["operators"]
+        document["steps"][0].pop("at")
+        assert document["operators"]
+        said.append(document)
+    assert said[0::2] == said[1::2]
 
 
 def test_state_rows_in_the_store_are_a_problem_and_the_rest_is_shown(
-    golden: str, capsys: pytest.CaptureFixture[str]
+    uploaded: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    checkpoint = f"{golden}/spark-4.0/files_windowed/checkpoint"
+    checkpoint = f"{uploaded}/spark-4.0/files_windowed/checkpoint"
     assert main([checkpoint, "--json", "--no-lag", "--state"]) == 1
     report = json.loads(capsys.readouterr().out)
     assert report["problems"] == [f"{checkpoint}/state: Spark reads it from a disk only; copy the checkpoint to one"]
@@ -103,8 +108,8 @@ def script(name: str, *words: str, home: Path, **variables: str) -> subprocess.C
     )
 
 
-def test_the_script_passes_a_place_in_the_store_on(golden: str, tmp_path: Path) -> None:
-    done = script("inspect.sh", f"{golden}/spark-4.0/kafka_killed/checkpoint", "--no-lag", home=tmp_path)
+def test_the_script_passes_a_place_in_the_store_on(uploaded: str, tmp_path: Path) -> None:
+    done = script("inspect.sh", f"{uploaded}/spark-4.0/kafka_killed/checkpoint", "--no-lag", home=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "A restart re-runs batch 3" in done.stdout
 
@@ -120,7 +125,7 @@ def test_the_script_passes_a_place_in_the_store_on(golden: str, tmp_path: Path) 
     ],
 )
 def test_what_cannot_be_read_is_said_in_a_line(
-    golden: str, word: str, variables: dict[str, str], said: str, tmp_path: Path
+    uploaded: str, word: str, variables: dict[str, str], said: str, tmp_path: Path
 ) -> None:
     done = script("inspect.sh", word, "--no-lag", home=tmp_path, **variables)
     assert done.returncode != 0
@@ -129,12 +134,12 @@ def test_what_cannot_be_read_is_said_in_a_line(
 
 
 def test_a_refused_key_is_said_in_a_line(
-    golden: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    uploaded: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "credentials"
     file.write_text("[default]\naws_access_key_id = nobody\naws_secret_access_key = nothing\n")
     monkeypatch.setenv(CREDENTIALS, str(file))
-    checkpoint = f"{golden}/spark-4.0/kafka_killed/checkpoint"
+    checkpoint = f"{uploaded}/spark-4.0/kafka_killed/checkpoint"
     assert main([checkpoint, "--no-lag"]) == 1
     said = capsys.readouterr()
     assert said.err == f"{checkpoint} cannot be read: the object store refuses the key of {file}\n"

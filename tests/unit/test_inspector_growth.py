@@ -8,16 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import ROOT
 from inspector.flink.report import folder_report
 from inspector.growth import DAY_MS, bytes_per_day, sentence
 from inspector.model import Growth, Report, as_dict, report_from
 from inspector.spark.report import read_report
 from inspector.words import size_words
+from tests.golden.archives import golden
 
-GOLDEN = ROOT / "tests" / "golden"
-FILES = GOLDEN / "spark-4.0" / "files_windowed"
-FLINK = GOLDEN / "flink-2.2" / "exactly-once"
+FILES = golden("spark-4.0") / "files_windowed"
+FLINK = golden("flink-2.2") / "exactly-once"
 
 
 def test_a_straight_line_is_continued() -> None:

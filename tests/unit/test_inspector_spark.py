@@ -32,9 +32,9 @@ from inspector.spark import report as report_module
 from inspector.spark.log import LogFolder, list_log
 from inspector.spark.report import read_report
 from inspector.spark.sources import file_entries, kind_of
+from tests.golden.archives import golden, releases
 
-GOLDEN = ROOT / "tests" / "golden"
-SPARK = sorted(GOLDEN.glob("spark-*"))
+SPARK = releases("spark")
 NOBODY = 65534
 AS_USER = """
 import contextlib, io, os, sys
@@ -58,7 +58,7 @@ def opened(checkpoint: Path, last: int | None = None, output: Path | None = None
 @pytest.fixture
 def killed(tmp_path: Path) -> Path:
     """A copy of the checkpoint whose query was killed inside batch 3."""
-    return Path(shutil.copytree(GOLDEN / "spark-4.0" / "kafka_killed" / "checkpoint", tmp_path / "query"))
+    return Path(shutil.copytree(golden("spark-4.0") / "kafka_killed" / "checkpoint", tmp_path / "query"))
 
 
 def test_a_planned_batch_is_rerun_from_the_end_of_the_batch_before(killed: Path) -> None:
@@ -89,7 +89,7 @@ def test_the_first_batch_starts_at_the_initial_offsets(killed: Path) -> None:
 
 @pytest.mark.parametrize("release", WITH_KAFKA)
 def test_rows_of_all_batches_are_the_records_of_the_topic(release: str) -> None:
-    report = opened(GOLDEN / release / "kafka_files" / "checkpoint")
+    report = opened(golden(release) / "kafka_files" / "checkpoint")
     rows = [partition.rows for step in report.steps for partition in step.sources[0].partitions]
     assert sum(row or 0 for row in rows) == 100
     assert all(step.state == "committed" for step in report.steps)
@@ -98,7 +98,7 @@ def test_rows_of_all_batches_are_the_records_of_the_topic(release: str) -> None:
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_files_of_each_batch_are_named_also_from_a_compact_file(release: str) -> None:
-    checkpoint = GOLDEN / release / "files_windowed" / "checkpoint"
+    checkpoint = golden(release) / "files_windowed" / "checkpoint"
     assert (checkpoint / "sources" / "0" / "9.compact").is_file()
     files = [Path(name).name for step in opened(checkpoint).steps for name in step.sources[0].files]
     assert files == [f"visits-{number:02d}.json" for number in range(12)]
@@ -107,7 +107,7 @@ def test_files_of_each_batch_are_named_also_from_a_compact_file(release: str) ->
 
 def test_files_are_read_from_the_compact_file_when_the_small_ones_are_gone(tmp_path: Path) -> None:
     """Spark deletes them after spark.sql.streaming.fileSource.log.cleanupDelay."""
-    checkpoint = shutil.copytree(GOLDEN / "spark-4.0" / "files_windowed" / "checkpoint", tmp_path / "query")
+    checkpoint = shutil.copytree(golden("spark-4.0") / "files_windowed" / "checkpoint", tmp_path / "query")
     for number in range(9):
         (checkpoint / "sources" / "0" / str(number)).unlink()
     files = [Path(name).name for step in opened(checkpoint).steps for name in step.sources[0].files]
@@ -116,7 +116,7 @@ def test_files_are_read_from_the_compact_file_when_the_small_ones_are_gone(tmp_p
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_the_watermark_of_each_batch_grows(release: str) -> None:
-    marks = [step.watermark for step in opened(GOLDEN / release / "files_windowed" / "checkpoint").steps]
+    marks = [step.watermark for step in opened(golden(release) / "files_windowed" / "checkpoint").steps]
     # The latest event of file n is n minutes and 40 s after midnight; two minutes of delay; one batch later.
     midnight = 1_767_225_600_000
     assert marks[0] is None
@@ -125,7 +125,7 @@ def test_the_watermark_of_each_batch_grows(release: str) -> None:
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_the_sink_log_is_set_against_the_commits(release: str) -> None:
-    folder = GOLDEN / release / "files_windowed"
+    folder = golden(release) / "files_windowed"
     report = opened(folder / "checkpoint", output=folder / "output")
     assert report.sink is not None
     assert report.sink.files == sum(1 for _ in (folder / "output").glob("part-*"))
@@ -133,7 +133,7 @@ def test_the_sink_log_is_set_against_the_commits(release: str) -> None:
 
 
 def test_a_batch_in_the_sink_that_is_not_committed_is_said_to_be_skipped(tmp_path: Path) -> None:
-    folder = shutil.copytree(GOLDEN / "spark-4.0" / "kafka_files", tmp_path / "query")
+    folder = shutil.copytree(golden("spark-4.0") / "kafka_files", tmp_path / "query")
     last = opened(folder / "checkpoint").counts["last"]
     (folder / "checkpoint" / "commits" / str(last)).unlink()
     report = opened(folder / "checkpoint", output=folder / "output")
@@ -141,7 +141,7 @@ def test_a_batch_in_the_sink_that_is_not_committed_is_said_to_be_skipped(tmp_pat
 
 
 def test_several_sources_have_a_name_each() -> None:
-    report = opened(GOLDEN / "spark-4.0" / "several_sources" / "checkpoint")
+    report = opened(golden("spark-4.0") / "several_sources" / "checkpoint")
     assert [source.kind for source in report.steps[-1].sources] == ["kafka", "delta", "rate"]
     delta = report.steps[-1].sources[1]
     assert delta.facts.keys() == {"reservoirId", "reservoirVersion", "index", "isStartingVersion"}
@@ -231,7 +231,7 @@ def test_kinds_of_offsets(offset: object, kind: str) -> None:
 
 
 def test_configuration_pinned_in_the_log() -> None:
-    configuration = opened(GOLDEN / "spark-4.0" / "kafka_killed" / "checkpoint").configuration
+    configuration = opened(golden("spark-4.0") / "kafka_killed" / "checkpoint").configuration
     assert configuration["spark.sql.shuffle.partitions"] == "2"
     assert configuration["spark.sql.streaming.stateStore.providerClass"].endswith("HDFSBackedStateStoreProvider")
 
@@ -381,7 +381,7 @@ def test_what_is_no_checkpoint_is_refused(tmp_path: Path, path: str, word: str) 
 def test_what_cannot_be_read_for_lack_of_permission_is_named(closed: str) -> None:
     # Not below tmp_path, which pytest closes to other users.
     with tempfile.TemporaryDirectory() as folder:
-        query = Path(shutil.copytree(GOLDEN / "spark-4.0" / "kafka_killed" / "checkpoint", Path(folder) / "query"))
+        query = Path(shutil.copytree(golden("spark-4.0") / "kafka_killed" / "checkpoint", Path(folder) / "query"))
         Path(folder).chmod(0o755)
         (query / closed).chmod(0)
         try:
@@ -408,7 +408,7 @@ def run(*arguments: str, user: int | None = None) -> subprocess.CompletedProcess
             "-c",
             AS_USER,
             str(user),
-            str(GOLDEN / "spark-4.0/kafka_killed/checkpoint"),
+            str(golden("spark-4.0") / "kafka_killed" / "checkpoint"),
             *arguments,
         ]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -435,7 +435,7 @@ def test_nothing_is_changed_by_reading(killed: Path) -> None:
 
 
 def test_a_report_survives_json() -> None:
-    report = opened(GOLDEN / "spark-4.0" / "several_sources" / "checkpoint")
+    report = opened(golden("spark-4.0") / "several_sources" / "checkpoint")
     assert report_from(json.loads(json.dumps(as_dict(report)))) == report
 
 
@@ -525,7 +525,7 @@ def test_a_broker_that_does_not_answer_costs_only_the_lag(killed: Path, address:
 
 @pytest.mark.parametrize("query", ["kafka_killed", "several_sources", "files_windowed"])
 def test_a_terminal_gets_tables_and_colour_a_pipe_plain_text(query: str) -> None:
-    checkpoint = GOLDEN / "spark-4.0" / query / "checkpoint"
+    checkpoint = golden("spark-4.0") / query / "checkpoint"
     command = [sys.executable, "-m", "inspector", "--no-lag", "--all", str(checkpoint)]
     ours, theirs = os.openpty()
     os.set_blocking(ours, False)

@@ -16,10 +16,10 @@ from inspector.render.prose import render, restart_sentence
 from inspector.spark.releases import TRIED, is_before
 from inspector.spark.report import read_report
 from inspector.spark.state import list_operators
+from tests.golden.archives import golden, releases
 
-GOLDEN = ROOT / "tests" / "golden"
-ALL = sorted(path.parent for path in GOLDEN.glob("spark-*/*/checkpoint"))
-IDS = [str(path.relative_to(GOLDEN)) for path in ALL]
+ALL = sorted(path.parent for release in releases("spark") for path in release.glob("*/checkpoint"))
+IDS = [f"{path.parent.name}/{path.name}" for path in ALL]
 VERSIONS = {
     "offsets_v2": ("version 2", "version 1"),
     "state_ids": ("version 1", "version 2"),
@@ -34,7 +34,7 @@ def opened(folder: Path) -> Report:
 
 
 def copied(release: str, recipe: str, target: Path) -> Path:
-    return Path(shutil.copytree(GOLDEN / f"spark-{release}" / recipe, target / recipe))
+    return Path(shutil.copytree(golden(f"spark-{release}") / recipe, target / recipe))
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -78,7 +78,7 @@ def test_every_tried_release_has_golden_checkpoints() -> None:
 
 @pytest.mark.parametrize("release", ["4.2", "4.3"])
 def test_files_of_a_named_source_are_found_under_its_name(release: str) -> None:
-    report = opened(GOLDEN / f"spark-{release}" / "named_sources")
+    report = opened(golden(f"spark-{release}") / "named_sources")
     files = [Path(name).name for step in report.steps for source in step.sources for name in source.files]
     assert files == [f"visits-{number:02d}.json" for number in range(4)]
     rates = [source for step in report.steps for source in step.sources if source.kind == "rate"]
@@ -108,16 +108,16 @@ def test_a_name_without_an_offset_is_a_line_cut_short(tmp_path: Path) -> None:
 
 
 def test_a_commit_says_its_state_ids_and_sinks() -> None:
-    ids = opened(GOLDEN / "spark-4.3" / "state_ids").steps[-1].facts
+    ids = opened(golden("spark-4.3") / "state_ids").steps[-1].facts
     assert ids == {"state ids": "the commit names the state files of 2 stores by id (operator 0)"}
-    sink = opened(GOLDEN / "spark-4.3" / "named_sink")
+    sink = opened(golden("spark-4.3") / "named_sink")
     assert sink.steps[-1].facts == {"sink visits_text": "FileStreamSink"}
     assert "sink visits_text: FileStreamSink" in render(sink)
 
 
 @pytest.mark.parametrize("release", TRIED)
 def test_gaps_of_asynchronous_progress_tracking_are_no_damage(release: str) -> None:
-    report = opened(GOLDEN / f"spark-{release}" / "async_progress")
+    report = opened(golden(f"spark-{release}") / "async_progress")
     assert report.restart is not None
     assert (report.restart.action, report.restart.step) == ("continue", report.counts["last"] + 1)
     assert "without that option a restart fails" in restart_sentence(report)
@@ -150,12 +150,10 @@ def test_a_missing_metadata_is_judged_by_the_release(
 
 
 def test_releases_that_cannot_read_a_version_are_named() -> None:
-    restart = opened(GOLDEN / "spark-4.3" / "named_sink").restart
+    restart = opened(golden("spark-4.3") / "named_sink").restart
     assert restart is not None
     assert next((each.releases, each.action) for each in restart.elsewhere) == (["3.5", "4.0", "4.1"], "impossible")
-    assert "With Spark 3.5, 4.0 and 4.1 a restart fails" in restart_sentence(
-        opened(GOLDEN / "spark-4.3" / "named_sink")
-    )
+    assert "With Spark 3.5, 4.0 and 4.1 a restart fails" in restart_sentence(opened(golden("spark-4.3") / "named_sink"))
 
 
 @pytest.mark.parametrize("name", ["offsets/4", "offsets/2", "commits/4", "commits/1"])
@@ -241,7 +239,7 @@ def test_state_that_the_next_batch_needs_is_missed_and_no_other(
 
 def test_state_is_said_by_the_kind_of_its_files() -> None:
     notes = {
-        recipe: list_operators(GOLDEN / "spark-4.3" / recipe / "checkpoint", [], [])[0].state[0].note
+        recipe: list_operators(golden("spark-4.3") / recipe / "checkpoint", [], [])[0].state[0].note
         for recipe in ("files_windowed", "rocksdb", "state_ids")
     }
     assert notes["files_windowed"].startswith("HDFS-backed: 26 delta files, the newest of version 13, 2 snapshots")
@@ -252,7 +250,7 @@ def test_state_is_said_by_the_kind_of_its_files() -> None:
 @pytest.mark.parametrize("release", ["4.0", "4.1", "4.2", "4.3"])
 def test_states_of_a_processor_go_by_their_names_without_a_jvm(release: str) -> None:
     notes: list[str] = []
-    folder = GOLDEN / f"spark-{release}" / "processor" / "checkpoint"
+    folder = golden(f"spark-{release}") / "processor" / "checkpoint"
     [operator] = list_operators(folder, [], notes)
     assert notes == [
         f"{folder}/state/0 was written in file:/tmp/faultline-golden/spark-{release}/processor/checkpoint, and "
@@ -278,7 +276,7 @@ def test_operator_metadata_that_is_cut_short_is_a_problem_with_its_name(tmp_path
 
 
 def test_named_sources_of_4_2_do_not_start_with_4_3() -> None:
-    restart = opened(GOLDEN / "spark-4.2" / "named_sources").restart
+    restart = opened(golden("spark-4.2") / "named_sources").restart
     assert restart is not None
     assert restart.action == "continue"
     assert [(each.releases, each.action) for each in restart.elsewhere] == [(["4.3"], "impossible")]

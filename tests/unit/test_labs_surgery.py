@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from contract.settings import ROOT, Settings
+from contract.settings import Settings
 from inspector.spark.releases import TRIED
 from labs.delete_x_then_start import __main__ as delete_x
 from labs.delete_x_then_start.case import Case, Group, Measured
@@ -27,8 +27,9 @@ from labs.frame.progress import Batch
 from labs.frame.run import Lab
 from labs.frame.story import Story
 from labs.good_practice.moves import starting_offsets
+from tests.golden.archives import golden
 
-GOLDEN = ROOT / "tests" / "golden" / "spark-4.0"
+GOLDEN = golden("spark-4.0")
 CASE = Case("one", "nothing: `commits/3`", "Nothing.", nothing)
 
 

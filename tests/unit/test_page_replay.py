@@ -15,8 +15,9 @@ from contract.settings import ROOT
 from page.document import SCRIPTS, STATIC, STYLES, saved
 from page.items import Items, of_timeline
 from page.replay import ReplayError, recording, rows_of, write
+from tests.golden.archives import golden
 
-RUNS = ROOT / "tests" / "golden" / "runs"
+RUNS = golden("runs")
 KILL, APPEND = RUNS / "taskmanager-kill", RUNS / "sink-foreach-append"
 """A TaskManager is killed; a naive sink appends a batch a second time."""
 

@@ -12,7 +12,6 @@ from typing import Any, Literal
 import pytest
 
 from contract.run import SINKS
-from contract.settings import ROOT
 from inspector.flink.folder import list_folders
 from inspector.model import as_dict
 from inspector.recognize import engine_of
@@ -22,12 +21,12 @@ from measure.batches import newest_batches
 from places.__main__ import main
 from places.place import Place, Status
 from places.reading import names, read, size_below, walk
+from tests.golden.archives import golden
 from verdict.spark.checkpoint import newest_commit
 from verdict.spark.lines import Part, read_lines
 from verdict.spark.output import list_output
 
-GOLDEN = ROOT / "tests" / "golden"
-QUERIES = sorted(path.parent for path in GOLDEN.glob("spark-4.0/*/checkpoint"))
+QUERIES = sorted(path.parent for path in golden("spark-4.0").glob("*/checkpoint"))
 
 
 @dataclass(frozen=True, order=True)
@@ -115,14 +114,14 @@ def test_the_inspector_reads_any_place_like_a_path(query: Path) -> None:
 
 
 def test_flinks_folders_are_found_in_any_place() -> None:
-    root = GOLDEN / "flink-2.2"
+    root = golden("flink-2.2")
     found = [[(str(each.path), each.size, each.reason) for each in list_folders(place)] for place in both(root)]
     assert found[0] == found[1]
     assert found[0]
 
 
 def test_the_verdict_reads_any_place_like_a_path() -> None:
-    folder = GOLDEN / "spark-4.0" / "kafka_files"
+    folder = golden("spark-4.0") / "kafka_files"
     commits, outputs, lines = [], [], []
     for place in both(folder):
         commits.append(newest_commit(place / "checkpoint", "visits"))
@@ -137,7 +136,7 @@ def test_the_verdict_reads_any_place_like_a_path() -> None:
 
 
 def test_the_newest_batches_are_read_from_any_place() -> None:
-    checkpoint = GOLDEN / "spark-4.0" / "kafka_killed" / "checkpoint"
+    checkpoint = golden("spark-4.0") / "kafka_killed" / "checkpoint"
     found = [newest_batches(place, checkpoint / "metadata") for place in both(checkpoint)]
     assert found[0]["batch"] == 2
     assert found[0] == found[1]
