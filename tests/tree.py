@@ -69,7 +69,9 @@ def text_of(name: str) -> str:
 def places(pattern: re.Pattern[str], names: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Each match in a line of these files: `file:line`, and its group 1, or all of it if there is no group."""
     for name in names:
-        for number, line in enumerate(text_of(name).splitlines(), 1):
+        text = text_of(name)
+        lines = text.splitlines() if pattern.search(text) else []
+        for number, line in enumerate(lines, 1):
             for found in pattern.finditer(line):
                 yield f"{name}:{number}", found[min(pattern.groups, 1)]
 

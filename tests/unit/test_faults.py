@@ -35,6 +35,7 @@ from stack.services import services
 from stack.settings import StackSettings, load
 from stack.stack import Stack
 from stack.waiting import wait_until
+from tests.tree import require_none
 
 SCRIPT = re.compile(r"(?:scripts|faults)/[\w/]+\.sh")
 CAUGHT = [row for rows in CONTROL_ROWS.values() for row in rows]
@@ -45,30 +46,37 @@ def steps_of(row: Row | Fault) -> list[Step]:
     return [*row.breaks, *row.heals, *more]
 
 
-@pytest.mark.parametrize("row", [*ROWS.values(), *CAUGHT, *catalogue().values()], ids=lambda row: row.name)
-def test_each_line_names_scripts_that_exist(row: Row | Fault) -> None:
-    named = [name for step in steps_of(row) for name in SCRIPT.findall(step.command)]
-    assert steps_of(row)
-    assert [name for name in named if not (ROOT / name).is_file()] == []
+def test_each_line_names_scripts_that_exist() -> None:
+    rows: list[Row | Fault] = [*ROWS.values(), *CAUGHT, *catalogue().values()]
+    require_none(f"{row.name}: no line" for row in rows if not steps_of(row))
+    named = [(row.name, name) for row in rows for step in steps_of(row) for name in SCRIPT.findall(step.command)]
+    assert len(named) > len(ROWS)
+    require_none(f"{row}: {name} does not exist" for row, name in named if not (ROOT / name).is_file())
 
 
 def test_rows_say_what_is_promised_and_why() -> None:
-    assert all(row.promise and row.why for row in ROWS.values())
+    require_none(name for name, row in ROWS.items() if not (row.promise and row.why))
 
 
-@pytest.mark.parametrize("row", ROWS.values(), ids=lambda row: row.name)
-def test_places_in_a_line_are_known(row: Row) -> None:
-    places = {place for step in steps_of(row) for place in re.findall(r"(?<!\$)\{(\w+)\}", step.command)}
-    assert places <= set(Scene.PLACES)
+def test_places_in_a_line_are_known() -> None:
+    places = [
+        (name, place)
+        for name, row in ROWS.items()
+        for step in steps_of(row)
+        for place in re.findall(r"(?<!\$)\{(\w+)\}", step.command)
+    ]
+    assert places
+    require_none(f"{name}: {{{place}}}" for name, place in places if place not in Scene.PLACES)
 
 
 FILES = re.compile(r"\{(?:flink|spark|output)\}|\b(?:mv|cp|rm|find|truncate)\b[^|&;]*\{(?:newest|oldest)\}")
 
 
-@pytest.mark.parametrize("row", [*ROWS.values(), *CAUGHT], ids=lambda row: row.name)
-def test_rows_that_break_files_need_them_on_a_disk(row: Row) -> None:
-    breaks_files = any(FILES.search(step.command) for step in steps_of(row))
-    assert breaks_files == (Need.DISK in row.needs)
+def test_rows_that_break_files_and_no_others_need_them_on_a_disk() -> None:
+    rows = [*ROWS.values(), *CAUGHT]
+    breaking = {row.name for row in rows if any(FILES.search(step.command) for step in steps_of(row))}
+    assert breaking
+    assert breaking == {row.name for row in rows if Need.DISK in row.needs}
 
 
 def test_a_row_that_breaks_files_does_not_apply_to_a_store(tmp_path: Path) -> None:
@@ -240,10 +248,8 @@ def test_one_broker_of_three_is_always_left() -> None:
 
 
 def test_some_faults_overlap() -> None:
-    def made(seed: int) -> list[Strike]:
-        return make(seed, 900, STACKS[0])
-
-    pairs = [(one, other) for seed in range(10) for one in made(seed) for other in made(seed)]
+    schedules = [make(seed, 900, STACKS[0]) for seed in range(10)]
+    pairs = [pair for strikes in schedules for pair in itertools.product(strikes, repeat=2)]
     assert any(one.begins < other.begins < one.ends for one, other in pairs)
 
 
