@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import re
 import signal
 import subprocess
@@ -15,6 +14,7 @@ import pytest
 
 from contract.jobs import AT_LEAST_ONCE, EXACTLY_ONCE
 from contract.settings import ROOT
+from faults.__main__ import main
 from faults.catalogue import catalogue, possible
 from faults.judge import Check
 from faults.lane import CLAIMS, claimed
@@ -35,6 +35,7 @@ from stack.services import services
 from stack.settings import StackSettings, load
 from stack.stack import Stack
 from stack.waiting import wait_until
+from tests.called import call
 from tests.tree import require_none
 
 SCRIPT = re.compile(r"(?:scripts|faults)/[\w/]+\.sh")
@@ -162,15 +163,13 @@ def test_stacks_share_the_rows_without_running_one_twice(tmp_path: Path) -> None
     ("arguments", "message"),
     [
         (["run", "no-such-row"], "no-such-row is not a row; the rows are: cancel-restore"),
-        (["run"], "which row?"),
+        (["run"], "which row?; the rows are: cancel-restore"),
         (["all", "--stacks", "0"], "--stacks 0: from 1 to 8"),
         (["all", "broker-kill"], "all takes no names"),
     ],
 )
 def test_bad_input_is_named(arguments: list[str], message: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "faults", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = call(main, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
 
@@ -178,13 +177,13 @@ def test_bad_input_is_named(arguments: list[str], message: str) -> None:
 @pytest.mark.parametrize(
     "arguments", [["run", "cancel-restore-older"], ["all"], ["run", "broker-kill", "--mode", AT_LEAST_ONCE]]
 )
-def test_a_stack_that_is_there_is_not_reset_without_being_asked(tmp_path: Path, arguments: list[str]) -> None:
+def test_a_stack_that_is_there_is_not_reset_without_being_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
     Home(tmp_path).claim(Topics("local"))
-    environ = os.environ | {"STACK_HOME": str(tmp_path), "STACK_BACKEND": "local"}
-    done = subprocess.run(
-        [sys.executable, "-m", "faults", *arguments, "--seed", "1"],
-        cwd=ROOT, env=environ, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    monkeypatch.setenv("STACK_HOME", str(tmp_path))
+    monkeypatch.setenv("STACK_BACKEND", "local")
+    done = call(main, *arguments, "--seed", "1")
     assert (done.returncode, done.stdout) == (2, "seed 1\n")
     assert f"the one in {tmp_path} has topics, checkpoints and outputs" in done.stderr
     assert "--reset" in done.stderr
@@ -416,15 +415,6 @@ def test_a_fault_that_flink_does_not_notice_has_no_such_time() -> None:
 
 def test_without_samples_there_are_no_times() -> None:
     assert measure({"events": [], "kafka": [], "flink": [], "spark": [], "seen": []}) == {}
-
-
-@pytest.mark.parametrize("words", [["run", "no-such-row"], ["run"]])
-def test_an_unknown_row_is_one_line_with_the_list(words: list[str]) -> None:
-    done = subprocess.run(
-        [str(ROOT / "scripts" / "faults.sh"), *words], capture_output=True, text=True, check=False, timeout=60
-    )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "taskmanager-kill" in done.stderr
 
 
 def test_the_list_has_every_row() -> None:
