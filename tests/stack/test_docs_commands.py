@@ -16,7 +16,7 @@ from contract.settings import ROOT
 from stack.waiting import wait_until
 from tests.stack.children import ended_with_its_group
 from tests.stack.running_stack import RunningStack
-from tests.unit.test_docs import commands
+from tests.tree import commands
 
 pytestmark = [pytest.mark.ci, pytest.mark.timeout(1800)]
 

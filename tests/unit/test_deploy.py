@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import replace
 from fnmatch import fnmatch
@@ -24,6 +25,7 @@ from places.data import spark_checkpoints
 from spark_job import session
 from spark_job.options import alone
 from tests.manifests import errors, names_in_classes, strict, written
+from tests.tree import files, places, require_none, text_of
 
 SETTINGS = cluster_settings()
 FILES = [manifest(SETTINGS).file for manifest in MANIFESTS]
@@ -43,30 +45,33 @@ def test_variables_of_the_shell_do_not_reach_the_manifests(monkeypatch: pytest.M
     assert cluster_settings().values == SETTINGS.values
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_no_manifest_has_a_key_or_a_secret(file: str) -> None:
-    assert {each["kind"] for each in written(file)}.isdisjoint({"Secret", "ConfigMap"})
-    text = (ROOT / "deploy" / file).read_text(encoding="utf-8").lower()
-    assert not re.search(r"access.key|secret.key|password|akia[0-9a-z]{16}|session.token", text)
+def test_no_manifest_has_a_key_or_a_secret() -> None:
+    secrets = re.compile(r"access.key|secret.key|password|akia[0-9a-z]{16}|session.token", re.IGNORECASE)
+    require_none(f"{place}: {word}" for place, word in places(secrets, [f"deploy/{file}" for file in FILES]))
+    kinds = [(file, each["kind"]) for file in FILES for each in written(file)]
+    require_none(f"{file}: {kind}" for file, kind in kinds if kind in ("Secret", "ConfigMap"))
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_every_manifest_says_what_to_fill_in_and_what_is_not_checked(file: str) -> None:
-    (manifest,) = (each(SETTINGS) for each in MANIFESTS if each(SETTINGS).file == file)
-    text = (ROOT / "deploy" / file).read_text(encoding="utf-8")
-    header = " ".join(line.lstrip("# ") for line in text.splitlines() if line.startswith("#"))
-    body = text.partition("---\n")[2]
-    assert all(word in header for word in re.findall(r"YOUR-[A-Z-]+", body))
-    assert ("FILL IN" in header) == ("YOUR-" in body)
-    for each in manifest.unchecked:
-        assert f"unchecked: {each.part}: {each.reason}" in header
+def test_every_manifest_says_what_to_fill_in_and_what_is_not_checked() -> None:
+    wrong = []
+    for manifest in (each(SETTINGS) for each in MANIFESTS):
+        text = text_of(f"deploy/{manifest.file}")
+        header = " ".join(line.lstrip("# ") for line in text.splitlines() if line.startswith("#"))
+        body = text.partition("---\n")[2]
+        said = {*re.findall(r"YOUR-[A-Z-]+", body), *(["FILL IN"] if "YOUR-" in body else [])}
+        said |= {f"unchecked: {each.part}: {each.reason}" for each in manifest.unchecked}
+        wrong += [f"{manifest.file}: its header lacks {words}" for words in said if words not in header]
+        wrong += (
+            [f"{manifest.file}: FILL IN, and nothing to fill in"] if "FILL IN" in header and "YOUR-" not in body else []
+        )
+    require_none(wrong)
 
 
-@pytest.mark.parametrize("file", FILES)
-def test_every_object_has_a_name_that_kubernetes_takes(file: str) -> None:
-    names = [each["metadata"]["name"] for each in written(file)]
-    assert all(re.fullmatch(r"[a-z]([-a-z0-9]{0,40}[a-z0-9])?", name) for name in names), names
-    assert {each["metadata"]["namespace"] for each in written(file)} == {SETTINGS.text("NAMESPACE")}
+def test_every_object_has_a_name_that_kubernetes_takes() -> None:
+    named = [(file, each["metadata"]) for file in FILES for each in written(file)]
+    name = re.compile(r"[a-z]([-a-z0-9]{0,40}[a-z0-9])?")
+    require_none(f"{file}: {each['name']}" for file, each in named if not name.fullmatch(each["name"]))
+    assert {each["namespace"] for _, each in named} == {SETTINGS.text("NAMESPACE")}
 
 
 def test_the_flink_job_has_the_guarantees_of_the_local_one() -> None:
@@ -78,8 +83,8 @@ def test_the_flink_job_has_the_guarantees_of_the_local_one() -> None:
         name: value for name, value in local.items() if name not in elsewhere
     }
     assert deployment["spec"]["job"]["parallelism"] == SETTINGS.number("FLINK_PARALLELISM")
-    places = [options[name] for name in ("execution.checkpointing.dir", "high-availability.storageDir")]
-    assert all(place.startswith("s3://") for place in places)
+    folders = [options[name] for name in ("execution.checkpointing.dir", "high-availability.storageDir")]
+    assert all(folder.startswith("s3://") for folder in folders)
 
 
 def test_the_flink_cluster_has_no_address_and_no_folder_of_one_machine() -> None:
@@ -204,20 +209,21 @@ def test_the_page_has_every_setting_that_the_small_cluster_has_and_the_manifests
 
 def test_the_page_names_everything_that_is_not_checked() -> None:
     section = PAGE.partition("## What is unchecked")[2]
-    for manifest in MANIFESTS:
-        for each in manifest(SETTINGS).unchecked:
-            assert [part for part in each.part.split(", ") if f"`{part}`" not in section] == []
+    parts = [part for make in MANIFESTS for each in make(SETTINGS).unchecked for part in each.part.split(", ")]
+    assert parts
+    require_none(part for part in parts if f"`{part}`" not in section)
 
 
-PROGRAMS = [path for room in ("contract", "flink_job", "spark_job") for path in sorted((ROOT / room).rglob("*.py"))]
-
-
-@pytest.mark.parametrize("name", sorted({name for engine in ENGINES for name in of_pods(SETTINGS, engine)}))
-def test_every_setting_of_a_pod_is_one_that_its_programs_have(name: str) -> None:
-    in_env = name in Settings(environ={}).values
-    # bind_host() puts the name together.
-    in_code = any(f'"{name}"' in path.read_text(encoding="utf-8") for path in PROGRAMS)
-    assert in_env or in_code or name.endswith("_BIND_HOST")
+def test_every_setting_of_a_pod_is_one_that_its_programs_have() -> None:
+    in_code = "".join(
+        text_of(name)
+        for name in files()
+        if name.endswith(".py") and name.startswith(("contract/", "flink_job/", "spark_job/"))
+    )
+    names = {name for engine in ENGINES for name in of_pods(SETTINGS, engine)} - Settings(environ={}).values.keys()
+    assert names
+    # bind_host() puts the last ones together.
+    require_none(name for name in names if f'"{name}"' not in in_code and not name.endswith("_BIND_HOST"))
 
 
 def test_pods_have_no_setting_of_the_other_engine() -> None:
@@ -227,6 +233,7 @@ def test_pods_have_no_setting_of_the_other_engine() -> None:
     assert of_pods(SETTINGS, "SPARK")["SPARK_MASTER"] == SETTINGS.text("SPARK_MASTER")
 
 
+@functools.cache
 def spark_schema() -> dict[str, Any]:
     return strict(SparkV1beta2SparkApplication.model_json_schema(by_alias=True))
 

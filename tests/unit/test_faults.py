@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import re
 import signal
 import subprocess
@@ -15,6 +14,7 @@ import pytest
 
 from contract.jobs import AT_LEAST_ONCE, EXACTLY_ONCE
 from contract.settings import ROOT
+from faults.__main__ import main
 from faults.catalogue import catalogue, possible
 from faults.judge import Check
 from faults.lane import CLAIMS, claimed
@@ -35,6 +35,8 @@ from stack.services import services
 from stack.settings import StackSettings, load
 from stack.stack import Stack
 from stack.waiting import wait_until
+from tests.called import call
+from tests.tree import require_none
 
 SCRIPT = re.compile(r"(?:scripts|faults)/[\w/]+\.sh")
 CAUGHT = [row for rows in CONTROL_ROWS.values() for row in rows]
@@ -45,30 +47,37 @@ def steps_of(row: Row | Fault) -> list[Step]:
     return [*row.breaks, *row.heals, *more]
 
 
-@pytest.mark.parametrize("row", [*ROWS.values(), *CAUGHT, *catalogue().values()], ids=lambda row: row.name)
-def test_each_line_names_scripts_that_exist(row: Row | Fault) -> None:
-    named = [name for step in steps_of(row) for name in SCRIPT.findall(step.command)]
-    assert steps_of(row)
-    assert [name for name in named if not (ROOT / name).is_file()] == []
+def test_each_line_names_scripts_that_exist() -> None:
+    rows: list[Row | Fault] = [*ROWS.values(), *CAUGHT, *catalogue().values()]
+    require_none(f"{row.name}: no line" for row in rows if not steps_of(row))
+    named = [(row.name, name) for row in rows for step in steps_of(row) for name in SCRIPT.findall(step.command)]
+    assert len(named) > len(ROWS)
+    require_none(f"{row}: {name} does not exist" for row, name in named if not (ROOT / name).is_file())
 
 
 def test_rows_say_what_is_promised_and_why() -> None:
-    assert all(row.promise and row.why for row in ROWS.values())
+    require_none(name for name, row in ROWS.items() if not (row.promise and row.why))
 
 
-@pytest.mark.parametrize("row", ROWS.values(), ids=lambda row: row.name)
-def test_places_in_a_line_are_known(row: Row) -> None:
-    places = {place for step in steps_of(row) for place in re.findall(r"(?<!\$)\{(\w+)\}", step.command)}
-    assert places <= set(Scene.PLACES)
+def test_places_in_a_line_are_known() -> None:
+    places = [
+        (name, place)
+        for name, row in ROWS.items()
+        for step in steps_of(row)
+        for place in re.findall(r"(?<!\$)\{(\w+)\}", step.command)
+    ]
+    assert places
+    require_none(f"{name}: {{{place}}}" for name, place in places if place not in Scene.PLACES)
 
 
 FILES = re.compile(r"\{(?:flink|spark|output)\}|\b(?:mv|cp|rm|find|truncate)\b[^|&;]*\{(?:newest|oldest)\}")
 
 
-@pytest.mark.parametrize("row", [*ROWS.values(), *CAUGHT], ids=lambda row: row.name)
-def test_rows_that_break_files_need_them_on_a_disk(row: Row) -> None:
-    breaks_files = any(FILES.search(step.command) for step in steps_of(row))
-    assert breaks_files == (Need.DISK in row.needs)
+def test_rows_that_break_files_and_no_others_need_them_on_a_disk() -> None:
+    rows = [*ROWS.values(), *CAUGHT]
+    breaking = {row.name for row in rows if any(FILES.search(step.command) for step in steps_of(row))}
+    assert breaking
+    assert breaking == {row.name for row in rows if Need.DISK in row.needs}
 
 
 def test_a_row_that_breaks_files_does_not_apply_to_a_store(tmp_path: Path) -> None:
@@ -154,15 +163,13 @@ def test_stacks_share_the_rows_without_running_one_twice(tmp_path: Path) -> None
     ("arguments", "message"),
     [
         (["run", "no-such-row"], "no-such-row is not a row; the rows are: cancel-restore"),
-        (["run"], "which row?"),
+        (["run"], "which row?; the rows are: cancel-restore"),
         (["all", "--stacks", "0"], "--stacks 0: from 1 to 8"),
         (["all", "broker-kill"], "all takes no names"),
     ],
 )
 def test_bad_input_is_named(arguments: list[str], message: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "faults", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = call(main, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
 
@@ -170,13 +177,13 @@ def test_bad_input_is_named(arguments: list[str], message: str) -> None:
 @pytest.mark.parametrize(
     "arguments", [["run", "cancel-restore-older"], ["all"], ["run", "broker-kill", "--mode", AT_LEAST_ONCE]]
 )
-def test_a_stack_that_is_there_is_not_reset_without_being_asked(tmp_path: Path, arguments: list[str]) -> None:
+def test_a_stack_that_is_there_is_not_reset_without_being_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
     Home(tmp_path).claim(Topics("local"))
-    environ = os.environ | {"STACK_HOME": str(tmp_path), "STACK_BACKEND": "local"}
-    done = subprocess.run(
-        [sys.executable, "-m", "faults", *arguments, "--seed", "1"],
-        cwd=ROOT, env=environ, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    monkeypatch.setenv("STACK_HOME", str(tmp_path))
+    monkeypatch.setenv("STACK_BACKEND", "local")
+    done = call(main, *arguments, "--seed", "1")
     assert (done.returncode, done.stdout) == (2, "seed 1\n")
     assert f"the one in {tmp_path} has topics, checkpoints and outputs" in done.stderr
     assert "--reset" in done.stderr
@@ -240,10 +247,8 @@ def test_one_broker_of_three_is_always_left() -> None:
 
 
 def test_some_faults_overlap() -> None:
-    def made(seed: int) -> list[Strike]:
-        return make(seed, 900, STACKS[0])
-
-    pairs = [(one, other) for seed in range(10) for one in made(seed) for other in made(seed)]
+    schedules = [make(seed, 900, STACKS[0]) for seed in range(10)]
+    pairs = [pair for strikes in schedules for pair in itertools.product(strikes, repeat=2)]
     assert any(one.begins < other.begins < one.ends for one, other in pairs)
 
 
@@ -410,15 +415,6 @@ def test_a_fault_that_flink_does_not_notice_has_no_such_time() -> None:
 
 def test_without_samples_there_are_no_times() -> None:
     assert measure({"events": [], "kafka": [], "flink": [], "spark": [], "seen": []}) == {}
-
-
-@pytest.mark.parametrize("words", [["run", "no-such-row"], ["run"]])
-def test_an_unknown_row_is_one_line_with_the_list(words: list[str]) -> None:
-    done = subprocess.run(
-        [str(ROOT / "scripts" / "faults.sh"), *words], capture_output=True, text=True, check=False, timeout=60
-    )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "taskmanager-kill" in done.stderr
 
 
 def test_the_list_has_every_row() -> None:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from contract.settings import ROOT
+from inspector.__main__ import main
 from inspector.model import Report
 from inspector.render.prose import render, restart_sentence
 from inspector.spark.releases import TRIED, is_before
 from inspector.spark.report import read_report
 from inspector.spark.state import list_operators
+from tests.called import call
 from tests.golden.archives import golden, releases
 
 ALL = sorted(path.parent for release in releases("spark") for path in release.glob("*/checkpoint"))
@@ -38,8 +38,7 @@ def copied(release: str, recipe: str, target: Path) -> Path:
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "inspector", "--no-lag", *arguments]
-    return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False)
+    return call(main, "--no-lag", *arguments)
 
 
 @pytest.mark.parametrize("folder", ALL, ids=IDS)

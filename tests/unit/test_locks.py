@@ -8,21 +8,27 @@ from pathlib import Path
 import pytest
 
 from requirements.jars import HERE, LOCK, ROOTS, JarError, fetch, read_jars
+from tests.tree import require_none
 
 SINGLE_JARS = sorted(path.name for path in HERE.glob("*.jars"))
 PYTHON_LOCKS = sorted(path.name for path in HERE.glob("*.lock") if path != LOCK)
 
 
-@pytest.mark.parametrize("name", PYTHON_LOCKS)
-def test_every_package_of_a_lock_has_its_version_and_hashes(name: str) -> None:
-    text = (HERE / name).read_text(encoding="utf-8")
-    entries = [entry for entry in re.split(r"\n(?=[a-zA-Z0-9])", text) if not entry.startswith("#")]
-    assert entries
-    for entry in entries:
-        assert re.match(r"[\w.-]+(\[[\w,-]+\])?==\S+ ", entry), entry
-        assert re.search(r"--hash=sha256:[0-9a-f]{64}\b", entry), entry
-    assert "://" not in text
-    assert "index-url" not in text.replace("--no-emit-index-url", "")
+def test_every_package_of_a_lock_has_its_version_and_hashes_and_no_address() -> None:
+    found = []
+    assert PYTHON_LOCKS
+    for name in PYTHON_LOCKS:
+        text = (HERE / name).read_text(encoding="utf-8")
+        entries = [entry for entry in re.split(r"\n(?=[a-zA-Z0-9])", text) if not entry.startswith("#")]
+        found += [] if entries else [f"{name}: no package"]
+        for entry in entries:
+            if not re.match(r"[\w.-]+(\[[\w,-]+\])?==\S+ ", entry):
+                found.append(f"{name}: no version: {entry}")
+            if not re.search(r"--hash=sha256:[0-9a-f]{64}\b", entry):
+                found.append(f"{name}: no hash: {entry}")
+        addresses = re.findall(r".*(?:://|(?<!--no-emit-)index-url).*", text)
+        found += [f"{name}: an address: {line}" for line in addresses]
+    require_none(found)
 
 
 def test_every_jar_has_its_hash_and_those_of_jars_in_have_the_version_named_there() -> None:
@@ -33,11 +39,16 @@ def test_every_jar_has_its_hash_and_those_of_jars_in_have_the_version_named_ther
         assert locked[root.group, root.organisation, root.name].version == root.version
 
 
-@pytest.mark.parametrize("name", SINGLE_JARS)
-def test_every_single_jar_has_its_hash(name: str) -> None:
-    jars = read_jars(HERE / name)
+def test_every_single_jar_has_its_hash() -> None:
+    jars = {name: read_jars(HERE / name) for name in SINGLE_JARS}
     assert jars
-    assert all(re.fullmatch("[0-9a-f]{64}", jar.sha256) for jar in jars)
+    assert all(jars.values())
+    require_none(
+        f"{name}: {jar.name} {jar.version}: no hash"
+        for name, listed in jars.items()
+        for jar in listed
+        if not re.fullmatch("[0-9a-f]{64}", jar.sha256)
+    )
 
 
 def test_a_jar_without_a_hash_is_not_fetched(tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ import pytest
 from contract.settings import ROOT
 from page.document import SCRIPTS, STATIC, STYLES, saved
 from page.items import Items, of_timeline
-from page.replay import ReplayError, recording, rows_of, write
+from page.replay import ReplayError, main, recording, rows_of, write
+from tests.called import call
 from tests.golden.archives import golden
 
 RUNS = golden("runs")
@@ -121,7 +122,7 @@ def test_the_file_in_the_docs_is_the_recorded_run() -> None:
 @pytest.mark.parametrize("damage", ["", "[]", "{}", '{"events": ['])
 def test_a_damaged_timeline_is_one_line(tmp_path: Path, damage: str) -> None:
     (tmp_path / "timeline.json").write_text(damage, encoding="utf-8")
-    done = page_script("--replay", str(tmp_path))
+    done = call(main, str(tmp_path))
     assert done.returncode == 2
     assert re.fullmatch(r"page\.sh: .*timeline.*scripts/faults\.sh run NAME.*\n", done.stderr), done.stderr
 

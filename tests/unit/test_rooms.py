@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import ast
-import lzma
 import re
-import subprocess
 from pathlib import Path
 
-import pytest
+from contract.settings import ROOT, Settings, read_env_file
+from tests.tree import files, places, require_none, text_of
 
-from contract.settings import Settings, read_env_file
-
-ROOT = Path(__file__).resolve().parents[2]
 # Each room and the rooms that it may import.
 BASE = {"contract"}
-JOBS = {"contract"}
-ALLOWED = {
+ALLOWED: dict[str, set[str]] = {
     "contract": set(),
+    "requirements": {"contract", "stack"},
     "broker": BASE,
     "generator": BASE,
     "spark_job": {"contract", "places"},
@@ -27,15 +23,16 @@ ALLOWED = {
     "places": BASE,
     "inspector": {"contract", "places"},
     "verdict": {"contract", "places"},
-    "pictures": {"contract", "page"},
+    # Its examples are golden data, and so are those of a benchmark.
+    "pictures": {"contract", "page", "tests"},
     "transactions": {"contract", "flink_job", "inspector", "places"},
     "measure": {"contract", "places", "flink_job", "verdict"},
     "page": {"contract", "measure", "stack", "faults"},
     "stack": BASE,
-    "labs": {"contract", "spark_job", "inspector", "stack"},
+    "labs": {"contract", "requirements", "spark_job", "inspector", "stack"},
     "faults": {"contract", "places", "flink_job", "stack"},
     # The same settings and guarantees as the local stack, from where it takes them.
-    "deploy": {"contract", "broker", "flink_job", "places", "spark_job"},
+    "deploy": {"contract", "broker", "flink_job", "places", "requirements", "spark_job"},
     # Their baselines are variants of the windowing job.
     "benchmarks": {
         "contract",
@@ -47,28 +44,33 @@ ALLOWED = {
         "stack",
         "faults",
         "pictures",
+        "tests",
     },
 }
-MODULES = sorted(path for room in ALLOWED for path in (ROOT / room).rglob("*.py"))
+MODULES = [name for name in files() if name.endswith(".py") and not name.startswith("tests/")]
 
 
-def tracked() -> list[str]:
-    """Files of the repository, those to be committed among them."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
-    names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
-    return [name for name in names if name and (ROOT / name).is_file()]
-
-
-@pytest.mark.parametrize("module", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_imports_go_one_way(module: Path) -> None:
-    room = module.relative_to(ROOT).parts[0]
-    imported = set()
-    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+def imports(module: str) -> list[tuple[int, str]]:
+    """Line and first part of everything that a module imports."""
+    found = []
+    for node in ast.walk(ast.parse(text_of(module))):
         if isinstance(node, ast.Import):
-            imported |= {alias.name.split(".")[0] for alias in node.names}
+            found += [(node.lineno, alias.name.partition(".")[0]) for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            imported.add(node.module.split(".")[0])
-    assert (imported & ALLOWED.keys()) - {room} <= ALLOWED[room]
+            found.append((node.lineno, node.module.partition(".")[0]))
+    return found
+
+
+def test_imports_go_one_way() -> None:
+    rooms = {module.partition("/")[0] for module in MODULES}
+    assert rooms == ALLOWED.keys()
+    require_none(
+        f"{module}:{line}: {room} imports {imported}"
+        for module in MODULES
+        for room in [module.partition("/")[0]]
+        for line, imported in imports(module)
+        if imported in rooms | {"tests"} and imported not in ALLOWED[room] | {room}
+    )
 
 
 # What these import runs on the host's Python, whose least version the README names.
@@ -78,7 +80,7 @@ ON_THE_HOST = {"stack", "faults"}
 def test_what_the_host_runs_imports_nothing_of_a_newer_python() -> None:
     """Some names are newer than that version; each of these modules is found from stack/ and faults/ by its imports."""
     newer = {("datetime", "UTC"), ("enum", "StrEnum"), ("asyncio", "timeout"), ("itertools", "batched")}
-    asked = [path for path in MODULES if path.relative_to(ROOT).parts[0] in ON_THE_HOST]
+    asked = [ROOT / module for module in MODULES if module.partition("/")[0] in ON_THE_HOST]
     seen: set[Path] = set()
     found = []
     while asked:
@@ -95,7 +97,7 @@ def test_what_the_host_runs_imports_nothing_of_a_newer_python() -> None:
                     folder = ROOT / place.replace(".", "/")
                     asked += [file for file in (folder.with_suffix(".py"), folder / "__init__.py") if file.is_file()]
     assert len(seen) > len(ON_THE_HOST)
-    assert found == []
+    require_none(found)
 
 
 def test_ports_and_topics_stand_in_one_place() -> None:
@@ -103,19 +105,10 @@ def test_ports_and_topics_stand_in_one_place() -> None:
     ports = {value for name, value in settings.items() if name.endswith("_PORT")}
     assert len(ports) == sum(name.endswith("_PORT") for name in settings)
     words = re.compile(rf"(?<![\w.])({'|'.join(sorted(ports))})(?![\w.])")
-    found = {
-        name
-        for name in tracked()
-        if name.endswith((".py", ".sh", ".yaml", ".properties"))
-        # Those of deploy/ are written from the settings.
-        and not name.startswith(("tests/", "deploy/"))
-        and words.search((ROOT / name).read_text(encoding="utf-8"))
-    }
-    assert not found
-
-
-def content_of(path: Path) -> bytes:
-    return lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
+    # Those of deploy/ are written from the settings.
+    asked = [name for name in files() if not name.startswith(("tests/", "deploy/"))]
+    asked = [name for name in asked if name.endswith((".py", ".sh", ".yaml", ".properties"))]
+    require_none(f"{place}: {port}" for place, port in places(words, asked))
 
 
 def test_tree_names_no_machine_and_no_registry() -> None:
@@ -129,15 +122,8 @@ def test_tree_names_no_machine_and_no_registry() -> None:
         "maven" + ".org",
     ]
     words += ["deb.debian" + ".org", "registry.npmjs" + ".org", "docker" + ".io/library"]
-    found = {
-        f"{name}: {word}"
-        for name in tracked()
-        if not name.endswith(".png")
-        for content in [content_of(ROOT / name)]
-        for word in words
-        if word.encode() in content
-    }
-    assert not found
+    asked = [name for name in files() if not name.endswith((".png", ".tar.xz"))]
+    require_none(f"{place}: {word}" for place, word in places(re.compile("|".join(map(re.escape, words))), asked))
 
 
 def test_environment_wins_over_the_file(tmp_path: Path) -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-import subprocess
-
-import pytest
 
 from contract.settings import ROOT
+from tests.tree import SCRIPTS, files, require_none, text_of
 
 # Containers and CI machines are Debian.
 ELSEWHERE = ("docker/", ".ci/")
@@ -30,23 +28,22 @@ LACKING = {
 FULL = {"broker/bin/kafka-run-class.sh": {"${heap[@]}"}}
 
 
-def scripts() -> list[str]:
-    done = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
-    names = [name for name in done.stdout.splitlines() if not name.startswith(ELSEWHERE) and (ROOT / name).is_file()]
-    return [
-        name for name in names if (ROOT / name).read_bytes().startswith((b"#!/usr/bin/env bash", b"# shellcheck shell"))
+def test_nothing_is_used_that_macos_lacks() -> None:
+    scripts = [
+        name
+        for name in files()
+        if not name.startswith(ELSEWHERE)
+        and (ROOT / name).read_bytes().startswith((b"#!/usr/bin/env bash", b"# shellcheck shell"))
     ]
-
-
-@pytest.mark.parametrize("name", scripts())
-def test_nothing_is_used_that_macos_lacks(name: str) -> None:
-    lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
-    for number, line in enumerate(lines, start=1):
-        code = line.partition("# ")[0] if not line.lstrip().startswith("#") else ""
-        for what, pattern in LACKING.items():
-            found = pattern.search(code)
-            if found and not any(array in code for array in FULL.get(name, ())):
-                pytest.fail(f"{name}:{number}: {what}: {line.strip()}")
+    assert set(SCRIPTS) < set(scripts)
+    require_none(
+        f"{name}:{number}: {what}: {line.strip()}"
+        for name in scripts
+        for number, line in enumerate(text_of(name).splitlines(), start=1)
+        if not line.lstrip().startswith("#")
+        for what, pattern in LACKING.items()
+        if pattern.search(line.partition("# ")[0]) and not any(array in line for array in FULL.get(name, ()))
+    )
 
 
 def test_the_patterns_find_what_they_are_for() -> None:

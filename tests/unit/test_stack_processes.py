@@ -14,7 +14,7 @@ import pytest
 
 from contract.settings import ROOT
 from stack.errors import StackError
-from stack.processes import KEEPER, MARK, SERVICE, Process, Program, end, keep, of_stack, send
+from stack.processes import KEEPER, Process, Program, end, keep, of_stack, send
 from stack.waiting import wait_until
 
 ENVIRON = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -147,7 +147,3 @@ def test_a_program_that_ends_too_early_says_why(tmp_path: Path) -> None:
         pytest.raises(StackError, match=r"ended \(exit code 3\) before the port: no jar"),
     ):
         program.wait_for(lambda: False, "the port", seconds=LIMIT_SECONDS)
-
-
-def test_the_mark_is_two_variables() -> None:
-    assert {MARK, SERVICE}.isdisjoint(os.environ)

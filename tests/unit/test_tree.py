@@ -1,0 +1,36 @@
+"""The list of the project's files: the same with git and without."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from contract.settings import ROOT
+from tests.tree import by_git, by_walking, files
+
+KEPT = [
+    ".env", ".gitignore", "README.md", "checkpoints/README.md", "docker/certs/README.md", "stack/a b.py",
+    "tests/golden/x/checkpoints/deep/.offsets.crc", "tests/golden/x/output/part-0.json",
+]  # fmt: skip
+IGNORED = [
+    ".artifacts/venv/bin/python", ".stack/id", "checkpoints/flink/chk-1/_metadata", "docker/certs/company.crt",
+    "output/x", "stack/__pycache__/a.cpython-311.pyc", "stack/b.pyc", ".mypy_cache/3.11/x.json",
+]  # fmt: skip
+
+
+def test_a_walk_finds_what_git_would_add(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    for name in (*KEPT, *IGNORED):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    shutil.copy(ROOT / ".gitignore", tmp_path)
+    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
+    assert by_walking(tmp_path) == by_git(tmp_path) == sorted(KEPT)
+
+
+def test_the_files_of_this_project_are_listed() -> None:
+    assert {"README.md", "scripts/up.sh", "stack/__main__.py", "tests/unit/test_tree.py"} <= set(files())
+    assert len(files()) > 500
