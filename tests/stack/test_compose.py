@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from contract.settings import ROOT
+from stack.waiting import wait_until
 from tests.golden.archives import golden
 from tests.stack.running_stack import RunningStack
 from tests.stack.test_faults import CORE
@@ -173,3 +174,39 @@ def test_what_containers_wrote_can_be_removed(demo: tuple[RunningStack, str]) ->
     stack.script("down.sh", "--wipe")
     assert not (stack.home / "checkpoints" / "flink").exists()
     assert not (stack.home / "output").exists()
+
+
+# Last: there is one project with this name at a time.
+@pytest.mark.full
+def test_compose_alone_starts_a_stack_that_the_scripts_know(tmp_path: Path) -> None:
+    with RunningStack(tmp_path, "compose") as stack:
+        # Without the scripts, settings have their names in .env.
+        own = {name: value for name, value in stack.environment.items() if name.startswith("STACK_")}
+        del own["STACK_HOME"]
+        environ = stack.environment | {name.removeprefix("STACK_"): value for name, value in own.items()}
+
+        def compose(*words: str) -> str:
+            done = subprocess.run(
+                ["docker-compose", *words],
+                cwd=ROOT,
+                env=environ,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=1500,
+            )
+            assert done.returncode == 0, done.stderr
+            return done.stdout
+
+        compose("up", "--detach")
+        wait_until(lambda: stack.script("status.sh", check=False).returncode == 0, "a stack that is well", seconds=600)
+        topics = ("kafka-topics.sh", "--bootstrap-server", "kafka:19092", "--describe")
+        assert "PartitionCount" in compose("exec", "-T", "kafka", *topics)
+        newest = int(stack.wait_for_checkpoints(1)["latest_checkpoint"])
+        compose("down")
+        compose("up", "--detach")
+        wait_until(lambda: stack.script("status.sh", check=False).returncode == 0, "the stack again", seconds=600)
+        restored = str(stack.job()["restored_from"])
+        assert int(restored.rpartition("chk-")[2]) >= newest
+        stack.wait_for_checkpoints(1)
+        assert stack.verdict("all", "--as-is")[0] == 0
