@@ -10,9 +10,18 @@ import pytest
 
 from contract.settings import ROOT
 from stack import ports
-from tests.tiers import pytest_addoption, pytest_collection_modifyitems, pytest_configure, pytest_report_header
+from tests.tiers import (
+    pytest_addoption,
+    pytest_collection_modifyitems,
+    pytest_configure,
+    pytest_report_header,
+    pytest_xdist_make_scheduler,
+)
 
-__all__ = ["pytest_addoption", "pytest_collection_modifyitems", "pytest_configure", "pytest_report_header"]
+__all__ = [
+    "pytest_addoption", "pytest_collection_modifyitems", "pytest_configure", "pytest_report_header",
+    "pytest_xdist_make_scheduler",
+]  # fmt: skip
 
 # A shell that starts the tests in the background makes them ignore Ctrl-C, and a program that a test starts would
 # inherit that. The handler is Python's own.

@@ -6,13 +6,17 @@ tests/README.md says what each tier is for.
 
 from __future__ import annotations
 
+import functools
 import os
 import secrets
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler.loadscope import LoadScopeScheduling
 
 from tests import record
 
@@ -71,15 +75,38 @@ def tier_of(item: pytest.Item) -> str:
     return next((name for name in reversed(TIERS) if item.get_closest_marker(name)), TIERS[0])
 
 
-def unit_of(nodeid: str, *, split: bool) -> str:
-    """Return what a worker runs without a break: the test's file, or the test itself."""
-    return nodeid if split else nodeid.partition("::")[0]
+@functools.cache
+def _is_split(file: str) -> bool:
+    return "pytest.mark.split" in Path(file).read_text(encoding="utf-8")
+
+
+def unit_of(nodeid: str) -> str:
+    """Return what a worker runs without a break: the test's file, or the test when its file is marked `split`."""
+    file = nodeid.partition("::")[0]
+    return nodeid if _is_split(file) else file
+
+
+class _Units(LoadScopeScheduling):  # type: ignore[misc]
+    """Gives each worker whole units, in the order of the collection."""
+
+    def __init__(self, config: pytest.Config, log: Producer) -> None:
+        super().__init__(config, log)
+        config.option.loadscopereorder = False
+
+    def _split_scope(self, nodeid: str) -> str:
+        return unit_of(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> _Units:
+    """Share the tests among the processes of a run by units."""
+    return _Units(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Choose the tests of the tier and the shard, and put those first that take longest."""
-    units = {item: unit_of(item.nodeid, split=item.get_closest_marker("split") is not None) for item in items}
+    units = {item: unit_of(item.nodeid) for item in items}
     known = record.read()
     chosen = TIERS.index(config.getoption("tier"))
     numbers = {item: TIERS.index(tier_of(item)) for item in items}
@@ -92,9 +119,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         places = record.shard_of(whole, known, shard[1])
         kept = [item for item in kept if places[units[item]] == shard[0]]
     kept.sort(key=lambda item: -record.seconds_of(units[item], known))
-    for item in kept:
-        # Processes of pytest-xdist share the units among them, in this order.
-        item.add_marker(pytest.mark.xdist_group(units[item]))
     gone = set(items) - set(kept)
     config.hook.pytest_deselected(items=[item for item in items if item in gone])
     items[:] = kept
@@ -128,9 +152,7 @@ class _Report:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Add up the phases of each test of a unit."""
-        # pytest-xdist sends the unit along, behind the test's name.
-        name, _, unit = report.nodeid.rpartition("@tests/")
-        unit = f"tests/{unit}" if name else unit_of(report.nodeid, split=False)
+        unit = unit_of(report.nodeid)
         self.seconds[unit] += report.duration
         if report.outcome != "passed":
             self.not_green.add(unit)

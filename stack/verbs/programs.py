@@ -195,8 +195,8 @@ def test(stack: Stack, words: Sequence[str]) -> int:
         if not name.startswith(PREFIX) or name in (f"{PREFIX}ARTIFACTS", f"{PREFIX}BASE_IMAGE")
     }
     command = ["python", "-m", "pytest", "--tier", tier, *(["--record"] if tier == "full" else [])]
-    # A unit of tests goes to one of two workers, in the order of tests/tiers.py.
-    command += ["--numprocesses", "2", "--dist", "loadgroup", "--no-loadscope-reorder", *flags]
+    # They mostly wait: two units of tests at a time; more would not fit into a laptop's memory.
+    command += ["--numprocesses", "2", *flags]
     failed |= subprocess.run(command, cwd=ROOT, env=environ, check=False).returncode != 0
     return 1 if failed else 0
 

@@ -2,7 +2,7 @@
 
 from tests.stack.broker import broker
 from tests.stack.children import spawn
-from tests.stack.flink_cluster import cluster
+from tests.stack.flink_cluster import cluster, shared_cluster
 from tests.stack.store import store
 
-__all__ = ["broker", "cluster", "spawn", "store"]
+__all__ = ["broker", "cluster", "shared_cluster", "spawn", "store"]

@@ -13,7 +13,7 @@ import pytest
 from faults.rows.cluster import ROWS
 from tests.stack.running_stack import RunningStack
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.full, pytest.mark.split, pytest.mark.timeout(1800)]
 
 LESSONS = (
     "demo.sh", *(f"walkthroughs/{name}.sh" for name in (
@@ -29,7 +29,6 @@ OWN_SETTINGS = {"walkthroughs/19_more_executors.sh": {"SPARK_WORKERS": "3"}}
 
 
 # First, while no other cluster is up.
-@pytest.mark.split
 def test_random_faults_leave_both_verdicts_whole(tmp_path: Path) -> None:
     with RunningStack(tmp_path, "local") as running:
         done = running.script("soak.sh", "--profile", "cluster", "--minutes", "10", check=False)
@@ -46,14 +45,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
 
 
 # Before the lessons, which rescale the cluster. It has what the rows ask for, so nothing of it is removed.
-@pytest.mark.split
 @pytest.mark.parametrize("name", [row.name for row in ROWS])
 def test_a_row_that_only_a_cluster_can_promise_passes(cluster: RunningStack, name: str) -> None:
     cluster.faults(name)
     cluster.require_all_running()
 
 
-@pytest.mark.split
 @pytest.mark.parametrize("name", LESSONS)
 def test_a_lesson_proves_its_sentences(cluster: RunningStack, name: str) -> None:
     done = cluster.script(name, check=False, settings=OWN_SETTINGS.get(name))

@@ -16,7 +16,7 @@ from contract.settings import ROOT
 from stack.waiting import wait_until
 from tests.stack.shown import shown_of, was_printed
 
-pytestmark = [pytest.mark.ci, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.ci, pytest.mark.split, pytest.mark.timeout(1800)]
 
 WALKTHROUGHS = ROOT / "scripts" / "walkthroughs"
 ARTIFACTS = Path(os.environ.get("STACK_ARTIFACTS") or ROOT / ".artifacts")
@@ -82,7 +82,6 @@ def processes_in(folder: Path) -> list[str]:
 
 
 @pytest.mark.full
-@pytest.mark.split
 @pytest.mark.parametrize("name", list(PROVES))
 def test_a_walkthrough_proves_its_sentences(name: str, tmp_path: Path) -> None:
     done = walk(name, tmp_path)

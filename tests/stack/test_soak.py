@@ -10,13 +10,12 @@ import pytest
 
 from tests.stack.running_stack import ROOT, RunningStack
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.full, pytest.mark.split, pytest.mark.timeout(1800)]
 KILLS_THE_SYNCHRONIZER_OFTEN = "2269"
 """A seed whose two minutes have seven faults, four of them kills of the synchronizer."""
 TRIES = 8
 
 
-@pytest.mark.split
 def test_a_soak_with_a_new_seed_holds(tmp_path: Path) -> None:
     with RunningStack(tmp_path, "local") as running:
         done = running.script("soak.sh", "--minutes", "2", check=False)
@@ -25,7 +24,6 @@ def test_a_soak_with_a_new_seed_holds(tmp_path: Path) -> None:
     assert re.fullmatch(r"seed \d+\nHOLDS after \d+ faults(, \d+ more did not apply)?\n", done.stdout)
 
 
-@pytest.mark.split
 @pytest.mark.timeout(5400)
 def test_a_failing_soak_is_cut_down_to_a_script_that_fails_too(tmp_path: Path) -> None:
     settings = {"SPARK_SINK": "foreach-append", "SPARK_TRIGGER": "0 seconds"}

@@ -18,7 +18,7 @@ from tests.stack.children import ended_with_its_group
 from tests.stack.running_stack import RunningStack
 from tests.tiers import SEED
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.full, pytest.mark.split, pytest.mark.timeout(1800)]
 
 ON_THE_STACK = sorted(path.name for path in (ROOT / "scripts" / "walkthroughs").glob("0*.sh"))
 ON_THE_STACK += [
@@ -40,7 +40,6 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
         yield running
 
 
-@pytest.mark.split
 @pytest.mark.parametrize("script", shuffled())
 def test_it_proves_its_sentences(stack: RunningStack, script: str) -> None:
     done = stack.script(script, check=False)

@@ -66,7 +66,7 @@ def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.
     monkeypatch.setenv("FAULTLINE_TIER", "full")
     pytester.makeconftest(
         "from tests.tiers import pytest_addoption, pytest_collection_modifyitems, pytest_configure\n"
-        "from tests.tiers import pytest_report_header\n"
+        "from tests.tiers import pytest_report_header, pytest_xdist_make_scheduler\n"
     )
     pytester.makeini(
         "[pytest]\naddopts = --import-mode=importlib -p no:cacheprovider\nmarkers =\n  ci: c\n  full: f\n  split: s\n"
@@ -80,7 +80,7 @@ def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.
     [
         ("--tier quick", 1, ["1 tests of the tier ci", "3 tests of the tier full", "three of four"]),
         ("--tier ci", 2, ["3 tests of the tier full", "three of four"]),
-        ("--tier ci --rest -n 2 --dist loadgroup", 1, ["3 tests of the tier full", "three of four"]),
+        ("--tier ci --rest -n 2", 1, ["3 tests of the tier full", "three of four"]),
         ("--tier full", 5, []),
     ],
 )
