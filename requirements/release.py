@@ -1,6 +1,6 @@
 """Make the environment of another release of Spark, from its own locks; nothing else fetches one.
 
-Usage: python -m requirements.release spark 4.3      in the tools environment; some minutes and 1 GB
+Usage: python -m requirements.release spark 4.3      in the tools environment; some minutes and 1 GB, once
 
 The packages are listed in spark-4.3.lock, the jars of its Kafka source in releases.jars.
 
@@ -20,6 +20,7 @@ from pyspark.version import __version__ as spark_version
 
 from contract.settings import artifacts
 from requirements.jars import JarError, fetch
+from stack.artifacts import exclusive
 
 HERE = Path(__file__).resolve().parent
 JARS = HERE / "releases.jars"
@@ -47,7 +48,7 @@ def python_of(engine: str, release: str) -> Path:
 def make(engine: str, release: str) -> int:
     """Make the environment; returns pip's exit code."""
     home = home_of(engine, release)
-    venv.create(home, with_pip=True)
+    venv.create(home, clear=True, with_pip=True)
     pip = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet", "--require-hashes"]
     for lock in ("build", f"{engine}-{release}"):
         command = [*pip, "-r", str(HERE / f"{lock}.lock")]
@@ -76,16 +77,33 @@ def main() -> int:
     parser.add_argument("engine", choices=("spark",))
     parser.add_argument("release", choices=[name.partition("-")[2] for name in locks()])
     arguments = parser.parse_args()
-    if make(arguments.engine, arguments.release) != 0:
-        print(f"release: {home_of(arguments.engine, arguments.release)} could not be made, see above", file=sys.stderr)
-        return 1
-    try:
-        fetch_jars(arguments.engine, arguments.release)
-    except JarError as error:
-        print(f"release: {error}", file=sys.stderr)
-        return 1
-    print(home_of(arguments.engine, arguments.release))
+    home = home_of(arguments.engine, arguments.release)
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with exclusive(home.with_name(f"{home.name}.lock"), f"another program makes {home}; waiting for it ..."):
+        if not _is_made(home):
+            if make(arguments.engine, arguments.release) != 0:
+                print(f"release: {home} could not be made, see above", file=sys.stderr)
+                return 1
+            try:
+                fetch_jars(arguments.engine, arguments.release)
+            except JarError as error:
+                print(f"release: {error}", file=sys.stderr)
+                return 1
+            _stamp(home).write_bytes(_made_from(home))
+    print(home)
     return 0
+
+
+def _stamp(home: Path) -> Path:
+    return home / "made-from"
+
+
+def _made_from(home: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in (HERE / "build.lock", HERE / f"{home.name}.lock", JARS))
+
+
+def _is_made(home: Path) -> bool:
+    return _stamp(home).exists() and _stamp(home).read_bytes() == _made_from(home)
 
 
 if __name__ == "__main__":

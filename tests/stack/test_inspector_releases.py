@@ -1,8 +1,4 @@
-"""What the inspector says of a restart, tested on each release of Spark that is installed.
-
-Long, and each release needs an environment: `python -m requirements.release spark 4.3` makes it. A release without one
-is skipped.
-"""
+"""Each release of Spark does what the inspector says of a restart with it."""
 
 from __future__ import annotations
 
@@ -17,10 +13,10 @@ import pytest
 from contract.settings import ROOT
 from inspector.spark.releases import TRIED
 from inspector.spark.report import read_report
-from requirements.release import python_of
 from tests.golden.archives import golden
+from tests.stack.releases import made_python
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.full, pytest.mark.split, pytest.mark.timeout(1800)]
 
 RECORDER = ROOT / "tests" / "golden" / "record_spark_formats.py"
 WHOLE = ("rocksdb", "state_ids", "offsets_v2", "named_sources", "named_sink", "async_progress", "files_windowed")
@@ -70,9 +66,7 @@ def lay_out(release: str, folder: Path) -> list[Path]:
 
 @pytest.mark.parametrize("release", TRIED)
 def test_a_release_does_what_the_inspector_says_of_it(release: str, tmp_path: Path) -> None:
-    python = python_of("spark", release)
-    if not python.exists():
-        pytest.skip(f"no environment of Spark {release}: python -m requirements.release spark {release} makes it")
+    python = made_python(release)
     folders = lay_out(release, tmp_path)
     said = {folder: predicted(folder, release) for folder in folders}
     answer = tmp_path / "answer.json"

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from requirements.release import locks, python_of
+from requirements.release import locks
+from tests.stack.releases import made_python
 from tests.stack.shown import shown_of, was_printed
 from tests.stack.test_labs import processes_in, walk
 
@@ -37,8 +38,7 @@ PROVES = {
 @pytest.mark.parametrize("lock", locks())
 def test_the_column_of_another_release_is_what_is_measured(lock: str, tmp_path: Path) -> None:
     release = lock.partition("-")[2]
-    if not python_of("spark", release).exists():
-        pytest.skip(f"no environment of Spark {release}: python -m requirements.release spark {release} makes it")
+    made_python(release)
     done = walk("15_delete_x_then_start", tmp_path, "--spark", release)
     assert done.returncode == 0, done.stdout + done.stderr[-4000:]
     assert "lines that differ: 0" in done.stdout

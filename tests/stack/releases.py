@@ -1,0 +1,21 @@
+"""Environments of other releases of Spark, made when a test needs one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from contract.settings import ROOT
+from requirements.release import python_of
+
+_LIMIT_SECONDS = 900
+
+
+def made_python(release: str) -> Path:
+    """Return the interpreter of a release, after making its environment; both workers may ask at once."""
+    python = python_of("spark", release)
+    if python != Path(sys.executable):
+        command = [sys.executable, "-m", "requirements.release", "spark", release]
+        subprocess.run(command, cwd=ROOT, check=True, timeout=_LIMIT_SECONDS)
+    return python
