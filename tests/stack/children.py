@@ -22,7 +22,7 @@ class Spawn(Protocol):
 def tied(*command: str) -> list[str]:
     """Return a command that the kernel kills when this process ends, however it ends; on Linux only."""
     setpriv = shutil.which("setpriv")
-    return [*([setpriv, "--pdeath-signal", "KILL"] if setpriv else []), *command]
+    return [*([setpriv, "--pdeathsig", "KILL"] if setpriv else []), *command]
 
 
 @pytest.fixture

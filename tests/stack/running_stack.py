@@ -90,11 +90,10 @@ class RunningStack:
         """The JSON of scripts/inspect.sh on a path of the stack."""
         return dict(json.loads(self.script("inspect.sh", "--json", *arguments, str(path)).stdout))
 
-    def faults(self, name: str, *flags: str, rows: int = 1) -> Path:
-        """Run a row of the fault matrix, or a negative control with its rows; returns the folder of the results."""
-        done = self.script("faults.sh", "run", name, *flags, check=False)
-        print(done.stderr, done.stdout)
-        assert done.returncode == 0
+    def faults(self, *words: str, rows: int = 1) -> Path:
+        """Run rows of the fault matrix, or a negative control with its rows; returns the folder of the results."""
+        done = self.script("faults.sh", "run", *words, check=False)
+        assert done.returncode == 0, f"{done.stderr}\n{done.stdout}"
         assert f"{rows} of {rows} rows passed" in done.stdout
         return max((self.home / "results").iterdir())
 

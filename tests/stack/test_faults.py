@@ -20,7 +20,7 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
 
 
 CORE = ("taskmanager-kill", "broker-kill", "synchronizer-kill", "at-least-once-kill", "changed-uid-allowed")
-"""Run by the tier quick, on the stack of the demo: test_main_walkthrough.py."""
+"""Run by the tier quick, on one stack: test_core_rows.py."""
 OTHERS = [name for name, row in ROWS.items() if name not in CORE and row not in cluster.ROWS]
 """Those of a cluster are in test_cluster_proof.py, where one is up."""
 

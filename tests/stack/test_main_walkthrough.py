@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 from contract.settings import ROOT, read_env_file
 from stack.services import mebibytes
 from tests.stack.running_stack import RunningStack
-from tests.stack.test_faults import CORE
 
 pytestmark = [pytest.mark.timeout(2400)]
 
@@ -135,19 +133,3 @@ def test_unknown_names_are_refused_with_the_known_ones(demo: tuple[RunningStack,
         assert argument in refused.stderr
         assert known in refused.stderr
         assert "Traceback" not in refused.stderr
-
-
-# Last: some of them leave an empty stack.
-@pytest.mark.parametrize("name", CORE)
-def test_a_row_of_the_fault_matrix_passes(demo: tuple[RunningStack, str, str], name: str) -> None:
-    stack, _, _ = demo
-    folder = stack.faults(name, "--reset") / name
-    assert (folder / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
-    assert "default-src 'none'" in (folder / "report.html").read_text(encoding="utf-8")
-    result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
-    assert result["outcome"] == "passed"
-    assert len(result["checks"]) >= 6
-    timeline = json.loads((folder / "timeline.json").read_text(encoding="utf-8"))
-    assert {"events", "kafka", "flink", "spark", "seen", "checkpoints"} == set(timeline)
-    assert any(sample.get("position") for sample in timeline["flink"])
-    assert any("offsets" in each for sample in timeline["checkpoints"] for each in sample["checkpoints"])
