@@ -93,18 +93,27 @@ def clean_commit() -> str | None:
 def add(greens: Mapping[str, tuple[float, int]], units: Iterable[str], file: Path = FILE) -> str:
     """Put the seconds and passed tests of green units on record, drop units that are gone; returns what it did.
 
-    `units`: all units of the tier.
+    `units`: all units of the files that were collected.
     """
     commit = clean_commit()
     if commit is None:
         return "nothing is put on record: the tree has changes that are not committed"
     date = datetime.now(UTC).date().isoformat()
     there = set(units)
-    record = {unit: green for unit, green in read(file).items() if unit in there}
+    collected = {_file(unit) for unit in there}
+    record = {
+        unit: green
+        for unit, green in read(file).items()
+        if unit in there or (_file(unit) not in collected and (ROOT / _file(unit)).is_file())
+    }
     for unit, (seconds, passed) in greens.items():
         record[unit] = Green(round(seconds, 1), passed, commit, date)
     write(record, file)
-    return f"{len(greens)} units of tests are on record as green at {commit}; commit {file.relative_to(ROOT)}"
+    return f"{len(greens)} units of tests are on record as green at {commit}; commit {file.name}"
+
+
+def _file(unit: str) -> str:
+    return unit.partition("::")[0]
 
 
 def ages(record: Record) -> dict[str, int | None]:

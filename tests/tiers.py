@@ -114,15 +114,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = Counter(TIERS[numbers[item]] for item in items if numbers[item] > chosen)
     if config.getoption("rest"):
         kept = [item for item in kept if numbers[item] == chosen]
-    whole = Counter(units[item] for item in kept)
     if shard := config.getoption("shard"):
-        places = record.shard_of(whole, known, shard[1])
+        places = record.shard_of((units[item] for item in kept), known, shard[1])
         kept = [item for item in kept if places[units[item]] == shard[0]]
     kept.sort(key=lambda item: -record.seconds_of(units[item], known))
     gone = set(items) - set(kept)
     config.hook.pytest_deselected(items=[item for item in items if item in gone])
     items[:] = kept
-    found = {"left_out": dict(left_out), "whole": dict(whole)}
+    found = {"left_out": dict(left_out), "whole": dict(Counter(units.values()))}
     if hasattr(config, "workeroutput"):
         config.workeroutput["faultline"] = found
     else:
@@ -162,14 +161,20 @@ class _Report:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Say what the run has left out, and put what is green on record."""
         lines = list(_left_out(self.config.getoption("tier"), self.found["left_out"]))
-        if self.config.getoption("record"):
+        if self.config.getoption("record") and any("::" in word for word in self.config.args):
+            lines.append("nothing is put on record: only whole files are")
+        elif self.config.getoption("record"):
             whole = self.found["whole"]
-            green = {unit for unit, count in self.passed.items() if unit not in self.not_green}
+            green = {unit for unit in self.passed if unit not in self.not_green and not _has_fewer_examples(unit)}
             complete = {unit for unit in green if self.passed[unit] == whole.get(unit)}
             lines.append(record.add({unit: (self.seconds[unit], self.passed[unit]) for unit in complete}, whole))
             lines += [f"not green, so not on record: {unit}" for unit in sorted(self.not_green)]
         for line in lines:
             terminalreporter.write_line(line)
+
+
+def _has_fewer_examples(unit: str) -> bool:
+    return tier() != "full" and unit.startswith("tests/judge/")
 
 
 def _left_out(running: str, numbers: dict[str, int]) -> Iterable[str]:

@@ -41,6 +41,22 @@ def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert record.read(file) == known
 
 
+def test_a_green_unit_replaces_its_line_and_leaves_those_of_other_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, here = tmp_path / "record.json", "tests/unit/test_tiers.py"
+    other, gone = "tests/unit/test_docs.py", "tests/unit/test_that_is_gone.py"
+    record.write({f"{here}::test_renamed": green(1), other: green(2), gone: green(3)}, file)
+    monkeypatch.setattr(record, "clean_commit", lambda: None)
+    assert "not committed" in record.add({here: (4, 10)}, [here], file)
+    assert record.read(file).keys() == {f"{here}::test_renamed", other, gone}
+    monkeypatch.setattr(record, "clean_commit", lambda: "abc")
+    record.add({here: (4, 10)}, [here], file)
+    found = record.read(file)
+    assert found.keys() == {here, other}
+    assert (found[here].seconds, found[here].passed, found[here].commit) == (4, 10, "abc")
+
+
 def test_the_record_of_this_tree_names_tests_that_exist() -> None:
     gone = [unit for unit in record.read() if not (ROOT / unit.partition("::")[0]).is_file()]
     assert gone == []
