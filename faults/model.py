@@ -81,7 +81,7 @@ class Row:
     promise: str
     why: str
     prepares: tuple[Step, ...] = ()
-    """What comes before the fault: the right moment, another mode."""
+    """What comes before the fault, in each attempt: the right moment."""
     seconds: float = 4.0
     """How long it stays broken."""
     load: str = ""
@@ -102,7 +102,7 @@ class Row:
     control: str = ""
     """The negative control that it belongs to, if it does: rows of one control share a stack."""
     installs: tuple[Step, ...] = ()
-    """What breaks that stack before the first of them."""
+    """What is typed once, before the first attempt: another mode. Rows of one control share it and their stack."""
     caught: str = ""
     """The pipeline whose verdict must find what is wrong; nothing else is judged then."""
 

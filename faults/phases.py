@@ -42,7 +42,7 @@ def run_row(planned: Planned, folder: Path, *, installs: bool) -> Result:
     if (why := _does_not_apply(row, scene)) is not None:
         return not_applying(planned, folder, why)
     try:
-        for step in row.installs if installs else ():
+        for step in row.installs if installs or not row.control else ():
             scene.do(step)
         trial.run(planned.moment)
         scene.stop_watching()
