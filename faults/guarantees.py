@@ -188,7 +188,7 @@ def _seconds(value: float | None) -> str:
 
 def promised(row: Row) -> str:
     """The cells of a row that do not come from a run."""
-    mode = AT_LEAST_ONCE if any(AT_LEAST_ONCE in step.command for step in row.prepares) else row.mode
+    mode = AT_LEAST_ONCE if any(AT_LEAST_ONCE in step.command for step in row.installs) else row.mode
     return f"| `{row.name}` | {mode} | {row.promise} | {row.why} | {row.seconds:g} |"
 
 
