@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from contract.settings import as_environment
@@ -113,3 +115,15 @@ class RunningStack:
             return sum(end for _, end in ends)
         finally:
             consumer.close()
+
+
+@pytest.fixture(scope="module")
+def stack(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
+    """A stack that is up and has completed checkpoints; the test's file may have SETTINGS, and another BACKEND."""
+    settings: dict[str, str] = getattr(request.module, "SETTINGS", {})
+    with RunningStack(
+        tmp_path_factory.mktemp("stack"), getattr(request.module, "BACKEND", "local"), **settings
+    ) as running:
+        running.script("up.sh")
+        running.wait_for_checkpoints(2)
+        yield running

@@ -5,7 +5,6 @@ faults with both verdicts.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from faults.rows.cluster import ROWS
 from tests.stack.running_stack import RunningStack
 
 pytestmark = [pytest.mark.full, pytest.mark.split, pytest.mark.timeout(1800)]
+SETTINGS = {"PROFILE": "cluster"}
 
 LESSONS = (
     "demo.sh", *(f"walkthroughs/{name}.sh" for name in (
@@ -37,25 +37,18 @@ def test_random_faults_leave_both_verdicts_whole(tmp_path: Path) -> None:
     assert re.fullmatch(r"seed \d+\nHOLDS after \d+ faults(, \d+ more did not apply)?\n", done.stdout)
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
-    with RunningStack(tmp_path_factory.mktemp("cluster"), "local", PROFILE="cluster") as running:
-        running.script("up.sh")
-        yield running
-
-
 # Before the lessons, which rescale the cluster. It has what the rows ask for, so nothing of it is removed.
 @pytest.mark.parametrize("name", [row.name for row in ROWS])
-def test_a_row_that_only_a_cluster_can_promise_passes(cluster: RunningStack, name: str) -> None:
-    cluster.faults(name)
-    cluster.require_all_running()
+def test_a_row_that_only_a_cluster_can_promise_passes(stack: RunningStack, name: str) -> None:
+    stack.faults(name)
+    stack.require_all_running()
 
 
 @pytest.mark.parametrize("name", LESSONS)
-def test_a_lesson_proves_its_sentences(cluster: RunningStack, name: str) -> None:
-    done = cluster.script(name, check=False, settings=OWN_SETTINGS.get(name))
+def test_a_lesson_proves_its_sentences(stack: RunningStack, name: str) -> None:
+    done = stack.script(name, check=False, settings=OWN_SETTINGS.get(name))
     print(done.stderr, done.stdout)
     assert done.returncode == 0
     heads = re.findall(r"^(PROVEN|NOT PROVEN)  ", done.stdout, re.MULTILINE)
     assert heads and set(heads) == {"PROVEN"}
-    cluster.require_all_running()
+    stack.require_all_running()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import urllib.request
-from collections.abc import Iterator
 
 import pytest
 from confluent_kafka.admin import AdminClient
@@ -15,18 +14,11 @@ from stack.waiting import wait_until
 from tests.stack.running_stack import RunningStack
 
 pytestmark = [pytest.mark.compose, pytest.mark.full, pytest.mark.timeout(2400)]
+BACKEND = "compose"
+SETTINGS = {"KAFKA_BROKERS": "3", "SPARK_WORKERS": "2"}
 
 LIMIT_SECONDS = 180
 ADDED = {"kafka-2", "kafka-3", "spark-master", "spark-worker", "spark-worker-2"}
-
-
-@pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
-    home = tmp_path_factory.mktemp("cluster")
-    with RunningStack(home, "compose", KAFKA_BROKERS="3", SPARK_WORKERS="2") as running:
-        running.script("up.sh")
-        running.wait_for_checkpoints(2)
-        yield running
 
 
 def newest_batch(stack: RunningStack) -> int:

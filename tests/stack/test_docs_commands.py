@@ -7,7 +7,6 @@ import re
 import shlex
 import signal
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,19 +18,12 @@ from tests.stack.running_stack import RunningStack
 from tests.tree import commands
 
 pytestmark = [pytest.mark.ci, pytest.mark.timeout(1800)]
+SETTINGS = {"FLINK_CHECKPOINTS_RETAINED": "100"}
+"""On a slow machine chk-2 must still be there when its turn comes."""
 
 COMMAND = re.compile(r"`(scripts/[a-z_]+\.sh[^`]*)`")
 CELL = re.compile(rf"\s*({COMMAND.pattern}(, )?)+\s*")
 """A cell that has commands and nothing else."""
-
-
-@pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
-    # On a slow machine chk-2 must still be there when its turn comes.
-    settings = {"FLINK_CHECKPOINTS_RETAINED": "100"}
-    with RunningStack(tmp_path_factory.mktemp("docs"), "local", **settings) as running:
-        running.script("up.sh")
-        yield running
 
 
 def commands_in_tables(page: str, heading: str) -> list[str]:

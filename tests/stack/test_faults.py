@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from faults.rows import CONTROL_ROWS, ROWS, cluster
 from tests.stack.running_stack import RunningStack
 
 pytestmark = [pytest.mark.full, pytest.mark.split, pytest.mark.timeout(1800)]
-
-
-@pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
-    with RunningStack(tmp_path_factory.mktemp("faults"), "local") as running:
-        running.script("up.sh")
-        yield running
 
 
 CORE = ("taskmanager-kill", "broker-kill", "synchronizer-kill", "at-least-once-kill", "changed-uid-allowed")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
@@ -14,14 +13,6 @@ from tests.stack.running_stack import RunningStack
 
 # In CI every row of the matrix and the main walkthrough settle their stacks.
 pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
-
-
-@pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
-    """A stack whose generator runs."""
-    with RunningStack(tmp_path_factory.mktemp("settle"), "local") as running:
-        running.script("up.sh")
-        yield running
 
 
 def test_a_generator_that_runs_or_is_paused_is_refused(stack: RunningStack) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,18 +13,9 @@ from tests.stack.running_stack import RunningStack
 
 # In CI the matrix and the walkthroughs kill the only ones.
 pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
+SETTINGS = {"FLINK_TASKMANAGERS": "2", "FLINK_JOBMANAGERS": "2"}
 
 LIMIT_SECONDS = 120
-
-
-@pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
-    """A stack with two of each."""
-    home = tmp_path_factory.mktemp("spares")
-    with RunningStack(home, "local", FLINK_TASKMANAGERS="2", FLINK_JOBMANAGERS="2") as running:
-        running.script("up.sh")
-        running.wait_for_checkpoints(2)
-        yield running
 
 
 def rest(stack: RunningStack) -> str:

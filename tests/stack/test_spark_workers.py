@@ -6,7 +6,6 @@ import contextlib
 import http.client
 import json
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from stack.waiting import wait_until
 from tests.stack.running_stack import RunningStack
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
+SETTINGS = {"SPARK_WORKERS": "2"}
 
 LIMIT_SECONDS = 180
 SERVICES = ("spark-master", "spark-worker", "spark-worker-2", "spark")
@@ -27,12 +27,9 @@ PAGES = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
-    with RunningStack(tmp_path_factory.mktemp("workers"), "local", SPARK_WORKERS="2") as running:
-        running.script("up.sh")
-        wait_for_batches(running, 2)
-        yield running
+@pytest.fixture(scope="module", autouse=True)
+def _two_batches(stack: RunningStack) -> None:
+    wait_for_batches(stack, 2)
 
 
 def newest(stack: RunningStack) -> int:

@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -23,14 +22,6 @@ pytestmark = [pytest.mark.ci, pytest.mark.timeout(900)]
 
 LIMIT_SECONDS = 120.0
 SERVICES = ("kafka", "jobmanager", "taskmanager", "generator", "spark", "page")
-
-
-@pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
-    """A stack that is up."""
-    with RunningStack(tmp_path_factory.mktemp("layer"), "local") as stack:
-        stack.script("up.sh")
-        yield stack
 
 
 def processes(stack: RunningStack) -> list[Process]:

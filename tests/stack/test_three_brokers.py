@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +19,11 @@ from stack.waiting import wait_until
 from tests.stack.running_stack import RunningStack
 
 pytestmark = [pytest.mark.timeout(900)]
+SETTINGS = {"KAFKA_BROKERS": "3"}
 
 LIMIT_SECONDS = 120
 INTERNAL = ("__consumer_offsets", "__transaction_state")
 NAMES = ("kafka", "kafka-2", "kafka-3")
-
-
-@pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
-    with RunningStack(tmp_path_factory.mktemp("brokers"), "local", KAFKA_BROKERS="3") as running:
-        running.script("up.sh")
-        running.wait_for_checkpoints(2)
-        yield running
 
 
 def admin(stack: RunningStack) -> AdminClient:

@@ -7,7 +7,6 @@ import random
 import re
 import signal
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -31,13 +30,6 @@ def shuffled() -> list[str]:
     """All of them and the demo, which test_main_walkthrough.py runs on a new stack, in an order of the seed."""
     every = ["demo.sh", *(f"walkthroughs/{name}" for name in ON_THE_STACK)]
     return random.Random(SEED).sample(every, len(every))
-
-
-@pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
-    with RunningStack(tmp_path_factory.mktemp("walkthroughs"), "local") as running:
-        running.script("up.sh")
-        yield running
 
 
 @pytest.mark.parametrize("script", shuffled())
