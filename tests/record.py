@@ -141,12 +141,23 @@ def table(record: Record) -> list[str]:
     return lines
 
 
+def never_green(record: Record) -> list[str]:
+    """Return the files of tests that are not on record at all."""
+    known = {_file(unit) for unit in record}
+    files = (path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("test_*.py"))
+    return sorted(set(files) - known)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Print the table of shards."""
     if arguments:
         sys.stderr.write("usage: python -m tests.record\n")
         return 2
-    sys.stdout.write("\n".join([*table(read()), "one of them: scripts/test.sh full --shard K/N"]) + "\n")
+    record = read()
+    lines = [*table(record), "one of them: scripts/test.sh full --shard K/N"]
+    if missing := never_green(record):
+        lines.append(f"not on record: {len(missing)} files of tests: {', '.join(missing)}")
+    sys.stdout.write("\n".join(lines) + "\n")
     return 0
 
 

@@ -57,6 +57,12 @@ def test_a_green_unit_replaces_its_line_and_leaves_those_of_other_files(
     assert (found[here].seconds, found[here].passed, found[here].commit) == (4, 10, "abc")
 
 
+def test_a_file_that_was_never_green_is_named() -> None:
+    here = "tests/unit/test_tiers.py"
+    assert here in record.never_green({})
+    assert here not in record.never_green({f"{here}::test_x": green(1)})
+
+
 def test_the_record_of_this_tree_names_tests_that_exist() -> None:
     gone = [unit for unit in record.read() if not (ROOT / unit.partition("::")[0]).is_file()]
     assert gone == []
