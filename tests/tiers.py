@@ -19,9 +19,9 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
+from stack.verbs.programs import TIERS
 from tests import record
 
-TIERS = ("quick", "ci", "full")
 _EXAMPLES_LEFT_OUT = 4
 os.environ.setdefault("FAULTLINE_SEED", str(secrets.randbelow(1_000_000)))
 SEED = int(os.environ["FAULTLINE_SEED"])

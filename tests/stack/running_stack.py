@@ -117,6 +117,19 @@ class RunningStack:
             consumer.close()
 
 
+def require_what_a_row_saw(folder: Path) -> None:
+    """Fail unless a row's folder has its page, its checks and samples of everything that was watched."""
+    assert (folder / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert "default-src 'none'" in (folder / "report.html").read_text(encoding="utf-8")
+    result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    assert result["outcome"] == "passed"
+    assert len(result["checks"]) >= 6
+    timeline = json.loads((folder / "timeline.json").read_text(encoding="utf-8"))
+    assert {"events", "kafka", "flink", "spark", "seen", "checkpoints"} == set(timeline)
+    assert any(sample.get("position") for sample in timeline["flink"])
+    assert any("offsets" in each for sample in timeline["checkpoints"] for each in sample["checkpoints"])
+
+
 @pytest.fixture(scope="module")
 def stack(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
     """A stack that is up and has completed checkpoints; the test's file may have SETTINGS, and another BACKEND."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from faults.rows import CONTROL_ROWS, ROWS, cluster
-from tests.stack.running_stack import RunningStack
+from tests.stack.running_stack import RunningStack, require_what_a_row_saw
 
 pytestmark = [pytest.mark.full, pytest.mark.split, pytest.mark.timeout(1800)]
 
@@ -18,7 +18,7 @@ OTHERS = [name for name, row in ROWS.items() if name not in CORE and row not in 
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_a_row_passes(stack: RunningStack, name: str) -> None:
-    stack.faults(name, "--reset")
+    require_what_a_row_saw(stack.faults(name, "--reset") / name)
 
 
 @pytest.mark.parametrize("name", CONTROL_ROWS)
