@@ -16,12 +16,12 @@ from contract.settings import ROOT
 from stack.waiting import wait_until
 from tests.golden.archives import golden
 from tests.stack.running_stack import RunningStack
-from tests.stack.test_faults import CORE
 from tests.stack.test_walkthroughs import ON_THE_STACK
 
 pytestmark = [pytest.mark.ci, pytest.mark.compose, pytest.mark.timeout(2400)]
 
 SERVICES = ("kafka", "generator", "spark", "jobmanager", "taskmanager", "page")
+OTHER_ROWS = ("taskmanager-kill", "synchronizer-kill", "at-least-once-kill", "changed-uid-allowed")
 
 
 @pytest.fixture(scope="module")
@@ -146,9 +146,7 @@ def test_the_command_behind_a_script_is_the_one_on_the_page(demo: tuple[RunningS
     assert typed in [masked(line) for line in page.splitlines()]
 
 
-@pytest.mark.parametrize(
-    "name", [name if name == "broker-kill" else pytest.param(name, marks=pytest.mark.full) for name in CORE]
-)
+@pytest.mark.parametrize("name", ["broker-kill", *(pytest.param(name, marks=pytest.mark.full) for name in OTHER_ROWS)])
 def test_a_row_of_the_fault_matrix_passes(demo: tuple[RunningStack, str], name: str) -> None:
     stack, _ = demo
     stack.faults(name)

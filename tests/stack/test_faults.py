@@ -10,9 +10,9 @@ from tests.stack.running_stack import RunningStack, require_what_a_row_saw
 pytestmark = [pytest.mark.full, pytest.mark.split, pytest.mark.timeout(1800)]
 
 
-CORE = ("taskmanager-kill", "broker-kill", "synchronizer-kill", "at-least-once-kill", "changed-uid-allowed")
+QUICK = ("taskmanager-kill", "broker-kill", "synchronizer-kill", "at-least-once-kill")
 """Run by the tier quick, on one stack: test_core_rows.py."""
-OTHERS = [name for name, row in ROWS.items() if name not in CORE and row not in cluster.ROWS]
+OTHERS = [name for name, row in ROWS.items() if name not in QUICK and row not in cluster.ROWS]
 """Those of a cluster are in test_cluster_proof.py, where one is up."""
 
 

@@ -43,6 +43,7 @@ def test_the_job_and_the_rule_agree_on_every_value(cluster: Cluster) -> None:
     assert result.in_windows > 500 and result.rejected > 1500
 
 
+@pytest.mark.ci
 def test_nothing_is_lost_or_twice_after_a_kill_and_a_restore(cluster: Cluster) -> None:
     with producing(cluster) as wait:
         job = cluster.submit()

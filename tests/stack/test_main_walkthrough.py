@@ -33,6 +33,16 @@ def test_walkthrough_ends_in_two_verdicts_that_hold(demo: tuple[RunningStack, st
     assert "stop it with: scripts/down.sh" in words.splitlines()[-1]
 
 
+def test_a_file_taken_out_of_the_output_is_a_loss(demo: tuple[RunningStack, str, str], tmp_path: Path) -> None:
+    stack, _, _ = demo
+    part = max((stack.home / "output").rglob("part-*.json"), key=lambda path: path.stat().st_size)
+    lines = len(part.read_bytes().splitlines())
+    aside = part.rename(tmp_path / part.name)
+    code, verdict = stack.verdict("spark")
+    aside.rename(part)
+    assert (code, verdict["outcome"], verdict["lost"]) == (1, "violated", lines), verdict
+
+
 def test_second_up_says_that_it_is_up(demo: tuple[RunningStack, str, str]) -> None:
     stack, _, _ = demo
     # The demo has stopped the generator: the first up starts it.
@@ -91,6 +101,7 @@ def test_settling_is_refused_while_the_generator_runs(demo: tuple[RunningStack, 
     stack.script("generator_stop.sh")
 
 
+@pytest.mark.ci
 def test_a_killed_generator_leaves_a_true_ledger(demo: tuple[RunningStack, str, str]) -> None:
     stack, _, _ = demo
     for _ in range(3):

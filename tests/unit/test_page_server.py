@@ -267,6 +267,7 @@ def test_it_listens_on_loopback_only(buttons: Server) -> None:
     assert listening == [f"0100007F:{buttons.port:04X}"]
 
 
+@pytest.mark.ci
 def test_without_a_stack_it_says_what_does_not_answer(shown: Server) -> None:
     found: dict[str, str] = {}
     with shown.events() as events:
@@ -310,6 +311,7 @@ def test_it_serves_a_fixed_number_of_pages_and_refuses_the_next_one(tmp_path: Pa
             assert server.status("GET", "/", server.host) == 200
 
 
+@pytest.mark.ci
 def test_connections_that_say_nothing_do_not_keep_others_from_an_answer(shown: Server) -> None:
     held = [socket.create_connection(("127.0.0.1", shown.port), timeout=LIMIT_SECONDS) for _ in range(80)]
     try:
@@ -321,6 +323,7 @@ def test_connections_that_say_nothing_do_not_keep_others_from_an_answer(shown: S
             each.close()
 
 
+@pytest.mark.ci
 def test_a_request_that_never_ends_is_given_up(buttons: Server) -> None:
     head = "".join(f"{name}: {value}\r\n" for name, value in (*buttons.right, ("Content-Length", "20")))
     with socket.create_connection(("127.0.0.1", buttons.port), timeout=LIMIT_SECONDS) as held:
