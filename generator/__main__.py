@@ -15,7 +15,7 @@ from contract.visit import iso_time
 from generator.config import Config, ConfigError, add_flags, load
 from generator.ledger import Ledger, LedgerError, clock
 from generator.sender import Sender, connect, partition_of
-from generator.topic import BrokerError, look_at
+from generator.topic import LAST_EVENT_TIME, BrokerError, look_at
 from generator.visits import DUPLICATED, LATE, UNPARSABLE, Record, stream
 
 NAME = "generator"
@@ -96,7 +96,9 @@ def send(config: Config, settings: Settings, stop: Stop) -> int:
 def _begin(config: Config, settings: Settings, topic: str) -> tuple[Config, Ledger, str]:
     """Resolve the start and make the ledger; the third value is a message about a start that is not now."""
     with look_at(settings.bootstrap, topic) as seen:
-        newest = max((each.timestamp for each in seen.newest().values()), default=None) if config.starts_now else None
+        # A later one is no event time: somebody else wrote it.
+        times = [each.timestamp for each in seen.newest().values() if each.timestamp <= LAST_EVENT_TIME]
+        newest = max(times, default=None) if config.starts_now else None
         now = clock()
         started = config.started(now, newest)
         ledger = Ledger(settings.ledger, topic, seen.id)

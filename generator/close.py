@@ -6,49 +6,21 @@ import json
 import random
 import sys
 from itertools import count
-from typing import NamedTuple
 
 from contract.command import Flags, fail
 from contract.run import RunError, flink_run_of, flink_runs
 from contract.settings import Settings, SettingsError
 from contract.stop import Stop
 from contract.visit import CLOSING_PREFIX, iso_time
+from generator.event_times import STEP_MS, Windows, clocks_of, closed_to, leader, still_open
 from generator.ledger import Ledger, LedgerError, clock, stamp
 from generator.pools import make_pools
 from generator.sender import Sender, connect, partition_of
-from generator.topic import BrokerError, Newest, Topic, look_at
+from generator.topic import BrokerError, look_at
 from generator.visits import ON_TIME, ActiveVisit, Record
 
 NAME = "close"
 _DELIVERY_TIMEOUT_SECONDS = 30
-# The second visit of a partition comes this long after the first.
-_STEP_MS = 1
-
-
-class Windows(NamedTuple):
-    """What decides when a window is over, in milliseconds: its length, and the out-of-orderness bound."""
-
-    length: int
-    bound: int
-
-    def end_of(self, event_time: int) -> int:
-        """Return the end, exclusive, of the window that holds an event time."""
-        return (event_time // self.length + 1) * self.length
-
-
-def closed_to(newest: dict[int, Newest], ends: dict[int, int], closing: set[int], windows: Windows) -> int | None:
-    """Return the end of the last window closed when nothing is open, else None.
-
-    Nothing is open when the last record of every partition is a closing visit, and so is the newest one, and all of
-    them were sent for one window of this length and bound. `ends` has each partition; `closing` the partitions whose
-    newest record is a closing visit.
-    """
-    last = {partition for partition, record in newest.items() if record.offset == ends[partition] - 1}
-    moments = {record.timestamp for record in newest.values()}
-    if not ends.keys() == last == closing or len(moments) != 1:
-        return None
-    end = moments.pop() - _STEP_MS - windows.bound
-    return end if end % windows.length == 0 else None
 
 
 def closing_visits(begin: int, partitions: int, run: str) -> list[list[Record]]:
@@ -63,7 +35,7 @@ def closing_visits(begin: int, partitions: int, run: str) -> list[list[Record]]:
         rng = random.Random(visit_id)
         visit = ActiveVisit(rng, pools, pages_per_visit=1, begin=begin, visit_id=visit_id)
         for number, records in enumerate(rounds):
-            event_time = begin + number * _STEP_MS
+            event_time = begin + number * STEP_MS
             records.append(Record(visit.key, visit.view(rng, pools, event_time).encode(), event_time, ON_TIME))
     return rounds
 
@@ -87,12 +59,6 @@ def _windows(settings: Settings) -> Windows:
     return Windows(1000 * length, 1000 * bound)
 
 
-def _already_closed_to(topic: Topic, newest: dict[int, Newest], windows: Windows) -> int | None:
-    keys = topic.keys({partition: record.offset for partition, record in newest.items()})
-    closing = {partition for partition, key in keys.items() if key and key.startswith(CLOSING_PREFIX.encode())}
-    return closed_to(newest, topic.ends(), closing, windows)
-
-
 def close(settings: Settings, wait_seconds: float, stop: Stop) -> int:
     """Send the closing visits, unless nothing is open; returns the exit code: 0 only if all is acknowledged."""
     name, bootstrap = settings.text("VISITS_TOPIC"), settings.bootstrap
@@ -105,22 +71,30 @@ def close(settings: Settings, wait_seconds: float, stop: Stop) -> int:
         stopped=lambda: stop.requested,
     )
     with look_at(bootstrap, name) as topic:
-        newest = topic.newest()
-        if not newest:
+        clocks = clocks_of(topic)
+        newest = max((clock.newest for clock in clocks.values() if clock.newest is not None), default=None)
+        if newest is None:
             raise BrokerError(
-                f"topic {name} is empty, so there is no window to close; scripts/generator_start.sh fills it"
+                f"topic {name} has no visit, so there is no window to close; scripts/generator_start.sh fills it"
             )
-        end = _already_closed_to(topic, newest, windows)
+        open_windows = still_open(clocks)
+        end = closed_to(clocks, windows)
         if end is not None:
-            _say(f"nothing is open in {name}: no visit came after those that closed every window to {iso_time(end)}")
+            _say(
+                f"nothing is open in {name}: no visit came after those that closed every window to {iso_time(end)}"
+                + open_windows
+            )
             return _report(end, sent=0, acknowledged=0)
         ledger = Ledger(settings.ledger, name, topic.id)
-    end = windows.end_of(max(record.timestamp for record in newest.values()))
+    end = windows.end_of(newest)
     begin = end + windows.bound
     sender = Sender(connection, ledger, delivery_timeout_seconds=_DELIVERY_TIMEOUT_SECONDS)
     problem = _send(sender, closing_visits(begin, connection.partitions, stamp(clock())))
     if problem is None:
-        words = f"{sender.acknowledged} visits of {iso_time(begin)} close every window of {name} to {iso_time(end)}"
+        words = (
+            f"{sender.acknowledged} visits of {iso_time(begin)} close every window of {name} to {iso_time(end)}"
+            f"{leader(clocks, windows)}{open_windows}"
+        )
     else:
         words = f"{sender.sent} sent, {sender.acknowledged} acknowledged; {problem}"
     _say(words)

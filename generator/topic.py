@@ -1,4 +1,4 @@
-"""What the broker knows about a topic: its id, and the newest record of each partition by timestamp."""
+"""What a topic has: its id, its offsets, the newest record of each partition by timestamp, and its records."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from kafka import KafkaConsumer, OffsetSpec, TopicPartition
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
 
-from contract.visit import iso_time, parse_event_time
+from contract.visit import parse_event_time
 
 _TIMEOUT_SECONDS = 30
 """A broker that has just started on a busy machine answers its first requests late."""
-# The last years of event times stay free, since the next visits are some windows later.
-_LAST_EVENT_TIME = parse_event_time("9998-01-01T00:00:00Z") or 0
+# The last year of event times stays free, since the next visits are some windows later.
+LAST_EVENT_TIME = parse_event_time("9998-01-01T00:00:00Z") or 0
+"""No visit is sent with a later event time."""
 
 
 class BrokerError(Exception):
@@ -26,10 +27,17 @@ class BrokerError(Exception):
 
 
 class Newest(NamedTuple):
-    """The record of a partition with the highest timestamp, which is an event time."""
+    """The record of a partition with the highest timestamp; the generator writes event times there."""
 
     offset: int
     timestamp: int
+
+
+class Span(NamedTuple):
+    """Offsets of a partition: the first one, and the one after the last."""
+
+    begin: int
+    end: int
 
 
 def id_text(topic_id: str) -> str:
@@ -53,47 +61,52 @@ class Topic:
 
     def newest(self) -> dict[int, Newest]:
         """Return the newest record of each partition; a partition without records is omitted."""
-        found = {
+        return {
             partition: Newest(answer.offset, answer.timestamp)
             for partition, answer in self._offsets(OffsetSpec.MAX_TIMESTAMP).items()
             if answer.offset >= 0
         }
-        for partition, newest in found.items():
-            if newest.timestamp > _LAST_EVENT_TIME:
-                raise BrokerError(
-                    f"record {newest.offset} in partition {partition} of topic {self.name} has the timestamp "
-                    f"{newest.timestamp}, and no event time is after {iso_time(_LAST_EVENT_TIME)}; "
-                    "start clean with scripts/down.sh --wipe"
-                )
-        return found
 
-    def ends(self) -> dict[int, int]:
-        """Return the offset that the next record of each partition gets."""
-        return {partition: answer.offset for partition, answer in self._offsets(OffsetSpec.LATEST).items()}
+    def spans(self) -> dict[int, Span]:
+        """Return the offsets of each partition."""
+        ends = self._offsets(OffsetSpec.LATEST)
+        return {p: Span(begin.offset, ends[p].offset) for p, begin in self._offsets(OffsetSpec.EARLIEST).items()}
 
-    def keys(self, places: dict[int, int]) -> dict[int, bytes | None]:
-        """Read the keys of the records at these offsets, one per partition."""
-        keys: dict[int, bytes | None] = {}
+    def read(self, spans: dict[int, Span]) -> Iterator[Any]:
+        """Yield the committed records of the spans, in the order of each partition."""
+        left = {TopicPartition(self.name, p): span.end for p, span in spans.items() if span.begin < span.end}
         with _one_line(self._bootstrap, self.name):
-            consumer = KafkaConsumer(bootstrap_servers=self._bootstrap, enable_auto_commit=False)
+            consumer = KafkaConsumer(
+                bootstrap_servers=self._bootstrap,
+                enable_auto_commit=False,
+                # The jobs read so: what a transaction aborts is no visit.
+                isolation_level="read_committed",
+            )
             try:
-                consumer.assign([TopicPartition(self.name, partition) for partition in places])
-                for partition, offset in places.items():
-                    consumer.seek(TopicPartition(self.name, partition), offset)
-                deadline = time.monotonic() + _TIMEOUT_SECONDS
-                while len(keys) < len(places):
-                    if time.monotonic() > deadline:
-                        raise BrokerError(
-                            f"topic {self.name} could not be read within {_TIMEOUT_SECONDS} s; "
-                            "scripts/status.sh says what runs"
-                        )
-                    for records in consumer.poll(timeout_ms=500).values():
-                        for record in records:
-                            if record.offset == places[record.partition]:
-                                keys[record.partition] = record.key
+                consumer.assign(list(left))
+                for place in left:
+                    consumer.seek(place, spans[place.partition].begin)
+                yield from self._poll(consumer, left)
             finally:
                 consumer.close()
-        return keys
+
+    def _poll(self, consumer: KafkaConsumer, left: dict[TopicPartition, int]) -> Iterator[Any]:
+        positions: dict[TopicPartition, int] = {}
+        deadline = time.monotonic() + _TIMEOUT_SECONDS
+        while left:
+            for place, records in consumer.poll(timeout_ms=500).items():
+                yield from (record for record in records if record.offset < left.get(place, 0))
+            # A marker of a transaction takes an offset and is no record.
+            read = {place: consumer.position(place) for place in left}
+            if read != positions:
+                positions, deadline = read, time.monotonic() + _TIMEOUT_SECONDS
+            left = {place: end for place, end in left.items() if read[place] < end}
+            if left and time.monotonic() > deadline:
+                where = ", ".join(f"{place.partition} at offset {read[place]}" for place in left)
+                raise BrokerError(
+                    f"topic {self.name} gave nothing for {_TIMEOUT_SECONDS} s in partition {where}; scripts/status.sh "
+                    "says what runs, scripts/transactions.sh which transactions are open"
+                )
 
     def _offsets(self, spec: OffsetSpec) -> dict[int, Any]:
         with _one_line(self._bootstrap, self.name):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from contract.ledger import ledger_files
 from contract.settings import ROOT
@@ -105,11 +105,46 @@ def test_what_is_closed_is_not_closed_again(broker: Broker, tmp_path: Path) -> N
     assert close(broker, tmp_path, "close_twice")["sent"] == 0
 
 
+def test_a_visit_ahead_of_its_timestamp_is_closed_too(broker: Broker, tmp_path: Path) -> None:
+    topic = "close_ahead"
+    broker.create_topics(topic)
+    send(broker, tmp_path, topic, *PAST, "--total", "500")
+    close(broker, tmp_path, topic)
+    ahead = json.dumps({"visit_id": "typed", "event_time": "2026-01-01T00:01:30Z"}).encode()
+    broken = b'{"visit_id":"typed"'
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    for value, partition in ((ahead, 0), (broken, 1)):
+        # As kafka-console-producer.sh does: no key, and the time of sending.
+        producer.produce(topic, value, partition=partition)
+    producer.flush()
+    done = run(broker, tmp_path, topic, "generator.close")
+    assert (done.returncode, done.stderr.count("\n")) == (0, 1)
+    assert "partition 0 is 74.999 s ahead of the others" in done.stderr
+    result = json.loads(done.stdout)
+    assert result == {"closed_to": "2026-01-01T00:01:40.000Z", "sent": 4, "acknowledged": 4}
+    assert close(broker, tmp_path, topic) == result | {"sent": 0, "acknowledged": 0}
+
+
+def test_a_visit_after_which_none_can_be_is_named_and_stays_open(broker: Broker, tmp_path: Path) -> None:
+    topic = "close_last_year"
+    broker.create_topics(topic)
+    send(broker, tmp_path, topic, *PAST, "--total", "500")
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    last = json.dumps({"visit_id": "typed", "event_time": "9998-12-31T23:59:59.999Z"}).encode()
+    producer.produce(topic, last, partition=1)
+    producer.flush()
+    done = run(broker, tmp_path, topic, "generator.close")
+    assert done.returncode == 0
+    assert "still open are the windows of visits after 9998-01-01" in done.stderr
+    assert "1 in partition 1 from offset" in done.stderr
+    assert json.loads(done.stdout)["closed_to"] == "2026-01-01T00:00:10.000Z"
+
+
 def test_an_empty_topic_is_one_line(broker: Broker, tmp_path: Path) -> None:
     broker.create_topics("close_empty")
     done = run(broker, tmp_path, "close_empty", "generator.close")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "topic close_empty is empty" in done.stderr and done.stderr.count("\n") == 1
+    assert "topic close_empty has no visit" in done.stderr and done.stderr.count("\n") == 1
     assert ledger_files(tmp_path / "ledger", "close_empty") == []
 
 

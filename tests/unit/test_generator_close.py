@@ -8,11 +8,12 @@ import json
 import pytest
 
 from contract.settings import Settings
-from contract.visit import CLOSING_PREFIX, parse_visit
-from generator.close import Windows, closed_to, closing_id, closing_visits
+from contract.visit import CLOSING_PREFIX, iso_time, parse_visit
+from generator.close import closing_id, closing_visits
 from generator.config import add_flags, load
+from generator.event_times import PartitionClock, Windows, closed_to, leader, still_open
 from generator.sender import partition_of
-from generator.topic import Newest, id_text
+from generator.topic import LAST_EVENT_TIME, id_text
 from generator.visits import stream
 
 WINDOWS = Windows(10_000, 5_000)
@@ -54,34 +55,64 @@ def test_two_closings_share_no_id() -> None:
     assert not {closing_id(0, 2, "a"), closing_id(1, 2, "a")} & {closing_id(0, 2, "b"), closing_id(1, 2, "b")}
 
 
-def closed(*newest: tuple[int, int, int] | None, closing: set[int] | None = None) -> int | None:
-    """Ask of partitions, each as offset and timestamp of the newest record, and the end; None is an empty one."""
-    return closed_to(
-        {number: Newest(*each[:2]) for number, each in enumerate(newest) if each},
-        {number: each[2] if each else 0 for number, each in enumerate(newest)},
-        set(range(len(newest))) if closing is None else closing,
-        WINDOWS,
-    )
+def visit(visit_id: str, event_time: int) -> bytes:
+    return json.dumps({"visit_id": visit_id, "event_time": iso_time(event_time)}).encode()
+
+
+def clock_of(*visits: tuple[str, int]) -> PartitionClock:
+    clock = PartitionClock()
+    for offset, (visit_id, event_time) in enumerate(visits):
+        clock.read(offset, visit(visit_id, event_time))
+    return clock
+
+
+def closed(*partitions: list[tuple[str, int]]) -> int | None:
+    return closed_to({number: clock_of(*visits) for number, visits in enumerate(partitions)}, WINDOWS)
+
+
+CLOSING = [(f"{CLOSING_PREFIX}1", 35_000), (f"{CLOSING_PREFIX}1", 35_001)]
 
 
 def test_nothing_is_open_after_a_closing() -> None:
-    assert closed((7, 35_001, 8), (0, 35_001, 1)) == 30_000
+    assert closed([("a", 29_999), *CLOSING], CLOSING) == 30_000
 
 
 @pytest.mark.parametrize(
-    ("newest", "closing"),
+    "partitions",
     [
-        (((7, 35_001, 8), (0, 35_001, 1)), {0}),  # the newest of a partition is a common visit
-        (((7, 35_001, 9), (0, 35_001, 1)), {0, 1}),  # a visit came after the closing one, with an older time
-        (((7, 35_001, 8), None), {0}),  # a partition has none
-        (((7, 35_001, 8), (0, 35_000, 1)), {0, 1}),  # the closing ended between two visits
-        (((7, 35_000, 8), (0, 35_000, 1)), {0, 1}),  # the closing ended after the first round
-        (((7, 45_001, 8), (0, 35_001, 1)), {0, 1}),  # the partitions were closed to different ends
-        (((7, 32_001, 8), (0, 32_001, 1)), {0, 1}),  # they were closed for another bound
+        ([("a", 35_001)], CLOSING),  # the newest of a partition is a common visit
+        ([*CLOSING, ("a", 20_000)], CLOSING),  # a visit came after the closing one, with an older time
+        ([*CLOSING, ("a", 95_000)], CLOSING),  # with a newer one
+        ([("a", 95_000), *CLOSING], CLOSING),  # it was before the closing, which passed it over
+        (CLOSING, []),  # a partition has none
+        (CLOSING, CLOSING[:1]),  # the closing ended between two visits
+        (CLOSING[:1], CLOSING[:1]),  # the closing ended after the first round
+        ([*CLOSING, (f"{CLOSING_PREFIX}2", 45_001)], CLOSING),  # the partitions were closed to different ends
+        ([(f"{CLOSING_PREFIX}1", 32_001)], [(f"{CLOSING_PREFIX}1", 32_001)]),  # they were closed for another bound
     ],
 )
-def test_whatever_else_is_closed(newest: tuple[tuple[int, int, int] | None, ...], closing: set[int]) -> None:
-    assert closed(*newest, closing=closing) is None
+def test_whatever_else_is_closed(partitions: tuple[list[tuple[str, int]], ...]) -> None:
+    assert closed(*partitions) is None
+
+
+def test_a_record_that_is_no_visit_moves_no_clock_and_is_not_closed() -> None:
+    clock = clock_of(*CLOSING)
+    clock.read(2, b"no visit")
+    assert (clock.newest, clock.closed) == (35_001, False)
+
+
+def test_the_partition_that_is_ahead_is_named() -> None:
+    words = leader({0: clock_of(("a", 0)), 1: clock_of(("a", 0), ("a", 61_000))}, WINDOWS)
+    assert "partition 1 is 61 s ahead" in words and "offset 1" in words
+    assert leader({0: clock_of(("a", 0)), 1: clock_of(("a", 10_000))}, WINDOWS) == ""
+    assert leader({0: clock_of(("a", 99_000))}, WINDOWS) == ""
+
+
+def test_what_no_visit_can_close_is_named() -> None:
+    clock = clock_of(("a", 0), ("a", LAST_EVENT_TIME + 1), ("b", LAST_EVENT_TIME + 2))
+    assert clock.newest == 0
+    assert "2 in partition 3 from offset 1 on" in still_open({2: clock_of(("a", 0)), 3: clock})
+    assert still_open({2: clock_of(("a", 0))}) == ""
 
 
 def test_a_topic_id_is_written_as_the_tools_of_kafka_do() -> None:
