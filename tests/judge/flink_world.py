@@ -160,6 +160,30 @@ class Job:
         self.written.rejected.append(routed_record(record, refusal_reasons(record.value)[0]))
 
 
+class PartitionJob(Job):
+    """The same with a clock for each partition: it decides by that of the visit's own, the slowest closes windows."""
+
+    def __init__(self, partitions: Iterable[int]) -> None:
+        super().__init__(partitions)
+        self.passed = dict.fromkeys(self.tops, 0)
+
+    def decide(self, record: Record, visit: Visit, end: int) -> None:
+        """Put a visit into its window, or set it aside when its own partition has passed that window before."""
+        if end <= self.passed[record.partition]:
+            self.set_late(record, visit)
+        else:
+            self.open.setdefault((visit.visit_id, end), []).append(visit.event_time)
+        self.pass_to(record.partition, visit.event_time - self.bound_ms)
+
+    def pass_to(self, partition: int, now: int) -> None:
+        """Move the clock of a partition on."""
+        self.passed[partition] = max(self.passed[partition], now - now % self.window_ms)
+
+    def clock(self) -> int | None:
+        """Give the end of the last window that every partition has passed."""
+        return min(self.passed.values())
+
+
 def any_order(source: Source, chance: random.Random) -> Iterator[Record]:
     """Read the partitions in some order: record by record, or in runs as a consumer fetches them."""
     position = dict.fromkeys(source, 0)

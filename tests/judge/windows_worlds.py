@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from contract.visit import CLOSING_PREFIX, Visit, parse_visit
 from tests import tiers
-from tests.judge.flink_world import BOUND_MS, START, WINDOW_MS, Job, Source, visit_value
+from tests.judge.flink_world import BOUND_MS, START, WINDOW_MS, Job, PartitionJob, Source, visit_value
 from tests.judge.windows_runs import TOPICS, UNPARSABLE, Run, odd_visit_value
 from verdict.flink.clock import Rules
 from verdict.model import Verdict
@@ -41,6 +41,17 @@ class Sent(NamedTuple):
     """`visit`, `odd`, `again` (an earlier record of the partition), `gap` (an offset without a record), or a value."""
 
 
+class Ahead(NamedTuple):
+    """Visits whose event times are so many ms ahead of all before, one in each of the partitions, and a closing.
+
+    `reached`: the closing visits come after them (1), before them (0), or are not sent (None).
+    """
+
+    partitions: tuple[int, ...]
+    ahead: int
+    reached: int | None
+
+
 class Step(NamedTuple):
     """A run of reads from one of the partitions that have records, and what happens then."""
 
@@ -56,7 +67,8 @@ class World:
     `live`: the job reads a record when it arrives, and counts idle partitions; else all are there before it reads, and
     it reads in any order. `closing`: how many closing visits each partition has at its end. `skews`: how far event
     time is ahead in each partition. `grid`: event times are multiples of it or a millisecond less, so that they meet
-    the edges of windows and the bound.
+    the edges of windows and the bound. `by_partition`: the job decides by the clock of a visit's own partition, as
+    today's does; else by the slowest. `ahead`: what comes after the closing visits.
     """
 
     partitions: int
@@ -67,6 +79,8 @@ class World:
     closing: int
     skews: tuple[int, ...] = (0, 0, 0, 0)
     grid: int = 1
+    by_partition: bool = False
+    ahead: tuple[Ahead, ...] = ()
 
     def source(self) -> tuple[Source, dict[int, list[int]]]:
         """Write the source, and when each record arrives."""
@@ -95,15 +109,28 @@ class World:
                 write(partition, visit_id.encode(), value(visit_id, event_time), timestamp)
             else:
                 write(partition, None if late % 2 else b"key", kind, timestamp)
-        newest = max(
-            (visit.event_time for records in source.values() for r in records if (visit := parse_visit(r.value))),
-            default=START,
-        )
-        closing = newest // WINDOW_MS * WINDOW_MS + WINDOW_MS + BOUND_MS
-        for moment in range(closing, closing + self.closing):
-            for partition in source:
-                visit_id = f"{CLOSING_PREFIX}{partition}"
-                write(partition, visit_id.encode(), visit_value(visit_id, moment), now)
+
+        def close(newest: int) -> None:
+            closing = newest // WINDOW_MS * WINDOW_MS + WINDOW_MS + BOUND_MS
+            for moment in range(closing, closing + self.closing):
+                for partition in source:
+                    visit_id = f"{CLOSING_PREFIX}{partition}"
+                    write(partition, visit_id.encode(), visit_value(visit_id, moment), now)
+
+        def newest() -> int:
+            return max(
+                (visit.event_time for records in source.values() for r in records if (visit := parse_visit(r.value))),
+                default=START,
+            )
+
+        close(newest())
+        for partitions, ahead, reached in self.ahead:
+            before = newest()
+            for partition in {each % self.partitions for each in partitions}:
+                write(partition, b"ahead", visit_value("ahead", before + ahead), now)
+            now += ahead % 10_000
+            if reached is not None:
+                close(before + reached * ahead)
         return source, arrivals
 
 
@@ -118,18 +145,40 @@ class LiveJob(Job):
         self.read_in: dict[int, int] = dict.fromkeys(self.tops, 0)
 
     def decide(self, record: Record, visit: Visit, end: int) -> None:
-        second = self.now // 1000
-        self.seconds += self.second is not None and second > self.second
-        self.second = second
-        self.read_in[record.partition] = self.seconds
+        self.look(record)
         # A partition may be idle from this visit on.
         self.advance()
         super().decide(record, visit, end)
 
+    def look(self, record: Record) -> None:
+        """Count the seconds in which something was read."""
+        second = self.now // 1000
+        self.seconds += self.second is not None and second > self.second
+        self.second = second
+        self.read_in[record.partition] = self.seconds
+
+    def idle(self) -> list[int]:
+        """Give the partitions that do not hold back the clock."""
+        return [p for p in self.tops if self.seconds - self.read_in[p] >= IDLE_SECONDS]
+
     def clock(self) -> int | None:
-        tops = [top for p, top in self.tops.items() if self.seconds - self.read_in[p] < IDLE_SECONDS]
+        idle = self.idle()
+        tops = [top for p, top in self.tops.items() if p not in idle]
         known = [top for top in tops if top is not None]
         return min(known) - self.bound_ms if len(known) == len(tops) else None
+
+
+class LivePartitionJob(PartitionJob, LiveJob):
+    """The same with a clock for each partition: that of an idle one follows the others."""
+
+    def decide(self, record: Record, visit: Visit, end: int) -> None:
+        self.look(record)
+        now = LiveJob.clock(self)
+        if now is not None:
+            for partition in self.idle():
+                self.pass_to(partition, now)
+        self.advance()
+        PartitionJob.decide(self, record, visit, end)
 
 
 @dataclass
@@ -140,6 +189,9 @@ class Position:
     transactions: int
 
 
+_JOBS = {(False, False): Job, (False, True): PartitionJob, (True, False): LiveJob, (True, True): LivePartitionJob}
+
+
 class Reader:
     """A faultless job that reads a world up to some number of records, and its checkpoints."""
 
@@ -147,7 +199,7 @@ class Reader:
         self.source, self._arrivals = world.source()
         self._live = world.live
         self._now = START
-        self.run = Run(self.source, LiveJob if world.live else Job)
+        self.run = Run(self.source, _JOBS[world.live, world.by_partition])
         self.checkpoints: list[Position] = []
         self._read(world.steps, reads)
         self._checkpoint()
@@ -229,9 +281,18 @@ _STEPS = st.lists(
 TOPIC_SETS = st.sets(st.sampled_from(TOPICS))
 
 
+def _aheads(reached: tuple[int | None, ...]) -> st.SearchStrategy[Ahead]:
+    return st.builds(
+        Ahead,
+        st.sampled_from([(0,), (1,), (0, 1), (0, 1, 2, 3)]),
+        st.sampled_from([4_000, 12_000, 60_000, 3_600_000]),
+        st.sampled_from(reached),
+    )
+
+
 @st.composite
-def worlds(draw: st.DrawFn, closing: tuple[int, ...] = (1, 2)) -> World:
-    """Draw a world; `closing`: choices of how many closing visits each partition has."""
+def worlds(draw: st.DrawFn, closing: tuple[int, ...] = (1, 2), reached: tuple[int | None, ...] = (1, 0, None)) -> World:
+    """Draw a world; `closing`: how many closing visits each partition has, `reached`: see Ahead; choices of both."""
     live = draw(st.booleans())
     return World(
         partitions=draw(st.sampled_from([1, 2, 2, 2, 3, 3, 4])),
@@ -247,6 +308,8 @@ def worlds(draw: st.DrawFn, closing: tuple[int, ...] = (1, 2)) -> World:
         closing=draw(st.sampled_from(closing)),
         skews=draw(st.tuples(*[st.sampled_from([0, 0, 30_000, -12_000])] * 4)),
         grid=draw(st.sampled_from([1, 2_500, 5_000])),
+        by_partition=draw(st.booleans()),
+        ahead=tuple(draw(st.lists(_aheads(reached), max_size=3))),
     )
 
 

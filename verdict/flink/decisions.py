@@ -67,12 +67,15 @@ def explain_late(store: Store, clocks: list[PartitionClock], shared: int, positi
     late = _groups(store, "SELECT kafka_partition, window_end, min(kafka_offset) FROM called_late GROUP BY ALL")
     found, late_anyway = Explanation(), set[Group]()
     if late or store.numbers("SELECT count(*) FROM passed")[0]:
-        on_time = _groups(store, _ON_TIME.format(table="visits")) if late else {}
         passed = _groups(store, _ON_TIME.format(table="passed"))
+        if not passed:
+            late_anyway = _late_by_own_clock(clocks, late)
+            late = {group: offset for group, offset in late.items() if group not in late_anyway}
+        on_time = _groups(store, _ON_TIME.format(table="visits")) if late else {}
         decisions = Decisions(late, on_time, passed)
         needs = Needs(clocks, decisions, shared)
         found = explain(needs, decisions)
-        late_anyway = proven(needs, decisions, found)
+        late_anyway |= proven(needs, decisions, found)
     _fill(store, "not_late", found.not_late)
     _fill(store, "not_on_time", found.not_on_time)
     _fill(store, "late_anyway", late_anyway)
@@ -89,6 +92,15 @@ def explain_late(store: Store, clocks: list[PartitionClock], shared: int, positi
            ) LEFT JOIN (SELECT *, true AS in_every_order FROM late_anyway) USING (kafka_partition, window_end)"""
     )
     return LateCounts(certain, explained - certain)
+
+
+def _late_by_own_clock(clocks: list[PartitionClock], late: dict[Group, int]) -> set[Group]:
+    """Return the groups whose first late visit comes when its own partition has passed the window.
+
+    Call it when no visit of that kind was on time: so the job decides by these clocks, whatever the others show.
+    """
+    by_partition = {clock.partition: clock for clock in clocks}
+    return {(p, end) for (p, end), offset in late.items() if by_partition[p].position_of(end) <= offset}
 
 
 def _fill_decided(store: Store, clocks: list[PartitionClock], shared: int, positions: dict[int, int]) -> None:

@@ -103,7 +103,7 @@ def judge(store: Store, facts: FlinkFacts) -> Judgement:
     store.execute(_MISSING.format(topic="rejected", wanted=unparsable))
     store.execute(_UNDECIDED)
     totals = compare_windows(store, _misplaced(facts.partitions[facts.names.windows]))
-    store.execute(_WINDOW_FATE, reached=_reached(store, facts, positions, totals))
+    store.execute(_WINDOW_FATE, reached=_reached(facts, positions, totals))
     find = partial(all_findings, store, facts.names, facts.rules.window_ms)
     return Judgement(_verdict(store, facts, totals, late, find), find)
 
@@ -141,11 +141,12 @@ def _number_copies(store: Store) -> None:
         )
 
 
-def _reached(store: Store, facts: FlinkFacts, positions: dict[int, int], totals: Totals) -> int:
+def _reached(facts: FlinkFacts, positions: dict[int, int], totals: Totals) -> int:
     """Return the newest due window end: the job's clock was there, so that window and all earlier ones are written.
 
     The source proves it by the clocks at the job's position (without the last visit, whose watermark may not have been
-    emitted). The outputs prove it by a right window or a late visit: windows fire in the order of their ends.
+    emitted). The outputs prove it by a right window: windows fire in the order of their ends. A late visit proves
+    nothing: its own partition may be far ahead of the slowest.
     """
     proofs = [0]
     by_clock: dict[int, int] = {}
@@ -155,8 +156,7 @@ def _reached(store: Store, facts: FlinkFacts, positions: dict[int, int], totals:
         by_clock[number] = max(by_clock.get(number, 0), passed)
     proofs.append(min(by_clock.values(), default=0))
     if facts.outputs_at_rest:
-        (late,) = store.numbers("SELECT max(window_end) FROM late_fate WHERE fault IS NULL")
-        proofs += [totals.newest, late]
+        proofs.append(totals.newest)
     return max(proofs)
 
 
@@ -231,8 +231,8 @@ def _late_note(counts: LateCounts) -> tuple[str, ...]:
     if not counts.proven + counts.possible:
         return ()
     return (
-        f"late, proven by the source: {counts.proven:,} (late in every order of reading that makes the other decisions "
-        f"right); late, possible only: {counts.possible:,}",
+        f"late, proven by the source: {counts.proven:,} (by the clock of their own partition, or in every order of "
+        f"reading that makes the other decisions right); late, possible only: {counts.possible:,}",
     )
 
 
