@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+_LONGEST_NAME = 200
+
 
 def printable(text: str) -> str:
     r"""Replace each character that is not visible (controls, line ends, direction marks, surrogates) by its escape.
@@ -19,6 +21,11 @@ def _escaped(character: str) -> str:
     if character.isprintable():
         return character
     return character.encode("unicode_escape").decode("ascii")
+
+
+def name_of(text: str) -> str:
+    """Cut a visit_id for a finding: it can be as long as a record; the finding has its place."""
+    return text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}…"
 
 
 def shown(content: bytes | None, limit: int = 120) -> str:

@@ -289,8 +289,18 @@ def lines_of(file: Path) -> list[bytes]:
 
 
 def replace_lines(file: Path, lines: Sequence[bytes]) -> None:
-    """Write other lines into a file."""
-    file.write_bytes(b"".join(line + b"\n" for line in lines))
+    """Write other lines into a file, and its size into the sink's log, as a query does that writes them."""
+    rewrite(file, b"".join(line + b"\n" for line in lines))
+
+
+def rewrite(file: Path, content: bytes) -> None:
+    """Write another content into a file, and its size into the sink's log."""
+    file.write_bytes(content)
+    for log in file.parent.glob("_spark_metadata/[0-9]*"):
+        version, *entries = log.read_text().split("\n")
+        found = [json.loads(entry) for entry in entries]
+        changed = [each | {"size": len(content)} if each["path"].endswith(file.name) else each for each in found]
+        log.write_text("\n".join([version, *map(json.dumps, changed)]))
 
 
 def make_pipe(path: Path) -> None:

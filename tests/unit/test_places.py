@@ -126,7 +126,7 @@ def test_the_verdict_reads_any_place_like_a_path() -> None:
     for place in both(folder):
         commits.append(newest_commit(place / "checkpoint", "visits"))
         listed = list_output(place / "output", SINKS[0], None)
-        outputs.append([(each.name, each.size, each.leftover, each.batch) for each in listed.files])
+        outputs.append([(each.name, each.size, each.leftover, each.order) for each in listed.files])
         lines.append([list(read_lines(Part(each.path, 0, each.size), torn=True)) for each in listed.files])
     assert commits[0] is not None
     assert commits[0] == commits[1]

@@ -67,7 +67,7 @@ def test_the_log_says_which_files_are_output(folder: Path) -> None:
     write_log(folder, "0", [part(0)])
     write_log(folder, "1", [part(2)])
     output = list_output(folder, FILES, 1)
-    found = {file.name: (file.leftover, file.batch) for file in output.files}
+    found = {file.name: (file.leftover, file.order) for file in output.files}
     assert found == {part(0): (False, 0), part(2): (False, 1), part(1): (True, None), "people.txt": (False, None)}
     assert output.notes == []
 
@@ -83,7 +83,7 @@ def test_the_newest_compact_log_stands_for_all_before_it(folder: Path) -> None:
     output = list_output(folder, FILES, 10)
     assert sorted(file.name for file in output.files if not file.leftover) == sorted(part(n) for n in range(11))
     assert [file.name for file in output.files if file.leftover] == [part(11)]
-    assert {file.batch for file in output.files} == {9, 10, None}
+    assert {file.order for file in output.files} == {*range(11), None}
 
 
 def test_paths_written_under_another_root_are_found_below_the_folder(folder: Path) -> None:
@@ -119,13 +119,24 @@ def test_many_files_of_another_size_are_three_notes_and_a_count(folder: Path) ->
     assert list_output(folder, FILES, 0).notes[3:] == ["6 more files have another size than in the log"]
 
 
-def test_a_file_named_twice_is_one_file(folder: Path) -> None:
+def test_a_file_named_twice_is_read_twice(folder: Path) -> None:
     write_part(folder, part(0))
     write_log(folder, "0", [part(0)])
     write_log(folder, "1", [part(0)], root="/faultline/output/visits_json")
     output = list_output(folder, FILES, 1)
-    assert [(file.name, file.batch) for file in output.files] == [(part(0), 0)]
-    assert output.notes == [f"{part(0)} is named twice in the sink's log; its lines count once"]
+    assert [(file.name, file.order) for file in output.files] == [(part(0), 0), (part(0), 1)]
+    assert output.notes == [f"{part(0)} is named again by batch 1 of the sink's log: readers read it again"]
+
+
+def test_a_compacted_log_has_its_batches_in_order(folder: Path) -> None:
+    names = [
+        f"part-0000{task}-{number:08}-0000-0000-0000-000000000000-c000.json" for number, task in enumerate("01012")
+    ]
+    for name in names:
+        write_part(folder, name)
+    write_log(folder, "1.compact", names)
+    write_log(folder, "2", names[:2])
+    assert [file.order for file in list_output(folder, FILES, 2).files] == [0, 0, 1, 1, 1, 2, 2]
 
 
 def test_a_missing_file_of_no_bytes_is_a_note(folder: Path) -> None:
@@ -210,7 +221,7 @@ def test_without_a_log_every_data_file_counts(folder: Path) -> None:
     write_part(folder, "_SUCCESS")
     write_part(folder, ".hidden/" + part(2))
     found = [
-        (file.name, file.leftover, file.batch)
+        (file.name, file.leftover, file.order)
         for sink in (FOREACH_OVERWRITE, FOREACH_APPEND)
         for file in list_output(folder, sink, 0).files
     ]
@@ -265,7 +276,7 @@ def test_a_link_to_a_folder_elsewhere_is_followed(folder: Path, tmp_path: Path) 
     folder.mkdir(parents=True)
     (folder / "batch_id=3").symlink_to(tmp_path / "elsewhere")
     (file,) = list_output(folder, FOREACH_OVERWRITE, None).files
-    assert (file.name, file.batch) == (f"batch_id=3/{part(0)}", 3)
+    assert (file.name, file.order) == (f"batch_id=3/{part(0)}", 3)
 
 
 # --- Lines ---------------------------------------------------------------------------------------------

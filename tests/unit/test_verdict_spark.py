@@ -28,6 +28,7 @@ from tests.judge.spark_world import (
     part_name,
     random_world,
     replace_lines,
+    rewrite,
     visit,
     write_output,
 )
@@ -257,12 +258,13 @@ def test_an_empty_file_that_is_gone_loses_nothing(tmp_path: Path, topic: Topic) 
     assert "is missing; it was empty" in verdict.notes[0]
 
 
-def test_a_file_named_twice_counts_once(query: Query, topic: Topic) -> None:
+def test_a_file_named_twice_is_duplicated(query: Query, topic: Topic) -> None:
     log = query.output / "_spark_metadata" / "0"
     log.write_text(log.read_text() + "\n" + log.read_text().split("\n")[1])
     verdict = judge_fully(query, topic).verdict
-    assert (verdict.outcome, verdict.observed) == (Outcome.HOLDS, 8)
-    assert f"{query.files[0, 0].name} is named twice" in verdict.notes[0]
+    repeated = len(query.files[0, 0].read_bytes().splitlines())
+    assert (verdict.outcome, verdict.observed, verdict.duplicated) == (Outcome.VIOLATED, 8 + repeated, repeated)
+    assert f"{query.files[0, 0].name} is named again" in verdict.notes[0]
 
 
 def test_nothing_read_is_unknown_but_nothing_of_what_is_due_is_violated(tmp_path: Path, topic: Topic) -> None:
@@ -309,8 +311,8 @@ def numbered(count: int) -> Topic:
 
 def swap(first: Path, second: Path) -> None:
     content = first.read_bytes()
-    first.write_bytes(second.read_bytes())
-    second.write_bytes(content)
+    rewrite(first, second.read_bytes())
+    rewrite(second, content)
 
 
 @pytest.mark.parametrize(
@@ -356,10 +358,9 @@ def test_two_partitions_in_one_file_have_no_order_between_them(tmp_path: Path) -
         (FOREACH_OVERWRITE, 10, 4),
         # It is not known which file of this sink was written first.
         (FOREACH_APPEND, 10, 0),
-        # Batches 0 to 2 are in one compacted log, which does not say which file is whose.
-        ("files", 3, 0),
-        # Batches 0 and 1 are, batch 2 comes after both of them.
-        ("files", 2, 2),
+        # Batches 0 to 2 are in one compacted log, one after the other.
+        ("files", 3, 4),
+        ("files", 2, 4),
     ],
 )
 def test_the_batches_come_in_the_order_of_their_offsets(

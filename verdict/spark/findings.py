@@ -10,7 +10,7 @@ from confluent_kafka import KafkaException
 
 from contract.visit import iso_time, parse_visit
 from verdict.checker import Clock
-from verdict.escape import printable, shown
+from verdict.escape import name_of, printable, shown
 from verdict.loading import TopicReader
 from verdict.model import CATEGORIES, EXAMPLES_PER_CATEGORY, Finding, Judgement, Unknown
 from verdict.records import Span
@@ -174,4 +174,4 @@ def _times(count: int | None) -> str:
 
 def _visit_names(content: bytes | None) -> dict[str, object]:
     visit = parse_visit(content)
-    return {} if visit is None else {"visit_id": visit.visit_id, "event_time": iso_time(visit.event_time)}
+    return {} if visit is None else {"visit_id": name_of(visit.visit_id), "event_time": iso_time(visit.event_time)}

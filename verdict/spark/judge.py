@@ -25,6 +25,7 @@ _BUCKET_ROWS = 4_000_000
 _NEVER = 2**63 - 1
 _ENDS = pa.schema([("kafka_partition", pa.int32()), ("end_offset", pa.int64())])
 _BATCHES = pa.schema([("file", pa.int32()), ("batch", pa.int64())])
+_CUT = pa.schema([("file", pa.int32()), ("unread_from", pa.int64())])
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,8 @@ class SparkFacts:
 
 # One row per distinct line: how often it was sent, how often of these it is due, how often it is there, and how often
 # in leftovers only. Equal lines are interchangeable. The columns of a place are those of the only
-# record, or line, when there is only one.
+# record, or line, when there is only one. A line behind the logged size of its file is not read: it replaces no line
+# that is missing, and counts as there when it is one too many.
 _TALLY = """
 CREATE OR REPLACE TEMP TABLE tally AS
 SELECT *, greatest(due - seen, 0) AS lost,
@@ -54,15 +56,18 @@ SELECT *, greatest(due - seen, 0) AS lost,
        sent - due - least(greatest(seen - due, 0), sent - due) AS pending
 FROM (
     SELECT digest, count(kafka_offset) AS sent, count(*) FILTER (WHERE due) AS due,
-           count(*) FILTER (WHERE NOT leftover) AS seen, count(*) FILTER (WHERE leftover) AS spare,
+           count(*) FILTER (WHERE NOT leftover) AS there, count(*) FILTER (WHERE is_read) AS read,
+           read + least(there - read, greatest(there - sent, 0)) AS seen,
+           count(*) FILTER (WHERE leftover) AS spare,
            min(kafka_partition) AS kafka_partition, min(kafka_offset) AS kafka_offset,
            min(file) FILTER (WHERE NOT leftover) AS file, min(line) FILTER (WHERE NOT leftover) AS line
     FROM (
         SELECT digest, kafka_partition, kafka_offset, kafka_offset < end_offset AS due,
-               NULL::BOOLEAN AS leftover, NULL::INTEGER AS file, NULL::BIGINT AS line
+               NULL::BOOLEAN AS leftover, NULL::BOOLEAN AS is_read, NULL::INTEGER AS file, NULL::BIGINT AS line
         FROM sent JOIN ends USING (kafka_partition) WHERE hash(digest) % {buckets} = {bucket}
         UNION ALL
-        SELECT digest, NULL, NULL, NULL, leftover, file, line FROM lines WHERE hash(digest) % {buckets} = {bucket}
+        SELECT digest, NULL, NULL, NULL, leftover, NOT leftover AND coalesce(position < unread_from, true), file, line
+        FROM lines LEFT JOIN cut USING (file) WHERE hash(digest) % {buckets} = {bucket}
     )
     GROUP BY digest
 )
@@ -141,6 +146,9 @@ def _count(store: Store, facts: SparkFacts) -> _Counts:
     ends = [_NEVER if facts.caught_up else committed.get(partition, 0) for partition in facts.source]
     store.create("ends", _ENDS)
     store.append("ends", pa.table([pa.array(facts.source, pa.int32()), pa.array(ends, pa.int64())], schema=_ENDS))
+    cut = [(number, file.unread) for number, file in enumerate(facts.output.files) if file.unread is not None]
+    store.create("cut", _CUT)
+    store.append("cut", pa.table([[row[0] for row in cut], [row[1] for row in cut]], schema=_CUT))
     (rows,) = store.numbers("SELECT (SELECT count(*) FROM sent) + (SELECT count(*) FROM lines)")
     buckets = 1 + rows // _BUCKET_ROWS
     sums = [0] * 7
@@ -159,7 +167,7 @@ def _count(store: Store, facts: SparkFacts) -> _Counts:
 
 def _disorder(store: Store, facts: SparkFacts) -> int:
     """Find the lines at a wrong place, count them, and drop `placed`."""
-    known = [(number, file.batch) for number, file in enumerate(facts.output.files) if file.batch is not None]
+    known = [(number, file.order) for number, file in enumerate(facts.output.files) if file.order is not None]
     numbers, batches = [number for number, _ in known], [batch for _, batch in known]
     store.create("file_batch", _BATCHES)
     store.append(

@@ -24,15 +24,16 @@ _BATCH_FOLDER = re.compile(r"batch_id=(\d{1,18})/")
 class OutputFile:
     """One file to read.
 
-    `leftover`: written by an interrupted batch, so that no reader of the log sees it. `batch`: files of a smaller batch
-    were written earlier; None when it is not known.
+    `leftover`: written by an interrupted batch, so that no reader of the log sees it. `order`: files of a smaller one
+    were written earlier; None when it is not known. `unread`: readers skip lines that begin at this byte or later.
     """
 
     name: str
     path: Place
     size: int
     leftover: bool = False
-    batch: int | None = None
+    order: int | None = None
+    unread: int | None = None
 
 
 @dataclass
@@ -67,7 +68,7 @@ def list_output(folder: Place, sink: str, committed: int | None) -> Output:
             _by_the_log(output, present, committed)
         else:
             output.files = [
-                OutputFile(name, folder / name, present[name], batch=_batch_of(name, sink)) for name in sorted(present)
+                OutputFile(name, folder / name, present[name], order=_batch_of(name, sink)) for name in sorted(present)
             ]
         return output
     except FileNotFoundError as error:
@@ -98,15 +99,22 @@ def _by_the_log(output: Output, present: dict[str, int], committed: int | None) 
 
 
 def _take_logged(output: Output, log: Log, present: dict[str, int]) -> None:
-    resized, taken = [], set()
+    """Add the files as a reader of the log sees them: each as often as it is named, and up to the logged size."""
+    resized: list[str] = []
+    repeated: list[str] = []
+    skipped: list[str] = []
+    sizes: dict[str, int | None] = {}
     for entry in log.entries:
         shown = printable(entry.name)
-        if entry.name in taken:
-            output.notes.append(f"{shown} is named twice in the sink's log; its lines count once")
-            continue
-        taken.add(entry.name)
         path = output.folder / entry.name
-        size = present.pop(entry.name, None)
+        if entry.name in sizes:
+            repeated.append(f"{shown} is named again by batch {entry.batch} of the sink's log: readers read it again")
+            size = sizes[entry.name]
+        else:
+            size = sizes[entry.name] = present.pop(entry.name, None)
+        if entry.skipped:
+            skipped.append(f"{shown}, which batch {entry.batch} of the log names, is not read: {entry.skipped}")
+            continue
         if size is None:
             # Written since the folder was listed, or missing.
             size = path.stat().st_size if path.is_file() else None
@@ -117,9 +125,14 @@ def _take_logged(output: Output, log: Log, present: dict[str, int]) -> None:
                 f"file {shown}, which batch {entry.batch} of the sink's log names, is missing; it was empty"
             )
         else:
-            output.files.append(OutputFile(entry.name, path, size, batch=entry.batch))
+            # A reader goes on to the end of the line that begins at the last byte.
+            unread = None if size <= entry.size else (entry.size and entry.size + 1)
+            output.files.append(OutputFile(entry.name, path, size, order=entry.order, unread=unread))
             if size != entry.size:
                 resized.append(f"{shown} has {size:,} bytes, but batch {entry.batch} of the log wrote {entry.size:,}")
-    output.notes += resized[:EXAMPLES_PER_CATEGORY]
-    if len(resized) > EXAMPLES_PER_CATEGORY:
-        output.notes.append(f"{len(resized) - EXAMPLES_PER_CATEGORY:,} more files have another size than in the log")
+    for notes, more in (
+        (repeated, "are named again"), (skipped, "are not read"), (resized, "have another size than in the log"),
+    ):  # fmt: skip
+        output.notes += notes[:EXAMPLES_PER_CATEGORY]
+        if len(notes) > EXAMPLES_PER_CATEGORY:
+            output.notes.append(f"{len(notes) - EXAMPLES_PER_CATEGORY:,} more files {more}")

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from contract.visit import output_line
-from places.place import Place
 from verdict.loading import Job, TopicReader, in_processes, topic_rows
 from verdict.progress import ReadProgress
 from verdict.records import Batch, Spans
@@ -95,13 +94,13 @@ def load_lines(store: Store, files: Sequence[OutputFile]) -> None:
     store.create("lines", LINES)
     jobs = lines_jobs(files)
     total = sum(job.size for job in jobs)
-    ended: Counter[Place] = Counter()
+    ended: Counter[int] = Counter()
     with ReadProgress("output", total, "bytes") as progress:
         for job, tables in _results(jobs, store.folder, parallel=total >= _PARALLEL_BYTES):
             # The lines of a large file's later parts are counted from where the part before it ended.
-            path, before = job.parts[0].path, ended[job.parts[0].path]
+            number, before = job.numbers[0], ended[job.numbers[0]]
             for rows in tables:
-                ended[path] += rows.num_rows
+                ended[number] += rows.num_rows
                 counted = rows.set_column(1, "line", pc.add(rows["line"], before)) if before else rows
                 store.append("lines", counted)
             progress.advance(job.size)
