@@ -17,6 +17,8 @@ reasons of this module.
 from __future__ import annotations
 
 import functools
+import gc
+import itertools
 import json
 import re
 import sys
@@ -31,8 +33,10 @@ _EVENT_TIME = re.compile(EVENT_TIME_PATTERN, re.ASCII)
 _VISIT_ID = re.compile(VISIT_ID_PATTERN)
 
 MAX_NESTING = 999
-_SHORT = 1000
-"""A text of at most this many characters cannot be nested deeper than MAX_NESTING."""
+_FLAT = 50
+"""A text with at most this many opening brackets is decoded as it is: it needs few levels of the stack."""
+_SLICE = 64
+_UP = ord("+")
 _LINE_BREAKS = re.compile(rb"[\r\n]+")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -114,32 +118,53 @@ def _refuse_constant(name: str) -> float:
 
 
 # The values of numbers are not needed, and computing a long one is slow.
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=lambda _: 0, parse_float=lambda _: 0.0)
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_BRACKET = re.compile(r"[\[{]|[\]}]")
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=len, parse_float=len)
+_UP_AND_DOWN = bytes.maketrans(b"[{]}", b"++--")
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[{]}"))
 
 
-def _decode_long(text: str) -> object:
-    """Parse a text that is long enough to be nested too deep. Raises ValueError."""
+def _is_nested_too_deep(text: str) -> bool:
+    """Look at the brackets outside of strings, in time that grows with the text's length, whatever the text is."""
+    unescaped = text.replace("\\\\", "").replace('\\"', "")
+    outside = "".join(unescaped.split('"')[::2]).encode()
+    steps = outside.translate(_UP_AND_DOWN, _NO_BRACKETS)
     depth = 0
-    for bracket in _BRACKET.findall(_STRING.sub("", text)):
-        depth += 1 if bracket in "[{" else -1
-        if depth > MAX_NESTING:
-            raise ValueError("nested too deep")
-    usual = sys.getrecursionlimit()
+    for begin in range(0, len(steps), _SLICE):
+        part = steps[begin : begin + _SLICE]
+        ups = part.count(b"+")
+        if depth + ups > MAX_NESTING:
+            changes = (1 if step == _UP else -1 for step in part)
+            if max(itertools.accumulate(changes, initial=depth)) > MAX_NESTING:
+                return True
+        depth += 2 * ups - len(part)
+    return False
+
+
+def _decode_nested(text: str) -> object:
+    """Parse a text that may be nested too deep. Raises ValueError."""
+    if _is_nested_too_deep(text):
+        raise ValueError("nested too deep")
+    usual, collects = sys.getrecursionlimit(), gc.isenabled()
+    # The garbage collector would walk through the nested lists over and over.
+    gc.disable()
     # The decoder recurses once per level; the caller's stack depth must not decide what is a visit.
     sys.setrecursionlimit(usual + 2 * MAX_NESTING)
     try:
         return _DECODER.decode(text)
     finally:
         sys.setrecursionlimit(usual)
+        if collects:
+            gc.enable()
 
 
 def _object(value: bytes | None) -> dict[str, object] | None:
     """The one JSON object in a record's value, or None when the value is something else."""
     try:
         text = (value or b"").decode("utf-8")
-        document = _DECODER.decode(text) if len(text) <= _SHORT else _decode_long(text)
+        if text.lstrip(" \t\r\n")[:1] != "{":
+            return None
+        is_flat = text.count("[") + text.count("{") <= _FLAT
+        document = _DECODER.decode(text) if is_flat else _decode_nested(text)
     except (UnicodeDecodeError, ValueError):
         return None
     return document if isinstance(document, dict) else None

@@ -8,7 +8,7 @@ from typing import Any
 
 from confluent_kafka import (
     OFFSET_INVALID,
-    TIMESTAMP_CREATE_TIME,
+    TIMESTAMP_NOT_AVAILABLE,
     Consumer,
     IsolationLevel,
     KafkaError,
@@ -25,7 +25,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public, but
 )
 
 from verdict.model import Unknown
-from verdict.records import Batch, Record, Span, Spans
+from verdict.records import UNREADABLE, Batch, Headers, Record, Span, Spans
 
 _ANSWER_SECONDS = 10.0
 """How long the broker may take to answer one question."""
@@ -220,12 +220,19 @@ def _batch(messages: list[Message]) -> Batch:
         offsets=[message.offset() for message in messages],  # type: ignore[misc]
         keys=[message.key() for message in messages],
         values=[message.value() for message in messages],
-        timestamps=[_created(message) for message in messages],
-        headers=[message.headers() or () for message in messages],  # type: ignore[misc]
+        timestamps=[_timestamp(message) for message in messages],
+        headers=[_headers(message) for message in messages],
     )
 
 
-def _created(message: Message) -> int:
-    """Return the time that the producer wrote; -1 if there is none, or if the broker set it."""
+def _headers(message: Message) -> Headers:
+    try:
+        return message.headers() or ()  # type: ignore[return-value]
+    except UnicodeDecodeError:
+        return UNREADABLE
+
+
+def _timestamp(message: Message) -> int:
+    """Return the time that the producer wrote, or the broker, as the topic says; -1 if there is none."""
     kind, milliseconds = message.timestamp()
-    return milliseconds if kind == TIMESTAMP_CREATE_TIME else -1
+    return -1 if kind == TIMESTAMP_NOT_AVAILABLE else milliseconds

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 Headers = Sequence[tuple[str, bytes | None]]
+UNREADABLE: Headers = (("\ufffd", None),)
+"""Headers with a name that is not UTF-8; no program of the project writes such a name."""
 
 
 @dataclass(frozen=True)

@@ -25,13 +25,14 @@ from contract.visit import (
     parse_visit,
     refusal_reasons,
 )
-from verdict.escape import shown
+from verdict.escape import name_of, shown
 from verdict.keys import key_hashes
 from verdict.records import Batch, Record
 
 _WINDOW_FIELDS = {"visit_id", "window_start", "window_end", "count", "first_event_time", "last_event_time"}
 _HEADERS = sorted((SOURCE_PARTITION_HEADER, SOURCE_OFFSET_HEADER, REASON_HEADER))
 _CLOSING = CLOSING_PREFIX.encode()
+_YEAR_9999 = 253_370_764_800_000
 
 REASONS = {LATE_REASON: 1, NULL_VALUE: 2, NOT_UTF8: 4, NOT_ONE_OBJECT: 8, NO_VISIT_ID: 16, NO_EVENT_TIME: 32}
 """Reasons of a routed record as bits, so that several can be allowed together."""
@@ -183,13 +184,14 @@ def parse_window(value: bytes | None, window_ms: int) -> VisitWindow | str:
     visit_id, count = document["visit_id"], document["count"]
     if not isinstance(visit_id, str) or not isinstance(count, int) or type(count) is bool or not 0 <= count < 2**63:
         return f"has no valid visit_id or count: {shown(value, 160)}"
-    start, end = _time(document["window_start"]), _time(document["window_end"])
+    start, end = _time(document["window_start"]), document["window_end"]
     first, last = _time(document["first_event_time"]), _time(document["last_event_time"])
-    if start is None or end is None or first is None or last is None:
+    if start is None or first is None or last is None:
         return f"has a time that is not written as YYYY-MM-DDTHH:MM:SS.mmmZ: {shown(value, 160)}"
-    if start % window_ms or end - start != window_ms:
+    # As a text: the last window ends with the year 9998, and no event time is later.
+    if start % window_ms or end != iso_time(start + window_ms):
         return f"is not a window of {window_ms / 1000:g} s: {shown(value, 160)}"
-    return VisitWindow(visit_id, start, end, count, first, last)
+    return VisitWindow(visit_id, start, start + window_ms, count, first, last)
 
 
 def _no_name_twice(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -207,8 +209,10 @@ def _time(text: object) -> int | None:
     return parse_event_time(text) if isinstance(text, str) and len(text) == 24 and text[-1] == "Z" else None
 
 
-def _moment(milliseconds: int) -> str:
-    return iso_time(milliseconds) if milliseconds >= 0 else "not set by the producer"
+def _moment(timestamp: int) -> str:
+    if timestamp < 0:
+        return "not set by the producer"
+    return iso_time(timestamp) if timestamp < _YEAR_9999 else f"{timestamp}, which is no time in milliseconds"
 
 
 def _headers(record: Record) -> tuple[int | None, int | None, int]:
@@ -237,5 +241,5 @@ def encode(visit_id: str) -> bytes:
 
 
 def decode(visit_id: object) -> str:
-    """Decode a visit_id of the tables for a finding."""
-    return bytes(visit_id).decode("utf-8", "replace") if isinstance(visit_id, bytes) else str(visit_id)
+    """Decode a visit_id of the tables for a finding; a long one is cut."""
+    return name_of(visit_id.decode("utf-8", "replace") if isinstance(visit_id, bytes) else str(visit_id))

@@ -1,0 +1,142 @@
+"""Bytes that no program of the project writes are findings: they end no verdict, and hide no other fault."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contract.visit import MAX_NESTING, parse_visit, refusal_reasons
+from tests.judge.flink_world import Outputs, Source, judge_outputs
+from tests.judge.windows_runs import UNPARSABLE, Run, read_all, settled_source
+from tests.judge.windows_worlds import examples
+from verdict.keys import key_hashes
+from verdict.model import CATEGORIES, Judgement, Outcome
+from verdict.records import UNREADABLE, Record
+
+pytestmark = pytest.mark.timeout(600)
+
+MEGABYTE = 1_000_000
+TIMESTAMPS = st.sampled_from([-1, 0, 1_767_225_600_000, 1_767_225_600_000_000, 2**63 - 1])
+NAMES = st.sampled_from(["source.partition", "source.offset", "reason", "", "\ufffd"])
+HEADERS = st.one_of(
+    st.just(UNREADABLE), st.lists(st.tuples(NAMES, st.none() | st.binary(max_size=20)), max_size=4).map(tuple)
+)
+
+
+def altered(value: bytes, places: list[int], byte: int) -> bytes:
+    """Some bytes of a value replaced, or the value cut where the first of them was."""
+    changed = bytearray(value)
+    for place in places:
+        changed[place % len(changed)] = byte
+    return bytes(changed[: places[0] % len(changed)] if byte > 200 else changed)
+
+
+def values(right: list[bytes]) -> st.SearchStrategy[bytes | None]:
+    """Anything, and what is almost right."""
+    almost = st.builds(altered, st.sampled_from(right), st.lists(st.integers(0, 500), min_size=1), st.integers(0, 255))
+    deep = st.integers(1, 3_000).map(lambda depth: b"[" * depth)
+    return st.one_of(st.binary(max_size=300), almost, deep, st.sampled_from(UNPARSABLE))
+
+
+def world() -> tuple[Source, Outputs]:
+    source = settled_source(random.Random(1), 2, 60)
+    return source, read_all(Run(source), random.Random(1))
+
+
+SOURCE, OUTPUTS = world()
+OUTPUT_VALUES = [record.value or b"{}" for record in [*OUTPUTS.windows, *OUTPUTS.late, *OUTPUTS.rejected]]
+FOREIGN = st.tuples(
+    st.sampled_from(["windows", "late", "rejected"]), st.none() | st.binary(max_size=40), values(OUTPUT_VALUES),
+    TIMESTAMPS, HEADERS,
+)  # fmt: skip
+
+
+def findings(judgement: Judgement) -> list[str]:
+    """Every finding as text; each is one line, and can be written as JSON."""
+    found = []
+    for category in CATEGORIES:
+        for finding in judgement.findings(category):
+            json.dumps(finding.as_json())
+            found.append(finding.text)
+    assert all(text.isprintable() and len(text) < 1_500 for text in found)
+    return found
+
+
+@examples(80)
+@given(st.lists(FOREIGN, min_size=1, max_size=6))
+def test_foreign_records_on_the_outputs_are_named_and_hide_no_loss(
+    foreign: list[tuple[str, bytes | None, bytes | None, int, tuple[tuple[str, bytes | None], ...]]],
+) -> None:
+    topics = {name: list(getattr(OUTPUTS, name)) for name in ("windows", "late", "rejected")}
+    gone = topics["windows"].pop(3)
+    places: list[int] = []
+    for topic, key, value, timestamp, headers in foreign:
+        topics[topic].append(Record(0, 10_000 + len(places), key, value, timestamp, headers))
+        places.append(10_000 + len(places))
+    texts: list[str] = []
+    verdict = judge_outputs(SOURCE, Outputs(**topics), look=lambda each: texts.extend(findings(each))).verdict
+    assert verdict.outcome is Outcome.VIOLATED
+    assert verdict.lost >= 1
+    assert any(json.loads(gone.value or b"")["window_start"] in text for text in texts)
+    for place in places:
+        assert any(f"offset {place}" in text for text in texts), place
+
+
+@examples(400)
+@given(values([record.value or b"{}" for records in SOURCE.values() for record in records]))
+def test_every_value_is_a_visit_or_has_a_reason(value: bytes | None) -> None:
+    assert parse_visit(value) is not None or refusal_reasons(value)
+
+
+MANY = {
+    "a string that is cut after quotes": b'{"visit_id":"a","payload":"' + b'\\"' * (MEGABYTE // 2),
+    "a string that is cut after a backslash": b'{"visit_id":"a","payload":"' + b"\\" * MEGABYTE,
+    "opening brackets": b"[" * MEGABYTE,
+    "objects in objects": b'{"a":' * (MEGABYTE // 5),
+    "empty lists": b'{"a":[' + b"[]," * (MEGABYTE // 3) + b"[]]}",
+    "nested just right": b'{"a":[' + (b"[" * 990 + b"]" * 990 + b",") * 500 + b"1]}",
+    "brackets in strings": b'{"a":[' + b'"[",' * (MEGABYTE // 4) + b"1]}",
+    "numbers": b'{"a":[' + b"1," * (MEGABYTE // 2) + b"1]}",
+    "one number": b'{"a":' + b"1" * MEGABYTE + b"}",
+    "a visit_id": b'{"event_time":7,"visit_id":"' + b"a" * MEGABYTE + b'"}',
+    "zeros": bytes(MEGABYTE),
+    "no UTF-8": random.Random(1).randbytes(MEGABYTE),
+}
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_a_megabyte_takes_no_longer_than_a_common_parser_takes_for_numbers(name: str) -> None:
+    assert parse_visit(MANY[name]) is None
+    seconds = min(_cpu_seconds(lambda: parse_visit(MANY[name])) for _ in range(3))
+    compared = min(_cpu_seconds(lambda: json.loads(MANY["numbers"])) for _ in range(3))
+    assert seconds < 10 * compared
+
+
+def _cpu_seconds(work: object) -> float:
+    begin = time.process_time()
+    assert callable(work)
+    work()
+    return time.process_time() - begin
+
+
+def test_the_deepest_visit_is_one_at_any_depth_of_the_stack() -> None:
+    def at_depth(depth: int, value: bytes) -> bool:
+        return at_depth(depth - 1, value) if depth else parse_visit(value) is not None
+
+    for nested, is_visit in ((MAX_NESTING - 1, True), (MAX_NESTING, False)):
+        value = b'{"visit_id":"a","event_time":"2026-01-01T00:00:00Z","x":' + b"[" * nested + b"]" * nested + b"}"
+        assert [at_depth(depth, value) for depth in (0, 700)] == [is_visit, is_visit]
+    for brackets in (MAX_NESTING - 5, MAX_NESTING, MAX_NESTING + 2):
+        assert not at_depth(500, b"[" * brackets)
+
+
+def test_long_keys_are_hashed_as_short_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = [random.Random(length).randbytes(length) for length in range(40)]
+    short = key_hashes(keys).to_pylist()
+    monkeypatch.setattr("verdict.keys._LONG", -1)
+    assert key_hashes(keys).to_pylist() == short
