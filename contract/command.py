@@ -1,10 +1,47 @@
-"""How every program of the project answers a user's mistake: one line on stderr, exit code 2, no traceback."""
+"""How every program of the project answers a mistake, and ends: one line on stderr, no traceback, its own exit code."""
 
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import sys
+from collections.abc import Callable
 from typing import Any, NoReturn
+
+
+def open_streams() -> None:
+    """Give a closed stdin, stdout or stderr to /dev/null, so that no file that is opened later takes its number."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != number:
+                os.dup2(opened, number)
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8"))
+
+
+def drop_output() -> None:
+    """Throw away what is not printed yet: Python would try again at its end, and change the exit code."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def run(name: str, main: Callable[[], int]) -> NoReturn:
+    """Run a program, and end with its exit code; Ctrl-C and an output that its reader has closed end it in silence."""
+    open_streams()
+    try:
+        code = main()
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        drop_output()
+        code = 128 + signal.SIGINT
+    except BrokenPipeError:
+        drop_output()
+        code = 128 + signal.SIGPIPE
+    except OSError as error:
+        drop_output()
+        sys.stderr.write(f"{name}: {error.filename or 'the output'}: {error.strerror or error}\n")
+        code = 2
+    sys.exit(code)
 
 
 def fail(name: str, message: object) -> NoReturn:

@@ -6,6 +6,7 @@ there a lock holds (spark_job/checkpoint.py).
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -61,10 +62,18 @@ _RunT = TypeVar("_RunT", SparkRun, FlinkRun)
 
 def flink_runs(notes: Path, windows: str) -> list[tuple[Path, FlinkRun]]:
     """List the runs that wrote to a topic of windows, the newest last. Raises RunError when one cannot be read."""
+    written: dict[Path, float] = {}
     try:
-        files = sorted(notes.glob(f"*/{FLINK_RUN_FILE}"), key=lambda file: file.stat().st_mtime)
+        # Not glob(): it passes over a folder that cannot be read.
+        for folder in notes.iterdir():
+            file = folder / FLINK_RUN_FILE
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                written[file] = file.stat().st_mtime
+    except FileNotFoundError:
+        return []
     except OSError as error:
-        raise RunError(f"{notes} cannot be read: {error.strerror}") from None
+        raise RunError(f"{error.filename or notes} cannot be read: {error.strerror}") from None
+    files = sorted(written, key=lambda file: written[file])
     return [(file, run) for file in files if (run := read_run(FlinkRun, file)) and run.windows == windows]
 
 

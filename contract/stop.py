@@ -2,7 +2,35 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
+import threading
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def end_at_once(name: str) -> None:
+    """From now on end the process at the first signal that asks for it, also while native code runs.
+
+    For a program that leaves nothing behind when it is killed. The exit code is 128 and the number of the signal.
+    """
+    # A handler of Python's would wait until the native code returns. What the process inherits as ignored stays so.
+    for number in _ENDING:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+
+    def wait() -> None:
+        while (number := os.read(reader, 1)[0]) not in _ENDING:
+            pass
+        if sys.stderr is not None:
+            os.write(sys.stderr.fileno(), f"{name}: interrupted\n".encode())
+        os._exit(128 + number)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 class Stop:

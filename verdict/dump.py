@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+from collections.abc import Iterable
 from pathlib import Path
 
-from verdict.model import CATEGORIES, Judgement, Unknown
+from verdict.model import CATEGORIES, Judgement
+
+
+def clear(folder: Path, pipelines: Iterable[str]) -> None:
+    """Make the folder, and remove the findings of an earlier run about these pipelines. Raises OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for pipeline in pipelines:
+        for category in CATEGORIES:
+            _file(folder, pipeline, category).unlink(missing_ok=True)
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
 
 
 def dump(folder: Path, judgement: Judgement) -> None:
-    """Write `<pipeline>.<category>.jsonl` for each category; an empty file means no findings.
+    """Write `<pipeline>.<category>.jsonl` for each category; an empty file means no findings. Raises OSError."""
+    for category in CATEGORIES:
+        with _file(folder, judgement.verdict.pipeline, category).open("w", encoding="utf-8") as file:
+            for finding in judgement.findings(category):
+                # ASCII: half a surrogate pair in a visit_id cannot be written in UTF-8.
+                file.write(json.dumps(finding.as_json()) + "\n")
 
-    Raises Unknown when the folder cannot be written.
-    """
-    pipeline = judgement.verdict.pipeline
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for category in CATEGORIES:
-            with (folder / f"{pipeline}.{category}.jsonl").open("w", encoding="utf-8") as file:
-                for finding in judgement.findings(category):
-                    # ASCII: half a surrogate pair in a visit_id cannot be written in UTF-8.
-                    file.write(json.dumps(finding.as_json()) + "\n")
-    except OSError as error:
-        raise Unknown(f"--dump {folder} cannot be written: {error.strerror}; choose another folder") from None
+
+def _file(folder: Path, pipeline: str, category: str) -> Path:
+    return folder / f"{pipeline}.{category}.jsonl"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -91,7 +93,7 @@ def in_processes(jobs: Sequence[Job], folder: Path) -> Iterator[pa.Table]:
     """
     # Not forked: librdkafka and DuckDB have threads here, which do not survive a fork.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(PARALLEL_PROCESSES, mp_context=context) as pool:
+    with ProcessPoolExecutor(PARALLEL_PROCESSES, mp_context=context, initializer=_end_with_the_parent) as pool:
         running: deque[tuple[Future[None], Path]] = deque()
         queue = list(enumerate(jobs))
         try:
@@ -112,6 +114,21 @@ def in_processes(jobs: Sequence[Job], folder: Path) -> Iterator[pa.Table]:
             ) from None
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def _end_with_the_parent() -> None:
+    """End this process once its parent has, even by SIGKILL; it would wait for work forever."""
+    # A signal is the parent's business.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def wait() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def _run(job: Job, file: Path) -> None:

@@ -33,14 +33,20 @@ _MEANINGS = {
 _STYLES = {Outcome.HOLDS: "bold green", Outcome.VIOLATED: "bold red", Outcome.UNKNOWN: "bold yellow"}
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Leave the exit code to the outcome; Rich ends the process with 1."""
+        raise BrokenPipeError
+
+
 def print_report(verdicts: Sequence[Verdict], notes: Sequence[str] = (), *, verbose: bool = False) -> None:
     """Write the report of one or more judgements to stdout: coloured on a terminal, plain in a pipe."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         # An ASCII-only terminal or pipe gets escapes, not an error.
         sys.stdout.reconfigure(errors="backslashreplace")
-    console = Console(file=sys.stdout, highlight=False, soft_wrap=False)
+    console = _Console(file=sys.stdout, highlight=False, soft_wrap=False)
     if not console.is_terminal:
-        console = Console(file=sys.stdout, highlight=False, width=_PLAIN_COLUMNS)
+        console = _Console(file=sys.stdout, highlight=False, width=_PLAIN_COLUMNS)
     known = [verdict for verdict in verdicts if verdict.outcome is not Outcome.UNKNOWN or verdict.records]
     if known:
         console.print(_table(known))

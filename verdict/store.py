@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+
+from verdict.model import Unknown
 
 MEMORY_LIMIT = "320MB"
 """DuckDB's share of the process; readers, Arrow and Python use about the same amount."""
@@ -61,20 +65,51 @@ class Store:
         return tuple(int(str(value or 0)) for value in row)
 
 
+# Its own process: it removes the folder also when this one is killed. Readers may write a last file meanwhile.
+_JANITOR = """
+import os, shutil, sys, tempfile, time
+folder = tempfile.mkdtemp(prefix="verdict-")
+print(folder, flush=True)
+sys.stdin.read()
+while os.path.exists(folder):
+    shutil.rmtree(folder, ignore_errors=True)
+    time.sleep(0.01)
+"""
+
+
+@contextlib.contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """Make a folder below TMPDIR that is gone once this process has ended, however it ends. Raises Unknown."""
+    with subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", _JANITOR],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    ) as janitor:  # fmt: skip
+        assert janitor.stdin is not None
+        assert janitor.stdout is not None
+        name = janitor.stdout.readline().removesuffix("\n")
+        if not name:
+            raise Unknown(f"no temporary folder can be made in {tempfile.gettempdir()}; set TMPDIR to a folder for it")
+        try:
+            yield Path(name)
+        finally:
+            janitor.stdin.close()
+            janitor.wait()
+
+
 @contextlib.contextmanager
 def open_store(*, in_memory: bool = False) -> Iterator[Store]:
     """Open a database in a temporary folder (TMPDIR), both removed at the end; `in_memory` for a small one."""
-    with tempfile.TemporaryDirectory(prefix="verdict-") as folder:
+    with temporary_folder() as folder:
         config: dict[str, str | bool | int | float | list[str]] = {
             "memory_limit": MEMORY_LIMIT,
-            "temp_directory": str(Path(folder) / "spill"),
+            "temp_directory": str(folder / "spill"),
             "preserve_insertion_order": "false",  # rows contain their place; preserving order costs memory
         }
-        database = ":memory:" if in_memory else str(Path(folder) / "verdict.duckdb")
+        database = ":memory:" if in_memory else str(folder / "verdict.duckdb")
         with duckdb.connect(database, config=config) as connection:
             # It would be drawn on stdout, which is for the verdict.
             connection.execute("SET enable_progress_bar = false")
             if in_memory:
                 # Tables this small are not worth a second thread.
                 connection.execute("SET threads = 1")
-            yield Store(connection, Path(folder))
+            yield Store(connection, folder)

@@ -17,11 +17,11 @@ from contract.digest import digest, record_digest
 from contract.settings import ROOT
 from contract.visit import VisitWindow, iso_time
 from tests.judge.flink_world import START, WINDOW_MS
-from verdict.__main__ import main
 from verdict.escape import printable, shown
 from verdict.flink.reader import parse_window, routed_rows
 from verdict.keys import key_hashes
 from verdict.model import Finding, Outcome, Verdict, unknown, worst
+from verdict.program import main
 from verdict.records import Headers, Record, batch_of
 from verdict.report import print_report
 from verdict.store import open_store

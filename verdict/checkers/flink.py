@@ -6,7 +6,6 @@ from dataclasses import dataclass, fields, replace
 
 import pyarrow as pa
 
-from contract.ledger import ledger_files
 from contract.run import FlinkRun, RunError, flink_run_of, flink_runs
 from contract.settings import Settings
 from contract.visit import iso_time
@@ -20,7 +19,7 @@ from verdict.flink.judge import FlinkFacts, judge
 from verdict.flink.tables import load_outputs, load_source
 from verdict.model import Judgement, Unknown
 from verdict.records import Spans
-from verdict.source.ledger import load_ledgers
+from verdict.source.ledger import files_of, load_ledgers
 from verdict.store import Store
 
 _ROUNDING_MS = 2_500
@@ -151,7 +150,7 @@ class FlinkChecker:
 
     def _arrivals(self, store: Store) -> Arrivals | None:
         """Return when visits arrived, by the ledger of this topic if there is one."""
-        files = ledger_files(self._settings.ledger, self.source)
+        files = files_of(self._settings.ledger, self.source)
         if not files:
             return None
         load_ledgers(store, files, self._cluster.topic_id(self.source))

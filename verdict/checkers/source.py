@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from contract.ledger import ledger_files
 from contract.settings import Settings
 from verdict.checker import Behind, Checker, Clock, Options, source_spans
 from verdict.cluster import Cluster
 from verdict.model import Judgement
 from verdict.source.findings import judgement
 from verdict.source.judge import SourceFacts, not_judged
-from verdict.source.ledger import ledgers_of, load_ledgers
+from verdict.source.ledger import files_of, ledgers_of, load_ledgers
 from verdict.source.reader import load_topic
 from verdict.store import Store
 
@@ -32,13 +31,13 @@ class SourceChecker:
         clock = Clock()
         with clock.measure("reading"):
             topic_id = self._cluster.topic_id(self.source)
-            chosen, others = ledgers_of(ledger_files(self._folder, self.source), topic_id)
+            chosen, others = ledgers_of(files_of(self._folder, self.source), topic_id)
             if not chosen:
                 raise not_judged(self.source, others)
             spans = source_spans(self._cluster, self.source, caught_up=caught_up)
             load_topic(store, self._cluster, self.source, spans)
             # Ledgers are listed again and read after the topic: then each record that was read has its line.
-            ledgers = load_ledgers(store, ledger_files(self._folder, self.source), topic_id)
+            ledgers = load_ledgers(store, files_of(self._folder, self.source), topic_id)
         return judgement(store, self._cluster, SourceFacts(self.source, spans, ledgers, caught_up), clock)
 
 

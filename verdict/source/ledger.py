@@ -12,7 +12,7 @@ from typing import BinaryIO
 import pyarrow as pa
 import pyarrow.csv
 
-from contract.ledger import FIELDS
+from contract.ledger import FIELDS, ledger_files
 from verdict.model import Unknown
 from verdict.progress import ReadProgress
 from verdict.store import Store
@@ -71,6 +71,14 @@ class LedgerSummary:
     sent: tuple[int, ...]
     acked: int
     others: int
+
+
+def files_of(folder: Path, topic: str) -> list[Path]:
+    """List the ledgers of a topic's name. Raises Unknown: without them a visit that is lost would not be missed."""
+    try:
+        return ledger_files(folder, topic)
+    except OSError as error:
+        raise Unknown(f"the ledgers in {error.filename or folder} cannot be read: {error.strerror}") from None
 
 
 def ledgers_of(files: Sequence[Path], topic_id: str) -> tuple[list[Path], int]:
