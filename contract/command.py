@@ -28,6 +28,8 @@ def drop_output() -> None:
 def run(name: str, main: Callable[[], int]) -> NoReturn:
     """Run a program, and end with its exit code; Ctrl-C and an output that its reader has closed end it in silence."""
     open_streams()
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         code = main()
         sys.stdout.flush()

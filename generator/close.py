@@ -7,7 +7,7 @@ import random
 import sys
 from itertools import count
 
-from contract.command import Flags, fail
+from contract.command import Flags, fail, run
 from contract.run import RunError, flink_run_of, flink_runs
 from contract.settings import Settings, SettingsError
 from contract.stop import Stop
@@ -140,4 +140,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(NAME, main)

@@ -16,11 +16,17 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import signal
 import sys
 import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    # Until the program listens, Ctrl-C just ends it: an import that is interrupted would print a stack trace.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+from contract.command import run as run_program
 from contract.settings import Settings, SettingsError
 from inspector.against import CANNOT_BE_SAID, EXIT_CODES, render, render_json
 from inspector.diff import compare
@@ -214,9 +220,7 @@ def main(argv: list[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 1
     except BrokenPipeError:
-        # The reader of the output (head) has closed it.
-        sys.stderr.close()
-        return 0
+        raise
     except OSError as error:
         # A disk may fail in the middle of it, and an object store be stopped.
         print(f"{error.filename or 'the checkpoint'} cannot be read: {error.strerror or error}", file=sys.stderr)
@@ -224,4 +228,4 @@ def main(argv: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program("inspect", main)

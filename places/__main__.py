@@ -11,6 +11,8 @@ import shutil
 import sys
 from collections.abc import Sequence
 
+from contract.command import run
+
 from places.place import Place
 from places.reading import Tree, walk
 from places.words import place_argument
@@ -45,10 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     place: Place = parser.parse_args(arguments).place
     try:
         show(place)
-        sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of the output (head) has closed it.
-        sys.stderr.close()
+        raise
     except OSError as error:
         print(f"files: {error.filename or place} cannot be read: {error.strerror or error}", file=sys.stderr)
         return 1
@@ -56,4 +56,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("files", main)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from collections.abc import Sequence
 from typing import Callable
 
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    # Until the program listens, Ctrl-C just ends it: an import that is interrupted would print a stack trace.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+from contract.command import run as run_program
 from contract.settings import SettingsError
 
 from stack.arguments import split_flags
@@ -99,24 +103,18 @@ def main(arguments: Sequence[str]) -> int:
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, interrupt_once)
     try:
-        code = run(script, verb, words)
-        sys.stdout.flush()
-        return code
+        return run(script, verb, words)
     except (StackError, SettingsError) as error:
         if str(error):
             say(f"{script.rpartition('/')[2]}: {error}")
         return error.code if isinstance(error, StackError) else 2
     except BrokenPipeError:
-        # The reader of the output has closed it; Python must not try to write the rest at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + signal.SIGPIPE
+        raise
     except OSError as error:
         # A full disk, a folder of another user: the system's own words say it.
         say(f"{script.rpartition('/')[2]}: {error.filename or 'a file'}: {error.strerror}")
         return 2
-    except KeyboardInterrupt:
-        return 128 + signal.SIGINT
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run_program(sys.argv[1].rpartition("/")[2], lambda: main(sys.argv[1:]))

@@ -10,12 +10,18 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    # Until the program listens, Ctrl-C just ends it: an import that is interrupted would print a stack trace.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+from contract.command import run as run_program
 from contract.jobs import JOBS, settings_of
 from contract.settings import Settings, SettingsError
 from inspector.errors import InspectorError
@@ -119,6 +125,8 @@ def main(words: Sequence[str] | None = None) -> int:
     except (NotKnown, InspectorError, SettingsError) as error:
         print(f"transactions: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:
+        raise
     except OSError as error:
         # What promises it made is not known.
         print(f"transactions: {error.filename or 'a file'} cannot be read: {error.strerror or error}", file=sys.stderr)
@@ -127,4 +135,4 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program("transactions", main)

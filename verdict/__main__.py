@@ -8,10 +8,11 @@ if __name__ == "__main__":
     # Until the program listens, Ctrl-C just ends it: an import that is interrupted would print a stack trace.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-from contract.command import run
+from contract.command import open_streams, run
 from contract.stop import end_at_once
 from verdict.program import main
 
 if __name__ == "__main__":
+    open_streams()
     end_at_once("verdict")
     run("verdict", main)

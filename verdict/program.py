@@ -147,7 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _document(pipeline: str, outcome: Outcome, verdicts: Sequence[Verdict], notes: Sequence[str]) -> dict[str, object]:
     """Build the output of `--json`: for one pipeline its verdict and the source's, for `all` a list of verdicts.
 
-    The outcome at the top is the worst one, like the exit code.
+    A pipeline's outcome is its own; the exit code, and the outcome of `all`, is the worst one with the source's.
     """
     source = next((verdict.as_json() for verdict in verdicts if verdict.pipeline == "source"), None)
     if pipeline == "all":
@@ -160,8 +160,4 @@ def _document(pipeline: str, outcome: Outcome, verdicts: Sequence[Verdict], note
         return {"pipeline": pipeline, "outcome": outcome.value, "reason": "; ".join(notes), "examples": []}
     document = own.as_json()
     document["notes"] = [*own.notes, *notes]
-    if pipeline == "source":
-        return document
-    if outcome is not own.outcome and source is not None:
-        document["reason"] = f"{own.reason}; the source: {source['reason']}"
-    return document | {"outcome": outcome.value, "source": source}
+    return document if pipeline == "source" else document | {"source": source}

@@ -10,7 +10,9 @@ import sys
 import time
 from collections.abc import Sequence
 
+from contract.command import open_streams, run
 from contract.settings import Settings, SettingsError
+from contract.stop import end_at_once
 from verdict.checker import Options, Rest, await_caught_up
 from verdict.checkers import CHECKERS, PIPELINES
 from verdict.cluster import Cluster
@@ -40,4 +42,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    open_streams()
+    end_at_once("settle")
+    run("settle", main)
