@@ -50,9 +50,11 @@ def records(values: Sequence[bytes]) -> list[Record]:
     return [Record(0, offset, None, value, -1) for offset, value in enumerate(values)]
 
 
-def judged(store: Store, windows: Sequence[Window], *, late: Sequence[Visit] = LATE) -> Verdict:
-    """Judge these windows against SOURCE, after everything was committed."""
-    source = [*(visit(*one) for one in SOURCE), b"junk"]
+def judged(
+    store: Store, windows: Sequence[Window], *, late: Sequence[Visit] = LATE, more: Sequence[Visit] = ()
+) -> Verdict:
+    """Judge these windows against SOURCE and more visits, after everything was committed."""
+    source = [*(visit(*one) for one in (*SOURCE, *more)), b"junk"]
     tables = (
         ("visits", VISITS, visit_rows(batch_of(records(source)), WINDOW_MS)),
         ("late", VISITS, visit_rows(batch_of(records([visit(*one) for one in late])), WINDOW_MS)),
@@ -61,7 +63,7 @@ def judged(store: Store, windows: Sequence[Window], *, late: Sequence[Visit] = L
     for name, schema, rows in tables:
         store.create(name, schema)
         store.append(name, pa.Table.from_batches([rows]))
-    facts = ClassicFacts("classic_windows", WINDOW_MS, CLOSED_MS, caught_up=True)
+    facts = ClassicFacts("classic_windows", "classic_late", WINDOW_MS, CLOSED_MS, caught_up=True)
     verdict = judge(store, facts).verdict
     assert verdict.expected == (
         verdict.observed - verdict.duplicated - verdict.unexpected + verdict.lost + verdict.pending
@@ -99,3 +101,34 @@ def test_wrong_windows_are_violated(
 
 def test_a_visit_that_is_nowhere_is_lost(store: Store) -> None:
     assert judged(store, RIGHT, late=[]).lost == 1
+
+
+ALL = [*RIGHT, ("b", 20, 1)]
+
+
+@pytest.mark.parametrize(
+    ("late", "more", "windows", "counts"),
+    [
+        ([*LATE, ("zzz", 4)], [], ALL, (0, 1)),
+        ([*LATE, ("b", 4)], [], ALL, (0, 1)),
+        ([*LATE, ("c", 4), ("c", 4), ("c", 4)], [("c", 4)], ALL, (2, 0)),
+        (LATE, [("closing-0", 5)], [*ALL, ("closing-0", 0, 7), ("closing-0", 0, 9)], (1, 1)),
+        (LATE, [], [("a", 0, 1), ("a", 0, 3), *ALL[1:]], (1, 1)),
+    ],
+    ids=["late-of-nothing", "late-of-another-time", "late-again", "closing-miscounted", "counts-that-cancel"],
+)
+def test_what_was_never_sent_or_is_there_too_often_is_violated(
+    store: Store, late: Sequence[Visit], more: Sequence[Visit], windows: Sequence[Window], counts: tuple[int, int]
+) -> None:
+    verdict = judged(store, windows, late=late, more=more)
+    assert verdict.outcome is Outcome.VIOLATED
+    assert (verdict.duplicated, verdict.unexpected) == counts
+    found = {finding.category for finding in verdict.examples}
+    assert [category in found for category in ("duplicated", "unexpected")] == [count > 0 for count in counts]
+
+
+def test_a_window_of_closing_visits_that_is_due_is_missed_and_an_open_one_is_not(store: Store) -> None:
+    assert judged(store, ALL, more=[("closing-0", 5)]).lost == 1
+    assert judged(store, ALL, more=[("closing-0", 25)]).outcome is Outcome.HOLDS
+    held = judged(store, [*ALL, ("closing-0", 0, 1)], more=[("closing-0", 5)])
+    assert (held.outcome, held.closing, held.records["closing"]) == (Outcome.HOLDS, 1, 1)

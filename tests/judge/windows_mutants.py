@@ -18,6 +18,7 @@ from contract.visit import (
     LATE_REASON,
     REASON_HEADER,
     SOURCE_OFFSET_HEADER,
+    SOURCE_PARTITION_HEADER,
     Visit,
     parse_visit,
     refusal_reasons,
@@ -376,6 +377,16 @@ class CommittedTwice(Run):
         self.transactions += [Transaction(one.written, set(one.kept)) for one in committed[-1:]]
 
 
+class Drained(Run):
+    """The job writes at its end what no clock has closed, as Flink does with --drain."""
+
+    def outputs(self) -> Outputs:
+        for (visit_id, end), times in sorted(self.running.open.items(), key=lambda window: window[0][1]):
+            self.running.fire(visit_id, end, times)
+        self.end_transaction(set(TOPICS))
+        return super().outputs()
+
+
 # Records on the topics
 
 
@@ -438,17 +449,28 @@ def repeat(
     return spoil
 
 
-def disorder(outputs: Outputs, chance: random.Random) -> None:
-    """Exchange two windows of one key."""
-    index = _choose(outputs.windows, chance)
-    if index is None:
-        return
-    first = outputs.windows[index]
-    other = _choose(outputs.windows, chance, lambda record: record.key == first.key and record != first)
-    if other is not None:
-        second = outputs.windows[other]
-        outputs.windows[index] = second._replace(offset=first.offset)
-        outputs.windows[other] = first._replace(offset=second.offset)
+def disorder(topic: str) -> Callable[[Outputs, random.Random], None]:
+    """Make a spoiler that exchanges two records of one key, and of one partition of the source."""
+
+    def spoil(outputs: Outputs, chance: random.Random) -> None:
+        records: list[Record] = getattr(outputs, topic)
+        index = _choose(records, chance, lambda record: record.key is not None)
+        if index is None:
+            return
+        first = records[index]
+        where = dict(first.headers).get(SOURCE_PARTITION_HEADER)
+
+        def fits(record: Record) -> bool:
+            same = record.key == first.key and dict(record.headers).get(SOURCE_PARTITION_HEADER) == where
+            return same and record != first
+
+        other = _choose(records, chance, fits)
+        if other is not None:
+            second = records[other]
+            records[index] = second._replace(offset=first.offset)
+            records[other] = first._replace(offset=second.offset)
+
+    return spoil
 
 
 def _other_partition(record: Record, records: list[Record]) -> Record:
@@ -580,7 +602,10 @@ RECORDS = (
     ),
     Mutant("closing-window-missing", "a window of closing visits is missing", spoil=remove("windows", _closing)),
     Mutant("closing-window-again", "a window of closing visits is there again", spoil=repeat("windows", _closing)),
-    Mutant("windows-out-of-order", "two windows of a key are the wrong way round", spoil=disorder),
+    Mutant("windows-out-of-order", "two windows of a key are the wrong way round", spoil=disorder("windows")),
+    Mutant("late-out-of-order", "two late visits of one key change places", spoil=disorder("late")),
+    Mutant("rejected-out-of-order", "two unparsable records of one key change places", spoil=disorder("rejected")),
+    Mutant("drained", "open windows are written at the end of the job", run=Drained),
     Mutant("late-missing", "a late visit is missing", spoil=remove("late")),
     Mutant("late-again", "a late visit is there again", spoil=repeat("late")),
     Mutant(

@@ -378,13 +378,28 @@ def test_a_window_is_due_when_the_slowest_partition_without_its_last_record_is_p
 
 
 def test_a_window_is_due_when_a_later_one_is_there() -> None:
-    source = source_of([("a", 0), ("b", WINDOW_MS)], [("c", 1)])
+    source = source_of([("a", 0), ("b", WINDOW_MS), ("d", 6 * WINDOW_MS)], [("c", 1)])
     later = window_record("b", START + 2 * WINDOW_MS, [START + WINDOW_MS])
     verdict = verdict_of(source, Outputs(windows=placed([later])))
-    assert (verdict.lost, verdict.pending) == (2, 0)
+    assert (verdict.lost, verdict.pending) == (2, 1)
     # A wrong one proves nothing about the clock.
     verdict = verdict_of(source, Outputs(windows=placed([changed(later, '"count": ', '"count": 1')])))
-    assert (verdict.lost, verdict.pending, verdict.unexpected) == (1, 2, 1)
+    assert (verdict.lost, verdict.pending, verdict.unexpected) == (1, 3, 1)
+
+
+def test_a_late_visit_proves_no_window_to_be_due() -> None:
+    # Partition 0 is a minute ahead, so "late" is late there; partition 1 holds every window open.
+    source = source_of([("a", 0), ("d", 6 * WINDOW_MS), ("late", 1)], [("c", 1)])
+    late = routed_record(source[0][2], LATE_REASON)
+    verdict = verdict_of(source, Outputs(late=placed([late])))
+    assert (verdict.outcome, verdict.lost, verdict.pending, verdict.late) == (Outcome.UNKNOWN, 0, 3, 1)
+
+
+def test_a_window_that_no_clock_passes_is_unexpected() -> None:
+    source = source_of([("a", 0), ("b", WINDOW_MS)], [("c", 1)])
+    verdict = verdict_of(source, Outputs(windows=placed([window_record("a", START + WINDOW_MS, [START])])))
+    assert (verdict.outcome, verdict.unexpected) == (Outcome.VIOLATED, 1)
+    assert any("no visit of the source closes it" in example.text for example in verdict.examples)
 
 
 def test_closing_visits_are_apart() -> None:

@@ -42,7 +42,7 @@ class ClassicChecker(FlinkChecker):
             clocks = load_source(store, self._cluster, self.source, source, rules=self._rules, arrivals=None)
         with clock.measure("judging"):
             closed = min((clock.passed_at(clock.end) or 0 for clock in clocks), default=0)
-            judgement = judge(store, ClassicFacts(self._run.windows, window_ms, closed, caught_up))
+            judgement = judge(store, ClassicFacts(self._run.windows, self._run.late, window_ms, closed, caught_up))
         return replace(judgement, verdict=replace(judgement.verdict, seconds=clock.seconds))
 
 

@@ -139,8 +139,8 @@ def _repeated_routed(store: Store, names: Names, window_ms: int) -> Iterator[Fin
 
 
 def _wrong(store: Store, names: Names, window_ms: int) -> Iterator[Finding]:
-    for visit_id, end, partition, offset, alien, misplaced, *figures in store.stream(
-        """SELECT windows.visit_id, wrong.window_end, kafka_partition, kafka_offset, alien, misplaced,
+    for visit_id, end, partition, offset, alien, misplaced, early, *figures in store.stream(
+        """SELECT windows.visit_id, wrong.window_end, kafka_partition, kafka_offset, alien, misplaced, early,
                   windows.visit_count, windows.first_event_time, windows.last_event_time,
                   suspect.visit_count, suspect.first_event_time, suspect.last_event_time
            FROM wrong JOIN windows USING (visit, window_end, kafka_partition, kafka_offset)
@@ -151,6 +151,8 @@ def _wrong(store: Store, names: Names, window_ms: int) -> Iterator[Finding]:
         place, where = _place(names.windows, partition, offset)
         if alien:
             text = f"{window} has no visit in the source ({place})"
+        elif early:
+            text = f"{window} is there, and no visit of the source closes it ({place})"
         elif misplaced:
             text = f"{window} is not in the partition of its key ({place})"
         else:
@@ -196,10 +198,22 @@ def _disordered(store: Store, names: Names, window_ms: int) -> Iterator[Finding]
         yield Finding("disordered", f"{window} comes after a later window of the same visit ({place})", about | where)
 
 
+def _disordered_routed(store: Store, names: Names, window_ms: int) -> Iterator[Finding]:  # noqa: ARG001
+    for table, topic in names.routed():
+        for partition, offset, source_partition, source_offset in store.stream(
+            f"""SELECT kafka_partition, kafka_offset, source_partition, source_offset
+                FROM {table}_disordered JOIN {table}_fate USING (kafka_partition, kafka_offset)
+                ORDER BY kafka_offset, kafka_partition"""
+        ):
+            source, about = _place(names.visits, source_partition, source_offset)
+            place, _ = _place(topic, partition, offset)
+            yield Finding("disordered", f"{source} comes after a later record with its key: {place}", about)
+
+
 _FINDERS: dict[str, tuple[Callable[[Store, Names, int], Iterator[Finding]], ...]] = {
     "lost": (_absent("lost"), _missing("lost")),
     "duplicated": (_repeated, _repeated_routed),
     "unexpected": (_wrong, _malformed, _faulty_routed),
-    "disordered": (_disordered,),
+    "disordered": (_disordered, _disordered_routed),
     "pending": (_absent("pending"), _missing("pending")),
 }

@@ -56,6 +56,18 @@ FROM {topic} AS routed
 LEFT JOIN visits ON visits.kafka_partition = routed.source_partition AND visits.kafka_offset = routed.source_offset
 """
 
+# First right copies that come after one of a later record with the same key from the same partition.
+_ROUTED_DISORDERED = """
+CREATE OR REPLACE TABLE {topic}_disordered AS
+SELECT kafka_partition, kafka_offset FROM (
+    SELECT *, max(source_offset) OVER (
+        PARTITION BY kafka_partition, source_partition, key_hash ORDER BY kafka_offset
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ) AS latest
+    FROM {topic}_fate WHERE fault IS NULL AND nth = 1 AND key_hash IS NOT NULL
+) WHERE source_offset < latest
+"""
+
 # Records that belong on a topic and have no faultless copy there; pending while the job has not decided them.
 _MISSING = """
 CREATE OR REPLACE TABLE missing_{topic} AS
@@ -98,11 +110,14 @@ def judge(store: Store, facts: FlinkFacts) -> Judgement:
     positions = _positions(store, facts)
     late = explain_late(store, facts.clocks, facts.shared, positions)
     _number_copies(store)
+    for topic in ("late", "rejected"):
+        store.execute(_ROUTED_DISORDERED.format(topic=topic))
     store.execute(_MISSING.format(topic="late", wanted="SELECT * FROM set_aside"))
     unparsable = "SELECT kafka_partition, kafka_offset FROM visits WHERE visit IS NULL"
     store.execute(_MISSING.format(topic="rejected", wanted=unparsable))
     store.execute(_UNDECIDED)
-    totals = compare_windows(store, _misplaced(facts.partitions[facts.names.windows]))
+    passed = max((clock.ends[-1] for clock in facts.clocks if clock.ends), default=0)
+    totals = compare_windows(store, _misplaced(facts.partitions[facts.names.windows]), passed)
     store.execute(_WINDOW_FATE, reached=_reached(facts, positions, totals))
     find = partial(all_findings, store, facts.names, facts.rules.window_ms)
     return Judgement(_verdict(store, facts, totals, late, find), find)
@@ -173,7 +188,10 @@ def _verdict(store: Store, facts: FlinkFacts, totals: Totals, late_counts: LateC
     )
     on_windows, malformed = store.numbers("SELECT count(*), count(*) FILTER (fault IS NOT NULL) FROM windows")
     (wrong,) = store.numbers("SELECT count(*) FROM wrong")
-    (disordered,) = store.numbers("SELECT count(*) FROM disordered")
+    (disordered,) = store.numbers(
+        """SELECT (SELECT count(*) FROM disordered) + (SELECT count(*) FROM late_disordered)
+                + (SELECT count(*) FROM rejected_disordered)"""
+    )
     on_late, late_wrong, late_copies, late = _routed(store, "late")
     on_rejected, rejected_wrong, rejected_copies, rejected = _routed(store, "rejected")
     late_pending, late_lost = _missing(store, "late")

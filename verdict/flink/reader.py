@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -32,6 +33,7 @@ from verdict.records import Batch, Record
 _WINDOW_FIELDS = {"visit_id", "window_start", "window_end", "count", "first_event_time", "last_event_time"}
 _HEADERS = sorted((SOURCE_PARTITION_HEADER, SOURCE_OFFSET_HEADER, REASON_HEADER))
 _CLOSING = CLOSING_PREFIX.encode()
+_TIME_FORM = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 _YEAR_9999 = 253_370_764_800_000
 
 REASONS = {LATE_REASON: 1, NULL_VALUE: 2, NOT_UTF8: 4, NOT_ONE_OBJECT: 8, NO_VISIT_ID: 16, NO_EVENT_TIME: 32}
@@ -186,7 +188,7 @@ def parse_window(value: bytes | None, window_ms: int) -> VisitWindow | str:
         return f"has no valid visit_id or count: {shown(value, 160)}"
     start, end = _time(document["window_start"]), document["window_end"]
     first, last = _time(document["first_event_time"]), _time(document["last_event_time"])
-    if start is None or first is None or last is None:
+    if start is None or first is None or last is None or not (isinstance(end, str) and _TIME_FORM.fullmatch(end)):
         return f"has a time that is not written as YYYY-MM-DDTHH:MM:SS.mmmZ: {shown(value, 160)}"
     # As a text: the last window ends with the year 9998, and no event time is later.
     if start % window_ms or end != iso_time(start + window_ms):

@@ -24,12 +24,15 @@ GROUP BY visit, window_end
 _SEEN = """
 CREATE OR REPLACE TABLE seen AS
 SELECT windows.visit, windows.window_end, kafka_partition, kafka_offset, misplaced,
-       expected.visit IS NULL AS alien,
-       coalesce(NOT misplaced AND windows.visit_count = expected.visit_count
+       expected.visit IS NULL AS alien, early,
+       coalesce(NOT misplaced AND NOT early AND windows.visit_count = expected.visit_count
                 AND windows.first_event_time = expected.first_event_time
                 AND windows.last_event_time = expected.last_event_time, false) AS exact,
-       coalesce(unsure AND NOT misplaced AND windows.visit_count < expected.visit_count, false) AS maybe
-FROM (SELECT *, coalesce({misplaced}, true) AS misplaced FROM windows WHERE fault IS NULL AND {bucket}) AS windows
+       coalesce(unsure AND NOT misplaced AND NOT early AND windows.visit_count < expected.visit_count, false) AS maybe
+FROM (
+    SELECT *, coalesce({misplaced}, true) AS misplaced, window_end > {passed} AS early
+    FROM windows WHERE fault IS NULL AND {bucket}
+) AS windows
 LEFT JOIN expected USING (visit, window_end)
 """
 
@@ -61,7 +64,7 @@ SELECT visit, window_end, kafka_partition, kafka_offset FROM (
 """
 
 _WRONG = """
-INSERT INTO wrong SELECT visit, window_end, kafka_partition, kafka_offset, alien, misplaced FROM seen
+INSERT INTO wrong SELECT visit, window_end, kafka_partition, kafka_offset, alien, misplaced, early FROM seen
 WHERE NOT exact AND NOT maybe
 """
 
@@ -94,10 +97,11 @@ class Totals:
         self.newest = max(self.newest, bucket.newest)
 
 
-def compare_windows(store: Store, misplaced: str) -> Totals:
+def compare_windows(store: Store, misplaced: str, passed: int) -> Totals:
     """Create `suspect`, `wrong` and `disordered` from `visits`, `windows`, `set_aside` and `undecided`.
 
-    `misplaced` is the SQL condition of a record that is not in its key's partition.
+    `misplaced` is the SQL condition of a record that is not in its key's partition; `passed` the end of the last window
+    that the clock of any partition passes in the whole source: no window that ends later can be written.
     """
     store.execute(
         """CREATE OR REPLACE TABLE suspect (
@@ -106,7 +110,7 @@ def compare_windows(store: Store, misplaced: str) -> Totals:
     )
     place = "visit UUID, window_end BIGINT, kafka_partition INTEGER, kafka_offset BIGINT"
     store.execute(f"CREATE OR REPLACE TABLE disordered ({place})")
-    store.execute(f"CREATE OR REPLACE TABLE wrong ({place}, alien BOOLEAN, misplaced BOOLEAN)")
+    store.execute(f"CREATE OR REPLACE TABLE wrong ({place}, alien BOOLEAN, misplaced BOOLEAN, early BOOLEAN)")
     records, open_visits = store.numbers(
         "SELECT (SELECT count(*) FROM visits) + (SELECT count(*) FROM windows), (SELECT count(*) FROM undecided)"
     )
@@ -123,7 +127,7 @@ def compare_windows(store: Store, misplaced: str) -> Totals:
     for number in range(buckets):
         bucket = "true" if buckets == 1 else f"hash(visit) % {buckets} = {number}"
         store.execute(_EXPECTED.format(bucket=bucket, **unsure))
-        store.execute(_SEEN.format(bucket=bucket, misplaced=misplaced))
+        store.execute(_SEEN.format(bucket=bucket, misplaced=misplaced, passed=passed))
         store.execute(_COUNTED)
         for statement in (_SUSPECT, _DISORDERED, _WRONG):
             store.execute(statement)
