@@ -109,14 +109,18 @@ def outputs_of(source: Source, late: set[Place], closed: int) -> Outputs:
 
 def content(outputs: Outputs) -> object:
     """Give what the topics hold, except what is not promised: order between keys, the partition without a key."""
-    ordered = defaultdict(list)
+    ordered: dict[object, list[Record]] = defaultdict(list)
     for record in sorted(outputs.windows, key=lambda record: (record.partition, record.offset)):
         ordered[record.partition, record.key].append(record._replace(offset=0))
-    routed = [
-        sorted(repr(r._replace(partition=0 if r.key is None else r.partition, offset=0)) for r in records)
-        for records in (outputs.late, outputs.rejected)
-    ]
-    return ordered, routed
+    free = []
+    for name, records in (("late", outputs.late), ("rejected", outputs.rejected)):
+        for record in sorted(records, key=lambda record: (record.partition, record.offset)):
+            if record.key is None:
+                free.append(name + repr(record._replace(partition=0, offset=0)))
+            else:
+                origin = dict(record.headers)[SOURCE_PARTITION_HEADER]
+                ordered[name, origin, record.partition, record.key].append(record._replace(offset=0))
+    return ordered, sorted(free)
 
 
 def could_be_faultless(source: Source, outputs: Outputs) -> bool:
