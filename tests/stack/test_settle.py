@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from confluent_kafka import Producer
 
-from contract.visit import CLOSING_PREFIX
+from contract.visit import CLOSING_PREFIX, iso_time
 from stack.waiting import wait_until
 from tests.stack.flink_accounts import read_all
 from tests.stack.running_stack import RunningStack
@@ -52,6 +53,20 @@ def test_the_next_generator_is_not_late_and_its_windows_close_too(stack: Running
     files = sorted((stack.home / "ledger" / "visits").iterdir())
     # Two generators and two closings; the settling that sent nothing has no file.
     assert len(files) == 4
+
+
+def test_a_visit_that_is_ahead_in_one_partition_leaves_no_window_open(stack: RunningStack) -> None:
+    newest = max(timestamp for _, _, _, timestamp, _ in read_all(f"127.0.0.1:{stack.kafka_port}", "visits"))
+    producer = Producer({"bootstrap.servers": f"127.0.0.1:{stack.kafka_port}"})
+    typed = json.dumps({"visit_id": "typed", "event_time": iso_time(newest + 60_000)})
+    producer.produce("visits", typed.encode(), partition=0)
+    producer.flush()
+    settled = stack.script("settle.sh")
+    assert "partition 0 is " in settled.stderr and " s ahead of the others" in settled.stderr
+    code, verdict = stack.verdict("flink")
+    assert (verdict["outcome"], verdict["pending"]) == ("holds", 0), verdict
+    # It is in no ledger, which says nothing about the job.
+    assert (code, verdict["source"]["outcome"], verdict["source"]["unexpected"]) == (1, "violated", 1)
 
 
 def test_wipe_takes_the_ledger_along(stack: RunningStack) -> None:
