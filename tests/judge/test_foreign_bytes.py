@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import json
 import random
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contract.ledger import ledger_files
+from contract.run import SINKS, RunError, as_json, flink_run_of, flink_runs
+from contract.settings import Settings
 from contract.visit import MAX_NESTING, parse_visit, refusal_reasons
+from tests.judge import source_world
 from tests.judge.flink_world import Outputs, Source, judge_outputs
+from tests.judge.shared_store import shared_store
+from tests.judge.spark_world import TOPIC, Query, Topic, even_batches, visit, write_output
 from tests.judge.windows_runs import UNPARSABLE, Run, read_all, settled_source
 from tests.judge.windows_worlds import examples
+from verdict.checker import Moved, Options
 from verdict.keys import key_hashes
-from verdict.model import CATEGORIES, Judgement, Outcome
+from verdict.model import CATEGORIES, Judgement, Outcome, Unknown
 from verdict.records import UNREADABLE, Record
+from verdict.source.ledger import load_ledgers
+from verdict.spark.checkpoint import newest_commit
+from verdict.spark.lines import Part, read_lines
+from verdict.spark.output import list_output
+from verdict.spark.places import places as places_of
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -91,6 +105,52 @@ def test_foreign_records_on_the_outputs_are_named_and_hide_no_loss(
 @given(values([record.value or b"{}" for records in SOURCE.values() for record in records]))
 def test_every_value_is_a_visit_or_has_a_reason(value: bytes | None) -> None:
     assert parse_visit(value) is not None or refusal_reasons(value)
+
+
+def ledger(folder: Path) -> list[Path]:
+    """A generator's ledger of a few visits."""
+    world = source_world.World()
+    world.begin_run()
+    for number in range(6):
+        world.send(number % 2, b"key", b"value %d" % number, 1_000 + number, arrives=True, acked=number % 3 > 0)
+    return world.write(folder / "ledger")
+
+
+def read_everything(folder: Path, query: Query) -> None:
+    """Read all that the verdict reads from files, up to the first that it cannot."""
+    settings = Settings({"STACK_HOME": str(folder)})
+    found = list_output(query.output, SINKS[0], None)
+    for file in found.files:
+        for _ in read_lines(Part(file.path, 0, file.size), torn=True):
+            pass
+    newest_commit(query.checkpoint, TOPIC)
+    places_of(settings, Options())
+    flink_runs(settings.flink_notes, "visit_windows")
+    load_ledgers(shared_store.get(), ledger_files(folder / "ledger", source_world.TOPIC), source_world.TOPIC_ID)
+
+
+@examples(150)
+@given(st.integers(0, 100), st.binary(max_size=200), st.lists(st.integers(0, 2_000), min_size=1), st.integers(0, 255))
+def test_files_of_any_content_are_read_or_refused_in_one_line(
+    chosen: int, anything: bytes, places: list[int], byte: int
+) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        topic = Topic({0: [visit(f"v{number}", number) for number in range(9)]})
+        query = write_output(folder, topic, even_batches(topic, 3), compact_every=2)
+        ledger(folder)
+        job = folder / "checkpoints" / "flink" / "abc" / "job.json"
+        job.parent.mkdir(parents=True)
+        job.write_text(as_json(flink_run_of(Settings({}), job_id="abc")))
+        files = sorted(file for file in folder.rglob("*") if file.is_file())
+        read_everything(folder, query)
+        file = files[chosen % len(files)]
+        content = file.read_bytes()
+        file.write_bytes(altered(content, places, byte) if content and byte % 3 else anything)
+        try:
+            read_everything(folder, query)
+        except (Unknown, Moved, RunError) as refused:
+            assert len(str(refused).splitlines()) == 1
 
 
 MANY = {
