@@ -142,7 +142,7 @@ class Page:
         try:
             wanted = json.loads(body)
             name, checkpoint = wanted.get("action"), wanted.get("checkpoint")
-        except (ValueError, AttributeError):
+        except (ValueError, AttributeError, RecursionError):
             return PlainTextResponse("not an action\n", status_code=400)
         try:
             path = self._retained().get(checkpoint) if isinstance(checkpoint, str) else None

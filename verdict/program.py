@@ -30,7 +30,7 @@ from verdict.store import open_store
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m verdict", description=__doc__, allow_abbrev=False)
+    parser = argparse.ArgumentParser(prog="scripts/verdict.sh", description=__doc__, allow_abbrev=False)
     parser.add_argument(
         "pipeline", choices=[*CHECKERS, "all"], help="which pipeline to judge; the source is judged with each"
     )

@@ -21,7 +21,7 @@ from verdict.model import Unknown
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Wait, print one line, and return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m verdict.settled", description=__doc__, allow_abbrev=False)
+    parser = argparse.ArgumentParser(prog="scripts/settle.sh", description=__doc__, allow_abbrev=False)
     parser.add_argument("--wait", type=float, default=120.0, metavar="SECONDS", help="how long (default: %(default)g)")
     chosen = parser.parse_args(arguments)
     begin = time.monotonic()

@@ -2,6 +2,8 @@
 # Summary: Run a verb of the process layer with the Python of this machine.
 # Usage: scripts/lib/verb.sh SCRIPT VERB [WORD...]
 set -euo pipefail
+# They change what Python is, and are meant for another program.
+unset PYTHONHOME PYTHONINSPECT PYTHONSTARTUP
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 for python in python3 python; do
   if "${python}" -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>/dev/null; then
