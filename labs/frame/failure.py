@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
+# Which task failed and how often differs from run to run.
+_TASK = re.compile(r"(?<=Job aborted due to stage failure): Task .*")
 _FOLDERS = re.compile(r"(file:)?/\S*/(?=checkpoint/|output/)")
 _LONGEST = 120
 
@@ -75,5 +77,5 @@ def _has(java: Any, method: str) -> bool:
 
 
 def _first_line(message: str) -> str:
-    line = _FOLDERS.sub("", message.splitlines()[0] if message else "")
+    line = _TASK.sub("", _FOLDERS.sub("", message.splitlines()[0] if message else ""))
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]} ..."

@@ -59,10 +59,14 @@ class RunningStack:
             assert done.returncode == 0, f"{name} {arguments}: exit {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done
 
+    def states(self) -> dict[str, str]:
+        """State of each service, by scripts/status.sh."""
+        report = json.loads(self.script("status.sh", "--json", check=False).stdout)
+        return {each["service"]: each["state"] for each in report["services"]}
+
     def require_all_running(self) -> None:
         """Fail with the state and the last lines of each service that does not run."""
-        report = json.loads(self.script("status.sh", "--json", check=False).stdout)
-        wrong = {each["service"]: each["state"] for each in report["services"] if each["state"] != "running"}
+        wrong = {service: state for service, state in self.states().items() if state != "running"}
         assert not wrong, {name: (state, self.script("logs.sh", name, "8").stdout) for name, state in wrong.items()}
 
     def verdict(self, pipeline: str, *arguments: str) -> tuple[int, dict[str, Any]]:

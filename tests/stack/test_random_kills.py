@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -25,13 +26,18 @@ LIMIT_SECONDS = 600
 
 def uncommitted(output: Path) -> dict[str, int]:
     """Sizes of the files that the sink's log does not name: a write that is under way, or leftovers."""
-    log = output / "_spark_metadata"
-    named = set()
-    for file in log.iterdir() if log.is_dir() else ():
-        if not file.name.startswith("."):
-            for line in file.read_text(encoding="utf-8").splitlines()[1:]:
-                named.add(Path(json.loads(line)["path"]).name)
-    return {file.name: file.stat().st_size for file in output.glob("part-*") if file.name not in named}
+    while True:
+        # A compaction deletes the logs before it.
+        with contextlib.suppress(FileNotFoundError):
+            named = logged(output / "_spark_metadata")
+            return {file.name: file.stat().st_size for file in output.glob("part-*") if file.name not in named}
+
+
+def logged(log: Path) -> set[str]:
+    """Names of the files in the sink's log."""
+    files = [file for file in log.iterdir() if not file.name.startswith(".")] if log.is_dir() else []
+    lines = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()[1:]]
+    return {Path(json.loads(line)["path"]).name for line in lines}
 
 
 def wait_for_a_write(output: Path) -> None:

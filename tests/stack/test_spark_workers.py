@@ -6,8 +6,9 @@ import contextlib
 import http.client
 import json
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -20,6 +21,7 @@ pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
 SETTINGS = {"SPARK_WORKERS": "2"}
 
 LIMIT_SECONDS = 180
+T = TypeVar("T")
 SERVICES = ("spark-master", "spark-worker", "spark-worker-2", "spark")
 PAGES = {
     "spark-master": "STACK_SPARK_MASTER_UI_PORT", "spark-worker": "STACK_SPARK_WORKER_UI_PORT",
@@ -64,6 +66,17 @@ def executors(stack: RunningStack) -> set[str]:
         return {each["hostPort"] for each in json.loads(answer.read()) if each["id"] != "driver"}
 
 
+def known(ask: Callable[[], T]) -> T | None:
+    """What a service says; None while it does not answer, as just after its start."""
+    with contextlib.suppress(OSError, ValueError):
+        return ask()
+    return None
+
+
+def wait_for_executors(stack: RunningStack, count: int) -> None:
+    wait_until(lambda: known(lambda: len(executors(stack))) == count, f"{count} executors", seconds=LIMIT_SECONDS)
+
+
 def mark(stack: RunningStack) -> str:
     """What its processes carry."""
     marker = Home(stack.home).marker()
@@ -84,7 +97,7 @@ def test_an_executor_runs_on_each_worker(stack: RunningStack) -> None:
     stack.require_all_running()
     found = cluster(stack)
     assert (found["status"], alive(stack), len(found["activeapps"])) == ("ALIVE", 2, 1)
-    wait_until(lambda: len(executors(stack)) == 2, "two executors", seconds=LIMIT_SECONDS)
+    wait_for_executors(stack, 2)
 
 
 def test_pages_refuse_foreign_pages(stack: RunningStack) -> None:
@@ -121,7 +134,9 @@ def test_batches_go_on_without_a_worker_and_it_comes_back(stack: RunningStack) -
     stack.script("kill.sh", "spark-worker")
     wait_for_batches(stack, 2)
     stack.script("start.sh", "spark-worker")
-    wait_until(lambda: len(executors(stack)) == 2, "an executor on the new worker", seconds=LIMIT_SECONDS)
+    wait_until(
+        lambda: known(lambda: len(executors(stack))) == 2, "an executor on the new worker", seconds=LIMIT_SECONDS
+    )
     assert alive(stack) == 2
 
 
@@ -132,8 +147,8 @@ def test_batches_go_on_without_the_master_which_finds_all_again(stack: RunningSt
     assert refused.returncode == 2
     assert "service spark-master is exited; start it with scripts/start.sh spark-master" in refused.stderr
     stack.script("start.sh", "spark-master")
-    wait_until(lambda: cluster(stack)["status"] == "ALIVE", "the master", seconds=LIMIT_SECONDS)
-    wait_until(lambda: alive(stack) == 2, "its workers", seconds=LIMIT_SECONDS)
+    wait_until(lambda: known(lambda: cluster(stack)["status"]) == "ALIVE", "the master", seconds=LIMIT_SECONDS)
+    wait_until(lambda: known(lambda: alive(stack)) == 2, "its workers", seconds=LIMIT_SECONDS)
     assert len(cluster(stack)["activeapps"]) == 1
     wait_for_batches(stack, 2)
 
@@ -145,10 +160,10 @@ def test_fewer_executors_and_more_again(stack: RunningStack) -> None:
     assert "--executors 3: there are 2 workers, with one executor each" in refused.stderr
     stack.script("spark_start.sh", "--executors", "1")
     wait_for_batches(stack, 3)
-    assert len(executors(stack)) == 1
+    wait_for_executors(stack, 1)
     stack.script("spark_stop.sh")
     stack.script("spark_start.sh")
-    wait_until(lambda: len(executors(stack)) == 2, "two executors", seconds=LIMIT_SECONDS)
+    wait_for_executors(stack, 2)
 
 
 def test_a_held_batch_waits_in_a_task_of_an_executor(stack: RunningStack) -> None:
