@@ -7,8 +7,12 @@ StateAssignmentOperation, and the state backends). The first two are compared he
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +33,7 @@ from inspector.flink.state import key_snapshot, keyed_types
 from inspector.flink.trial import trial_cluster
 from inspector.words import count, size_words
 from places.place import Place
+from places.reading import walk
 
 Pair = tuple[Entry, PlannedOperator]
 
@@ -39,8 +44,8 @@ def compare(checkpoint: Place, name: str, program: Path, arguments: Sequence[str
     Raises InspectorError when the checkpoint or the program cannot be read.
     """
     comparison = Comparison(str(checkpoint), name)
-    with program_jvm([checkpoint]) as (jvm, scratch):
-        entries = operators(jvm, load_metadata(jvm, checkpoint))
+    with pinned(checkpoint) as held, program_jvm([checkpoint]) as (jvm, scratch):
+        entries = operators(jvm, load_metadata(jvm, held))
         gone = [problem for entry in entries for problem in missing_files(jvm, entry)]
         comparison.refused += gone
 
@@ -57,7 +62,7 @@ def compare(checkpoint: Place, name: str, program: Path, arguments: Sequence[str
                 with trial_cluster(jvm, scratch, slots, graph, configuration) as trial:
                     for entry, operator in to_open:
                         try:
-                            reasons[entry.id] = trial.refusal(operator, entry, checkpoint, loader)
+                            reasons[entry.id] = trial.refusal(operator, entry, held, loader)
                         except InspectorError as error:
                             comparison.unknown.append(str(error))
                             pairs.remove((entry, operator))
@@ -73,12 +78,45 @@ def compare(checkpoint: Place, name: str, program: Path, arguments: Sequence[str
             comparison.mapped = [entry.label for entry, _ in pairs if not reasons[entry.id]]
 
         run_program(jvm, program, arguments, planned)
-    if not (checkpoint / METADATA).exists():
-        # What was found is that its files are gone.
-        raise InspectorError(
-            f"{checkpoint} went away while it was compared: the running job deleted it; name a newer one or a savepoint"
-        )
+    if gone and not (checkpoint / METADATA).exists():
+        # Files that it shares with others, which cannot be kept.
+        raise _went_away(checkpoint)
     return comparison
+
+
+@contextmanager
+def pinned(checkpoint: Place) -> Iterator[Place]:
+    """Keep a checkpoint's own files while it is compared: a running job deletes it after some seconds.
+
+    Its metadata names them relative to itself. Raises InspectorError when it is gone already.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        kept = Path(folder) / checkpoint.name
+        kept.mkdir()
+        try:
+            for name in walk(checkpoint, skipped=()).files:
+                target = kept / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                _take(checkpoint / name, target)
+        except FileNotFoundError:
+            raise _went_away(checkpoint) from None
+        yield kept
+
+
+def _take(file: Place, target: Path) -> None:
+    """Link a file, or copy it from another file system or from a store."""
+    if isinstance(file, Path):
+        with suppress(OSError):
+            os.link(file, target)
+            return
+    with file.open("rb") as source, target.open("wb") as copy:
+        shutil.copyfileobj(source, copy)
+
+
+def _went_away(checkpoint: Place) -> InspectorError:
+    return InspectorError(
+        f"{checkpoint} went away while it was compared: the running job deleted it; name a newer one or a savepoint"
+    )
 
 
 def has_state(jvm: Any, entry: Entry) -> bool:

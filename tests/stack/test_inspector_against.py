@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -120,6 +121,20 @@ def test_a_program_by_its_file_with_arguments(tmp_path: Path) -> None:
     done = inspect(CHECKPOINT, "--against", str(program), "--", "--mode", "twice", home=tmp_path)
     assert done.returncode == 2
     assert "failed before it submitted its job" in done.stderr
+
+
+def test_a_checkpoint_that_the_job_deletes_meanwhile_is_still_compared(tmp_path: Path) -> None:
+    checkpoint = Path(shutil.copytree(next(CHECKPOINT.glob("*/chk-*")), tmp_path / "chk-7"))
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import runpy, shutil\n"
+        f"shutil.rmtree({str(checkpoint)!r})\n"
+        f"runpy.run_path({str(PROGRAMS['windows'])!r}, run_name='__main__')\n"
+    )
+    done = inspect(checkpoint, "--against", str(program), home=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert not checkpoint.exists()
+    assert f"can restore {checkpoint}" in done.stdout
 
 
 @pytest.mark.parametrize(
