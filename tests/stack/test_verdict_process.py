@@ -118,7 +118,10 @@ def busy(stack: Stack, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], 
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     stack.settings["TMPDIR"] = str(temporary)
+    # Under nohup the verdict would rightly go on.
+    inherited = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     process = stack.start_verdict("flink")
+    signal.signal(signal.SIGHUP, inherited)
     yield process, temporary
     process.kill()
 
