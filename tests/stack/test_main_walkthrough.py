@@ -35,7 +35,7 @@ def test_walkthrough_ends_in_two_verdicts_that_hold(demo: tuple[RunningStack, st
 
 def test_a_file_taken_out_of_the_output_is_a_loss(demo: tuple[RunningStack, str, str], tmp_path: Path) -> None:
     stack, _, _ = demo
-    part = max((stack.home / "output").rglob("part-*.json"), key=lambda path: path.stat().st_size)
+    part = max((stack.home / "output").rglob("part-*"), key=lambda path: path.stat().st_size)
     lines = len(part.read_bytes().splitlines())
     aside = part.rename(tmp_path / part.name)
     code, verdict = stack.verdict("spark")
