@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 
-if __name__ == "__main__":
+if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     # Until the program listens, Ctrl-C just ends it: an import that is interrupted would print a stack trace.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
