@@ -6,14 +6,16 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def end_at_once(name: str) -> None:
+def end_at_once(name: str, end_others: Callable[[], None] = lambda: None) -> None:
     """From now on end the process at the first signal that asks for it, also while native code runs.
 
-    For a program that leaves nothing behind when it is killed. The exit code is 128 and the number of the signal.
+    For a program that leaves nothing behind when it is killed. `end_others` ends the processes that it has started. The
+    exit code is 128 and the number of the signal.
     """
     # A handler of Python's would wait until the native code returns. What the process inherits as ignored stays so.
     for number in _ENDING:
@@ -28,6 +30,7 @@ def end_at_once(name: str) -> None:
             pass
         if sys.stderr is not None:
             os.write(sys.stderr.fileno(), f"{name}: interrupted\n".encode())
+        end_others()
         os._exit(128 + number)
 
     threading.Thread(target=wait, daemon=True).start()

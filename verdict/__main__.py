@@ -10,9 +10,10 @@ if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_
 
 from contract.command import open_streams, run
 from contract.stop import end_at_once
+from verdict.loading import kill_readers
 from verdict.program import main
 
 if __name__ == "__main__":
     open_streams()
-    end_at_once("verdict")
+    end_at_once("verdict", kill_readers)
     run("verdict", main)

@@ -93,6 +93,8 @@ def in_processes(jobs: Sequence[Job], folder: Path) -> Iterator[pa.Table]:
     """
     # Not forked: librdkafka and DuckDB have threads here, which do not survive a fork.
     context = multiprocessing.get_context("spawn")
+    # Python's own tracker cleans up after a verdict that is killed, and would say so.
+    os.environ["PYTHONWARNINGS"] = "ignore:resource_tracker"
     with ProcessPoolExecutor(PARALLEL_PROCESSES, mp_context=context, initializer=_end_with_the_parent) as pool:
         running: deque[tuple[Future[None], Path]] = deque()
         queue = list(enumerate(jobs))
@@ -114,6 +116,12 @@ def in_processes(jobs: Sequence[Job], folder: Path) -> Iterator[pa.Table]:
             ) from None
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def kill_readers() -> None:
+    """End the processes that read, before this one ends: one that is just starting would print a stack trace."""
+    for process in multiprocessing.active_children():
+        process.kill()
 
 
 def _end_with_the_parent() -> None:
