@@ -46,6 +46,26 @@ def run(name: str, main: Callable[[], int]) -> NoReturn:
     sys.exit(code)
 
 
+def quiet_imports() -> None:
+    """Let Ctrl-C just end the program until `run` listens: an import that is interrupted would print a stack trace.
+
+    Call it before the imports that take long. What the program inherits as ignored stays so.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def seconds(text: str) -> float:
+    """Read a flag's number of seconds, 0 or more. Raises ArgumentTypeError."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1
+    if not 0 <= number < 1e9:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
+    return number
+
+
 def fail(name: str, message: object) -> NoReturn:
     """End with `name: message` and exit code 2."""
     sys.stderr.write(f"{name}: {message}\n")

@@ -8,6 +8,8 @@ import sys
 import threading
 from collections.abc import Callable
 
+from contract.command import open_streams
+
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -17,6 +19,8 @@ def end_at_once(name: str, end_others: Callable[[], None] = lambda: None) -> Non
     For a program that leaves nothing behind when it is killed. `end_others` ends the processes that it has started. The
     exit code is 128 and the number of the signal.
     """
+    # The pipe must not take the number of a closed stream.
+    open_streams()
     # A handler of Python's would wait until the native code returns. What the process inherits as ignored stays so.
     for number in _ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -28,8 +32,7 @@ def end_at_once(name: str, end_others: Callable[[], None] = lambda: None) -> Non
     def wait() -> None:
         while (number := os.read(reader, 1)[0]) not in _ENDING:
             pass
-        if sys.stderr is not None:
-            os.write(sys.stderr.fileno(), f"{name}: interrupted\n".encode())
+        os.write(sys.stderr.fileno(), f"{name}: interrupted\n".encode())
         end_others()
         os._exit(128 + number)
 

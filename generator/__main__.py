@@ -97,8 +97,8 @@ def _begin(config: Config, settings: Settings, topic: str) -> tuple[Config, Ledg
     """Resolve the start and make the ledger; the third value is a message about a start that is not now."""
     with look_at(settings.bootstrap, topic) as seen:
         # A later one is no event time: somebody else wrote it.
-        times = [each.timestamp for each in seen.newest().values() if each.timestamp <= LAST_EVENT_TIME]
-        newest = max(times, default=None) if config.starts_now else None
+        known = seen.newest().values() if config.starts_now else ()
+        newest = max((each.timestamp for each in known if each.timestamp <= LAST_EVENT_TIME), default=None)
         now = clock()
         started = config.started(now, newest)
         ledger = Ledger(settings.ledger, topic, seen.id)

@@ -16,17 +16,17 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import signal
 import sys
 import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 
-if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    # Until the program listens, Ctrl-C just ends it: an import that is interrupted would print a stack trace.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
+from contract.command import quiet_imports
 from contract.command import run as run_program
+
+if __name__ == "__main__":
+    quiet_imports()
+
 from contract.settings import Settings, SettingsError
 from inspector.against import CANNOT_BE_SAID, EXIT_CODES, render, render_json
 from inspector.diff import compare

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from contract import run
-from contract.command import Flags
+from contract.command import Flags, seconds
 from contract.settings import Settings
 from places.data import notes_of, spark_checkpoints, spark_outputs
 from places.place import Place
@@ -92,11 +92,11 @@ def parse(arguments: list[str] | None, settings: Settings) -> Options:
         "in the home",
     )
     parser.add_argument(
-        "--wait-seconds", type=_seconds, default=60.0, metavar="S", help="for broker and topic (default: %(default)g)"
+        "--wait-seconds", type=seconds, default=60.0, metavar="S", help="for broker and topic (default: %(default)g)"
     )
     parser.add_argument(
         "--stop-seconds",
-        type=_seconds,
+        type=seconds,
         default=120.0,
         metavar="S",
         help="after SIGTERM, for the running batch (default: %(default)g)",
@@ -172,13 +172,3 @@ def _batch(text: str) -> str:
     if text != HOLD_NEXT and not (text.isascii() and text.isdecimal()):
         raise argparse.ArgumentTypeError(f"{text!r} is neither a batch id nor {HOLD_NEXT}")
     return text
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1
-    if not 0 <= seconds < 1e9:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
-    return seconds

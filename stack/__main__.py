@@ -7,11 +7,12 @@ import sys
 from collections.abc import Sequence
 from typing import Callable
 
-if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    # Until the program listens, Ctrl-C just ends it: an import that is interrupted would print a stack trace.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
+from contract.command import quiet_imports
 from contract.command import run as run_program
+
+if __name__ == "__main__":
+    quiet_imports()
+
 from contract.settings import SettingsError
 
 from stack.arguments import split_flags
@@ -108,12 +109,6 @@ def main(arguments: Sequence[str]) -> int:
         if str(error):
             say(f"{script.rpartition('/')[2]}: {error}")
         return error.code if isinstance(error, StackError) else 2
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        # A full disk, a folder of another user: the system's own words say it.
-        say(f"{script.rpartition('/')[2]}: {error.filename or 'a file'}: {error.strerror}")
-        return 2
 
 
 if __name__ == "__main__":

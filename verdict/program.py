@@ -17,7 +17,7 @@ from pathlib import Path
 
 import duckdb
 
-from contract.command import drop_output, fail
+from contract.command import drop_output, fail, seconds
 from contract.settings import Settings, SettingsError
 from places.words import place_argument
 from verdict.checker import Options, judge
@@ -48,22 +48,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--wait",
-        type=_seconds,
+        type=seconds,
         default=30.0,
         metavar="SECONDS",
         help="how long the pipeline may take to commit everything; 0: not at all (default: %(default)g)",
     )
     return parser
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1
-    if not 0 <= seconds < 1e9:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds")
-    return seconds
 
 
 def _judge(name: str, settings: Settings, bootstrap: str, options: Options, folder: Path | None) -> Verdict:

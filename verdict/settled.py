@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from contract.command import open_streams, run
+from contract.command import run
 from contract.settings import Settings, SettingsError
 from contract.stop import end_at_once
 from verdict.checker import Options, Rest, await_caught_up
@@ -42,6 +42,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    open_streams()
     end_at_once("settle")
     run("settle", main)

@@ -134,9 +134,7 @@ def test_batches_go_on_without_a_worker_and_it_comes_back(stack: RunningStack) -
     stack.script("kill.sh", "spark-worker")
     wait_for_batches(stack, 2)
     stack.script("start.sh", "spark-worker")
-    wait_until(
-        lambda: known(lambda: len(executors(stack))) == 2, "an executor on the new worker", seconds=LIMIT_SECONDS
-    )
+    wait_for_executors(stack, 2)
     assert alive(stack) == 2
 
 

@@ -142,6 +142,7 @@ def test_a_killed_verdict_leaves_no_process_and_no_folder(
     assert stdout == ""
     if number != signal.SIGKILL:
         assert stderr.splitlines()[-1] == "verdict: interrupted"
+        assert "Traceback" not in stderr
     wait_until(lambda: not list(temporary.iterdir()), "no folder", seconds=30)
     wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in below), "no process", seconds=30)
 
