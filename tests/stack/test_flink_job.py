@@ -28,7 +28,9 @@ FAR_AHEAD = "9998-01-01T00:00:00Z"
 NEVER_IDLE = {"STACK_FLINK_IDLE_PARTITION_SECONDS": "3600"}
 
 
-@pytest.mark.parametrize("cluster", [{"STACK_FLINK_OUT_OF_ORDERNESS_SECONDS": str(CENTURIES_SECONDS)}], indirect=True)
+@pytest.mark.parametrize(
+    "cluster", [NEVER_IDLE | {"STACK_FLINK_OUT_OF_ORDERNESS_SECONDS": str(CENTURIES_SECONDS)}], indirect=True
+)
 def test_the_job_and_the_rule_agree_on_every_value(cluster: Cluster) -> None:
     producer = Producer({"bootstrap.servers": cluster.broker.bootstrap})
     for number, value in enumerate(corpus()):
