@@ -6,4 +6,4 @@
 # windowing job gets a slow step before its windows, so that visits wait in every buffer before it. The verdict judges
 # the windows of both.
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/verb.sh" benchmarks/alignment.sh benchmark alignment "$@"
+exec "$(dirname "$(readlink -f "$0")")/../scripts/lib/verb.sh" benchmarks/alignment.sh benchmark alignment "$@"

@@ -6,4 +6,4 @@
 # service, and the profile `cluster`. Records are counted in and out, and the verdict judges each output.
 # Exit codes: 0 the aims are met, 1 a measurement is not valid, 3 an aim is missed.
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/verb.sh" benchmarks/cluster.sh benchmark cluster "$@"
+exec "$(dirname "$(readlink -f "$0")")/../scripts/lib/verb.sh" benchmarks/cluster.sh benchmark cluster "$@"

@@ -4,4 +4,4 @@
 #
 # BATCHES: 10000 by default. Prints a table; needs no stack.
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/verb.sh" benchmarks/inspector.sh benchmark inspect_batches "$@"
+exec "$(dirname "$(readlink -f "$0")")/../scripts/lib/verb.sh" benchmarks/inspector.sh benchmark inspect_batches "$@"

@@ -5,4 +5,4 @@
 # 10000 visits per second for 60 seconds by default, into 8 partitions. Runs a stack of its own in a temporary folder,
 # on free ports. Needs Chromium and its driver (Debian: chromium, chromium-driver).
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/verb.sh" benchmarks/page.sh benchmark page_cost "$@"
+exec "$(dirname "$(readlink -f "$0")")/../scripts/lib/verb.sh" benchmarks/page.sh benchmark page_cost "$@"

@@ -5,4 +5,4 @@
 # ROUNDS: 5 by default. Runs stacks of its own in a temporary folder, on free ports, with the default checkpoint
 # interval: one as it comes, one with a spare TaskManager and a standby JobManager. The verdict must hold in the end.
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/verb.sh" benchmarks/recovery.sh benchmark recovery "$@"
+exec "$(dirname "$(readlink -f "$0")")/../scripts/lib/verb.sh" benchmarks/recovery.sh benchmark recovery "$@"

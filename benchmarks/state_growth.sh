@@ -6,4 +6,4 @@
 # temporary folder, on free ports. Prints a table, and writes docs/pictures/state_growth.json and .svg; `plot` makes table
 # and picture again from the JSON. The windows are counted in the state and, once they are closed, by the verdict.
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/verb.sh" benchmarks/state_growth.sh benchmark state_growth "$@"
+exec "$(dirname "$(readlink -f "$0")")/../scripts/lib/verb.sh" benchmarks/state_growth.sh benchmark state_growth "$@"

@@ -5,4 +5,4 @@
 # VISITS_PER_SECOND: 4000 by default; NUMBER of checkpoints and of micro-batches: 10. Runs a small cluster of its own in
 # a temporary folder, on free ports. The store itself counts.
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/verb.sh" benchmarks/store.sh benchmark store_cost "$@"
+exec "$(dirname "$(readlink -f "$0")")/../scripts/lib/verb.sh" benchmarks/store.sh benchmark store_cost "$@"

@@ -5,4 +5,4 @@
 # RECORDS: 1000000 by default; ROUNDS: 5. Runs its own stack in a temporary folder, on free ports. Records are
 # counted in and out, and the verdict judges each output. The ratios are what counts, not the seconds.
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/verb.sh" benchmarks/throughput.sh benchmark throughput "$@"
+exec "$(dirname "$(readlink -f "$0")")/../scripts/lib/verb.sh" benchmarks/throughput.sh benchmark throughput "$@"

@@ -6,4 +6,4 @@
 # Runs its own broker in a temporary folder, on free ports. No job runs: benchmarks/faultless.py writes the outputs of
 # faultless ones.
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib/verb.sh" benchmarks/verdict.sh benchmark verdict_cost "$@"
+exec "$(dirname "$(readlink -f "$0")")/../scripts/lib/verb.sh" benchmarks/verdict.sh benchmark verdict_cost "$@"

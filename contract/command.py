@@ -33,9 +33,10 @@ def run(name: str, main: Callable[[], int]) -> NoReturn:
     try:
         code = main()
         sys.stdout.flush()
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         drop_output()
-        code = 128 + signal.SIGINT
+        # The number of the signal, if it was another than Ctrl-C (`contract.stop.interrupt_once`).
+        code = 128 + (interrupt.args[0] if interrupt.args else signal.SIGINT)
     except BrokenPipeError:
         drop_output()
         code = 128 + signal.SIGPIPE

@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 from contract.command import open_streams
 
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Ctrl-C, the end that another program asks for, and a terminal that closes."""
 
 
 def end_at_once(name: str, end_others: Callable[[], None] = lambda: None) -> None:
@@ -22,7 +23,7 @@ def end_at_once(name: str, end_others: Callable[[], None] = lambda: None) -> Non
     # The pipe must not take the number of a closed stream.
     open_streams()
     # A handler of Python's would wait until the native code returns. What the process inherits as ignored stays so.
-    for number in _ENDING:
+    for number in ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
     reader, writer = os.pipe()
@@ -30,13 +31,29 @@ def end_at_once(name: str, end_others: Callable[[], None] = lambda: None) -> Non
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
 
     def wait() -> None:
-        while (number := os.read(reader, 1)[0]) not in _ENDING:
+        while (number := os.read(reader, 1)[0]) not in ENDING:
             pass
         os.write(sys.stderr.fileno(), f"{name}: interrupted\n".encode())
         end_others()
         os._exit(128 + number)
 
     threading.Thread(target=wait, daemon=True).start()
+
+
+def interrupt_once() -> None:
+    """From now on let the first signal that asks for the end raise KeyboardInterrupt, with its number.
+
+    Later ones are ignored, so that they do not interrupt the clean-up. What the process inherits as ignored stays so.
+    """
+
+    def interrupt(number: int, _frame: object) -> None:
+        for each in ENDING:
+            signal.signal(each, signal.SIG_IGN)
+        raise KeyboardInterrupt(number)
+
+    for number in ENDING:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, interrupt)
 
 
 class Stop:

@@ -6,18 +6,22 @@ Usage: python -m faults list | run NAME... | all [--seed N] [--mode MODE] [--sta
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import os
 import secrets
-import signal
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from contract.command import quiet_imports, run
+
+if __name__ == "__main__":
+    quiet_imports()
+
 from contract.jobs import EXACTLY_ONCE, MODES
 from contract.settings import ROOT, SettingsError
+from contract.stop import interrupt_once
 from stack.errors import StackError
 from stack.messages import say
 from stack.stack import open_stack
@@ -84,18 +88,14 @@ def main(arguments: Sequence[str]) -> int:
     if chosen.names and chosen.action != "run":
         parser.error(f"{chosen.action} takes no names; run NAME runs one")
     if chosen.action == "list":
-        with contextlib.suppress(BrokenPipeError):
-            show_rows()
-            sys.stdout.flush()
-            return 0
-        # Its reader has closed the pipe; Python must not try to write the rest at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + signal.SIGPIPE
+        show_rows()
+        return 0
     unknown = [name for name in chosen.names if not known(name)]
     if unknown or (chosen.action == "run" and not chosen.names):
         which = f"{', '.join(unknown)} is not a row" if unknown else "which row?"
         say(f"faults.sh: {which}; the rows are: {', '.join((*ROWS, *CONTROL_ROWS))}")
         return 2
+    interrupt_once()
     try:
         seed = secrets.randbelow(10**6) if chosen.seed is None else chosen.seed
         print(f"seed {seed}", flush=True)
@@ -112,4 +112,4 @@ def main(arguments: Sequence[str]) -> int:
 
 if __name__ == "__main__":
     os.chdir(ROOT)
-    sys.exit(main(sys.argv[1:]))
+    run("faults.sh", lambda: main(sys.argv[1:]))

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from contract.settings import ROOT, SettingsError
+from contract.stop import interrupt_once
 from stack.errors import StackError
 from stack.messages import say
 
@@ -33,6 +34,7 @@ def claimed(rows: Sequence[Planned], folder: Path) -> Iterator[Planned]:
 def main(arguments: Sequence[str]) -> int:
     """Run rows until none is left; returns the exit code."""
     folder, seed, mode, data, *names = arguments
+    interrupt_once()
     try:
         rows = claimed(plan(names, int(seed), mode), Path(folder))
         run_rows(rows, Path(folder), may_reset=data == "reset")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from contract.settings import ROOT, as_environment
+from contract.stop import ENDING
 from stack.errors import StackError
 from stack.home import Home
 from stack.messages import say
@@ -89,7 +90,7 @@ def _interrupting(lanes: Sequence[subprocess.Popen[str]]) -> Iterator[Callable[[
             for lane in lanes:
                 lane.send_signal(signal.SIGTERM)
 
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, interrupt) for number in ENDING}
     try:
         yield lambda: passed
     finally:

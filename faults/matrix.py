@@ -17,7 +17,7 @@ from stack.stack import open_stack
 from faults.model import Outcome, Result, Row
 from faults.phases import not_applying, run_row
 from faults.plan import USUAL, Planned
-from faults.repair import end_by_interrupt, generator_runs, heal, ignore_interrupts, keep_settings, run, script
+from faults.repair import generator_runs, heal, keep_settings, run, script
 
 
 def run_rows(rows: Iterable[Planned], folder: Path, *, may_reset: bool) -> None:
@@ -33,7 +33,6 @@ def run_rows(rows: Iterable[Planned], folder: Path, *, may_reset: bool) -> None:
     was_up = open_stack({}).is_up()
     generated = was_up and generator_runs()
     keep_settings()
-    end_by_interrupt()
     began = spoilt = failed = False
     own: object = USUAL
     usual = dict(os.environ)
@@ -63,7 +62,6 @@ def run_rows(rows: Iterable[Planned], folder: Path, *, may_reset: bool) -> None:
             failed = result.outcome is Outcome.FAILED
             _show(result)
     except KeyboardInterrupt:
-        ignore_interrupts()
         if began:
             say("repairing what is broken ...")
             heal()

@@ -17,7 +17,6 @@ from faults.judges.moments import InTransaction
 from faults.model import Outcome, Result, Row
 from faults.needs import missing
 from faults.plan import Planned
-from faults.repair import ignore_interrupts
 from faults.scene import CommandFailed, Scene
 from faults.timeline import Timeline, write_timeline
 from faults.times import measure
@@ -53,8 +52,6 @@ def run_row(planned: Planned, folder: Path, *, installs: bool) -> Result:
         result.reason = _words(error)
         _repair(scene, row)
     except KeyboardInterrupt:
-        # The second Ctrl-C must not end the repair.
-        ignore_interrupts()
         say("repairing what is broken ...")
         _repair(scene, row)
         raise

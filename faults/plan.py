@@ -55,12 +55,13 @@ def plan(names: Iterable[str], seed: int, mode: str) -> list[Planned]:
     rows = [row for name in dict.fromkeys(names) for row in (CONTROL_ROWS.get(name) or (ROWS[name],))]
     if not rows:
         rows = [*ROWS.values(), *(row for group in CONTROL_ROWS.values() for row in group)]
-        rows.sort(key=_late)
+        rows.sort(key=late)
     # By its name: a row that has failed in `all` meets the same moment when it runs alone.
     return [Planned(replace(row, mode=mode), random.Random(f"{seed} {row.name}").random(), seed) for row in rows]
 
 
-def _late(row: Row) -> int:
+def late(row: Row) -> int:
+    """How late a row comes, from 0: it leaves less or nothing for the rows after it."""
     if row.spoils or row.settings or row.control:
         return 2
     return 1 if row.fills else 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -42,19 +43,25 @@ def run_apart(command: list[str], environ: Mapping[str, str], seconds: float) ->
     try:
         out, words = process.communicate(timeout=seconds)
     except KeyboardInterrupt:
-        os.killpg(process.pid, signal.SIGINT)
+        _signal_all(process, signal.SIGINT)
         try:
             process.communicate(timeout=_CLEAN_UP_SECONDS)
         except subprocess.TimeoutExpired:
             # A shell takes no notice of Ctrl-C when the command that it had just waited for has ended by itself.
-            os.killpg(process.pid, signal.SIGTERM)
+            _signal_all(process, signal.SIGTERM)
             process.communicate()
         raise
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
+        _signal_all(process, signal.SIGKILL)
         process.communicate()
         raise StackError(f"not done within {seconds:g} s: {command[-1]}") from None
     return subprocess.CompletedProcess(command, process.returncode, out, words)
+
+
+def _signal_all(process: subprocess.Popen[str], number: signal.Signals) -> None:
+    """Send a signal to every process of a command's session; all of them may have ended just now."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
 
 
 def script(name: str, *words: str, environ: Mapping[str, str] | None = None) -> None:
@@ -69,18 +76,6 @@ def keep_settings() -> None:
     """Keep what was chosen for the stack, also after a reset, when nothing else says it."""
     for name, value in open_stack({}).settings.chosen.items():
         os.environ.setdefault(PREFIX + name, value)
-
-
-def ignore_interrupts() -> None:
-    """Ignore Ctrl-C, SIGTERM and a terminal that closes, from now on: a repair goes to its end."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-
-
-def end_by_interrupt() -> None:
-    """Let SIGTERM and a terminal that closes end this process as Ctrl-C does: after the repair."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)
 
 
 def generator_runs() -> bool:

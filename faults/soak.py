@@ -17,14 +17,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from contract.command import quiet_imports, run
+
+if __name__ == "__main__":
+    quiet_imports()
+
 from contract.jobs import EXACTLY_ONCE, MODES
 from contract.settings import PREFIX, ROOT, SettingsError
+from contract.stop import interrupt_once
 from stack.errors import StackError
 from stack.messages import say
 from stack.stack import open_stack
 
 from faults.phases import keep_logs
-from faults.repair import end_by_interrupt, heal, ignore_interrupts, keep_settings, script
+from faults.repair import heal, keep_settings, script
 from faults.scene import CommandFailed, Scene
 from faults.schedule import Strike, as_script, events, make, shortened
 from faults.shrink import shrink
@@ -238,8 +244,8 @@ def main(arguments: Sequence[str]) -> int:
     chosen = parser.parse_args(arguments)
     if not _LEAST_MINUTES <= chosen.minutes <= _MOST_MINUTES:
         parser.error(f"--minutes takes a number from {_LEAST_MINUTES:g} to {_MOST_MINUTES:g}")
+    interrupt_once()
     stack = open_stack({})
-    end_by_interrupt()
     keep_settings()
     if stack.home.marked():
         say(
@@ -253,7 +259,6 @@ def main(arguments: Sequence[str]) -> int:
         say(f"soak.sh: {error}")
         return 2
     except KeyboardInterrupt:
-        ignore_interrupts()
         say("soak.sh: interrupted; removing its stack")
         return 130
     finally:
@@ -263,4 +268,4 @@ def main(arguments: Sequence[str]) -> int:
 
 if __name__ == "__main__":
     os.chdir(ROOT)
-    sys.exit(main(sys.argv[1:]))
+    run("soak.sh", lambda: main(sys.argv[1:]))

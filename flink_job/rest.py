@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 
+from contract.direct import open_direct
+
 TERMINAL_STATES = frozenset({"FINISHED", "CANCELED", "FAILED", "SUSPENDED"})
 TIMEOUT_SECONDS = 30
 STARTING_LIMIT_SECONDS = 180
@@ -60,7 +62,7 @@ def _first_answer(bases: Sequence[str], path: str, method: str) -> Any:
 
 def _answer(address: str, method: str) -> Any:
     request = urllib.request.Request(address, method=method)
-    with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as response:
+    with open_direct(request, TIMEOUT_SECONDS) as response:
         return json.loads(response.read() or b"{}")
 
 
@@ -79,3 +81,16 @@ def checkpoints(base: str, job_id: str) -> dict[str, Any]:
     """Checkpoint statistics of a job: `counts`, `latest.completed`, `latest.restored`, ... Raises FlinkError."""
     answer = call(base, f"/jobs/{job_id}/checkpoints")
     return dict(answer)
+
+
+def failures(base: str, job_id: str) -> list[tuple[int, str]]:
+    """The failures of a job, the newest first: milliseconds since the epoch and innermost cause. Raises FlinkError."""
+    entries = call(base, f"/jobs/{job_id}/exceptions")["exceptionHistory"]["entries"]
+    return [(int(each["timestamp"]), cause(each["stacktrace"])) for each in entries]
+
+
+def cause(stacktrace: str) -> str:
+    """The line of the innermost cause in a stack trace."""
+    head, *lines = stacktrace.splitlines()
+    inner = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    return inner[-1] if inner else head

@@ -7,6 +7,7 @@ Does nothing while the job is active, so that the stack can be started again. Ex
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import time
@@ -15,7 +16,7 @@ from contract.settings import ROOT, Settings, SettingsError
 from flink_job.rest import FlinkError, active_job
 
 _NOTHING_TO_RESTORE = 3
-"""Exit code of `inspector.flink resolve` when there is no checkpoint at all."""
+"""Exit code of `inspector.flink restore-point` when there is no checkpoint at all."""
 _ENDING_STATES = frozenset({"FAILING", "CANCELLING"})
 _ENDING_LIMIT_SECONDS = 60
 _POLL_SECONDS = 0.3
@@ -33,11 +34,6 @@ def is_active(settings: Settings) -> bool:
         time.sleep(_POLL_SECONDS)
 
 
-def _inspector(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "inspector.flink", *words]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-
-
 def main() -> int:
     """Run the command line; returns an exit code when nothing has to be submitted."""
     try:
@@ -47,22 +43,19 @@ def main() -> int:
     except (FlinkError, SettingsError) as error:
         print(f"submit: {error}", file=sys.stderr)
         return 2
+    command = [sys.executable, "-m", "inspector.flink", "restore-point", "latest"]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     submit = [sys.executable, "-m", "flink_job.submit"]
-    newest = _inspector("resolve", "latest")
-    if newest.returncode == 0:
-        checkpoint = newest.stdout.strip()
-        offsets = _inspector("offsets", checkpoint)
-        if offsets.returncode:
-            sys.stderr.write(offsets.stderr)
-            return offsets.returncode
-        read = offsets.stdout.strip()
-        print(f"submit: the job continues from {checkpoint}, offset of each partition: {read}", file=sys.stderr)
-        submit += ["--from", checkpoint]
-    elif newest.returncode == _NOTHING_TO_RESTORE:
+    if found.returncode == 0:
+        point = json.loads(found.stdout)
+        read = json.dumps(point["offsets"])
+        print(f"submit: the job continues from {point['path']}, offset of each partition: {read}", file=sys.stderr)
+        submit += ["--from", point["path"]]
+    elif found.returncode == _NOTHING_TO_RESTORE:
         print("submit: no retained checkpoint; the job reads the topic from its earliest offset", file=sys.stderr)
     else:
-        sys.stderr.write(newest.stderr)
-        return newest.returncode
+        sys.stderr.write(found.stderr)
+        return found.returncode
     return subprocess.run(submit, cwd=ROOT, check=False).returncode
 
 

@@ -4,8 +4,10 @@ Usage: python -m flink_job.status [--job windows|classic] [--wait-checkpoints N]
 
 Prints one line of JSON: job_id, state, running_tasks, tasks, checkpoints_completed, checkpoints_failed,
 checkpoints_in_progress, restarts, latest_checkpoint (id or null), latest_path, latest_at (milliseconds since the epoch,
-or null), restored_from (path or null). `--wait-checkpoints N` waits until the job has completed N checkpoints since it
-was submitted. Exit codes: 0 done, 1 not within S seconds or no job, 2 no JobManager.
+or null), restored_from (path or null), submitted_at (in the same milliseconds), checkpoint_interval_ms, recent_failures
+(how often it failed in the last two minutes), newest_failure (the cause of the newest of them, or null).
+`--wait-checkpoints N` waits until the job has completed N checkpoints since it was submitted. Exit codes: 0 done, 1 not
+within S seconds or no job, 2 no JobManager.
 """
 
 from __future__ import annotations
@@ -18,15 +20,26 @@ from typing import Any
 
 from contract.jobs import JOBS, MAIN, settings_of
 from contract.settings import Settings, SettingsError
-from flink_job.rest import FlinkError, call, checkpoints, jobs_named
+from flink_job.rest import FlinkError, call, checkpoints, failures, jobs_named
 
 POLL_SECONDS = 0.3
+RECENT_SECONDS = 120
+"""How far back failures are counted."""
 
 
 def job_status(base: str, name: str) -> dict[str, Any] | None:
     """The newest job of that name as the fields above, or None. Raises FlinkError."""
     job = newest_job(base, name)
-    return None if job is None else status_of(base, job, checkpoints(base, job["jid"]))
+    if job is None:
+        return None
+    recent = [each for each in failures(base, job["jid"]) if each[0] >= (time.time() - RECENT_SECONDS) * 1000]
+    return {
+        **status_of(base, job, checkpoints(base, job["jid"])),
+        "submitted_at": job["start-time"],
+        "checkpoint_interval_ms": call(base, f"/jobs/{job['jid']}/checkpoints/config")["interval"],
+        "recent_failures": len(recent),
+        "newest_failure": recent[0][1] if recent else None,
+    }
 
 
 def newest_job(base: str, name: str) -> dict[str, Any] | None:
@@ -35,7 +48,7 @@ def newest_job(base: str, name: str) -> dict[str, Any] | None:
 
 
 def status_of(base: str, job: dict[str, Any], statistics: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields above for a job, from its checkpoint statistics. Raises FlinkError."""
+    """Return the fields above up to `restored_from`, from a job's checkpoint statistics. Raises FlinkError."""
     completed = statistics["latest"]["completed"] or {}
     restored = statistics["latest"]["restored"] or {}
     metrics = call(base, f"/jobs/{job['jid']}/metrics?get=numRestarts")

@@ -1,7 +1,7 @@
 """Submit a job with Flink's own client, and wait until it runs.
 
 Usage: python -m flink_job.submit [--job windows|classic] [--from CHECKPOINT] [--mode exactly-once|at-least-once]
-       [--show PREFIX] [--program FILE.py [-- ARGUMENT...]]
+       [--say TEXT]... [--show PREFIX] [--program FILE.py [-- ARGUMENT...]]
 
 Prints the job id on stdout, messages on stderr. Refused while a job of that name is active: two jobs
 would share one set of transactional ids and fence each other off. Exit codes: 0 it runs, 2 it does not.
@@ -23,7 +23,7 @@ from contract.jobs import JOBS, MAIN, MODES, PROGRAMS, settings_of
 from contract.settings import Settings, SettingsError
 from flink_job.cancel import cancel
 from flink_job.home import CLIENT, HomeError, prepare
-from flink_job.rest import FlinkError, active_job, call
+from flink_job.rest import FlinkError, active_job, call, failures
 from flink_job.room import require_room
 from places.words import is_uri
 
@@ -55,11 +55,13 @@ def submit(
     arguments: Sequence[str],
     checkpoint: str | None = None,
     *,
+    say: Sequence[str] = (),
     show: str | None = None,
 ) -> str:
     """Submit a program of a job with its arguments; returns the job id. Raises FlinkError when refused, and HomeError.
 
-    `show`: print the command line after these words, as a person types it.
+    `say`: lines to print once nothing refuses the job. `show`: print the command line after these words, as a person
+    types it.
     """
     settings = settings_of(job, stack)
     name = settings.text("FLINK_JOB_NAME")
@@ -72,6 +74,8 @@ def submit(
     if not call(settings.flink_rest, "/taskmanagers")["taskmanagers"]:
         print("submit: the job starts as soon as a TaskManager has registered", file=sys.stderr)
     require_room(settings)
+    for line in say:
+        print(line, file=sys.stderr)
     # The client's home is of the cluster, not of the job: the cluster's id is beside the windowing job's checkpoints.
     environment = os.environ | prepare(stack, CLIENT)
     command = client_command(program, checkpoint, arguments)
@@ -113,10 +117,10 @@ def wait_until_running(settings: Settings, job_id: str) -> None:
         if job["state"] == "RUNNING" and all(state == "RUNNING" for state in states):
             return
         if job["state"] in ("FAILED", "CANCELED"):
-            causes = _causes(settings, job_id)
-            reason = causes[0] if causes else "no cause given"
+            causes = failures(settings.flink_rest, job_id)
+            reason = causes[0][1] if causes else "no cause given"
             raise FlinkError(f"job {job_id} is {job['state']}: {reason}; see scripts/logs.sh jobmanager")
-        if again := repeated(_causes(settings, job_id)):
+        if again := repeated([cause for _, cause in failures(settings.flink_rest, job_id)]):
             cancel(settings.flink_rest, job_id)
             raise FlinkError(
                 f"job {job_id} failed {SAME_FAILURES} times before it ran, and was cancelled: {again}; "
@@ -127,19 +131,6 @@ def wait_until_running(settings: Settings, job_id: str) -> None:
         f"job {job_id} was submitted but did not run within {RUNNING_LIMIT_SECONDS} s; "
         "is a TaskManager running? see scripts/status.sh"
     )
-
-
-def _causes(settings: Settings, job_id: str) -> list[str]:
-    """The innermost cause of each failure of the job, the newest first."""
-    entries = call(settings.flink_rest, f"/jobs/{job_id}/exceptions")["exceptionHistory"]["entries"]
-    return [cause(each["stacktrace"]) for each in entries]
-
-
-def cause(stacktrace: str) -> str:
-    """The line of the innermost cause in a stack trace."""
-    head, *lines = stacktrace.splitlines()
-    inner = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
-    return inner[-1] if inner else head
 
 
 def repeated(causes: Sequence[str]) -> str | None:
@@ -153,6 +144,7 @@ def main() -> int:
     parser.add_argument("--job", choices=JOBS, default=MAIN, help="which one (default: %(default)s)")
     parser.add_argument("--from", dest="checkpoint", metavar="CHECKPOINT", help="a complete checkpoint")
     parser.add_argument("--mode", choices=MODES, help="default: FLINK_MODE in .env")
+    parser.add_argument("--say", action="append", default=[], metavar="TEXT", help=argparse.SUPPRESS)
     parser.add_argument("--show", metavar="PREFIX", help="print Flink's own command, as typed behind this")
     parser.add_argument(
         "--program", type=Path, metavar="FILE.py", help="a changed program of this job; its own arguments follow --"
@@ -168,7 +160,8 @@ def main() -> int:
         mode = arguments.mode or stack.text("FLINK_MODE")
         program = (arguments.program or PROGRAMS[arguments.job]).resolve()
         words = ["--mode", mode, *arguments.words]
-        job_id = submit(stack, arguments.job, program, words, arguments.checkpoint, show=arguments.show)
+        checkpoint, lines, show = arguments.checkpoint, arguments.say, arguments.show
+        job_id = submit(stack, arguments.job, program, words, checkpoint, say=lines, show=show)
         print(job_id, flush=True)
         wait_until_running(stack, job_id)
     except (FlinkError, HomeError, SettingsError) as error:

@@ -16,6 +16,7 @@ from itertools import groupby
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from contract.kafka_errors import said
 from contract.settings import Settings, SettingsError
 
 _ANSWER_SECONDS = 30.0
@@ -49,7 +50,7 @@ def read(bootstrap: str, topic: str, isolation: str) -> Iterator[Message]:
             elif error.code() == KafkaError._PARTITION_EOF:
                 left.discard(message.partition() or 0)
     except KafkaException as error:
-        raise ReadError(f"topic {topic} at {bootstrap} cannot be read: {error}") from None
+        raise ReadError(f"topic {topic} at {bootstrap} cannot be read: {said(error)}") from None
     finally:
         consumer.close()
 

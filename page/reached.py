@@ -10,13 +10,13 @@ import contextlib
 import http.client
 import json
 import time
-import urllib.request
 from collections.abc import Container, Iterable
 from typing import Any
 
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 from contract.copies import name_of, setting_of
+from contract.direct import open_direct
 from contract.settings import Settings
 from measure.watch import Sample
 
@@ -129,7 +129,7 @@ class _Log:
 
 def _answer(address: str) -> Any:
     """The JSON at an address; None when there is none in time."""
-    with contextlib.suppress(*_NO_ANSWER), urllib.request.urlopen(address, timeout=_ANSWER_SECONDS) as answer:
+    with contextlib.suppress(*_NO_ANSWER), open_direct(address, _ANSWER_SECONDS) as answer:
         return json.loads(answer.read())
     return None
 

@@ -20,7 +20,7 @@ from pyspark.version import __version__ as spark_version
 
 from contract.settings import artifacts
 from requirements.jars import JarError, fetch
-from stack.artifacts import exclusive
+from stack.lock import exclusive
 
 HERE = Path(__file__).resolve().parent
 JARS = HERE / "releases.jars"

@@ -2,4 +2,4 @@
 # Summary: Run a contributor's checks: shellcheck, shfmt, ruff, mypy. Seconds, no JVM.
 # Usage: scripts/check.sh
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/check.sh check "$@"
+exec "$(dirname "$(readlink -f "$0")")/lib/verb.sh" scripts/check.sh check "$@"

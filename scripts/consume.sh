@@ -9,4 +9,4 @@
 #                `uncommitted` means that its transaction is still open or was aborted
 # Other flags go to kafka-console-consumer.sh (--max-messages, --timeout-ms, --partition, ...).
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/consume.sh consume "$@"
+exec "$(dirname "$(readlink -f "$0")")/lib/verb.sh" scripts/consume.sh consume "$@"

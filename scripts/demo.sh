@@ -9,7 +9,7 @@
 # Needs: the stack
 # Takes: 2 minutes; 5 the first time, when it fetches everything
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/lib/walkthrough.sh"
+source "$(dirname "$(readlink -f "$0")")/lib/walkthrough.sh"
 
 readonly VISITS_MEANWHILE=40
 

@@ -10,4 +10,4 @@
 #              --price-reads P         its price of 1,000 reads
 #   record   put a figure that was measured into deploy/measured.yaml, from which size computes
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/deploy.sh deploy "$@"
+exec "$(dirname "$(readlink -f "$0")")/lib/verb.sh" scripts/deploy.sh deploy "$@"

@@ -7,4 +7,4 @@
 # An event is a line: {"eventId": "e1", "data": {"devices": [{"deviceId": "d1", "temperature": 21.5}]}}
 # Exit codes: 0 done, 1 the query failed, 2 a wrong flag or something missing.
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/devices_file_stream.sh devices_file_stream "$@"
+exec "$(dirname "$(readlink -f "$0")")/lib/verb.sh" scripts/devices_file_stream.sh devices_file_stream "$@"

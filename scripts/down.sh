@@ -4,4 +4,4 @@
 #
 # --wipe also removes topics, checkpoints and outputs: the next up starts clean.
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/down.sh down "$@"
+exec "$(dirname "$(readlink -f "$0")")/lib/verb.sh" scripts/down.sh down "$@"

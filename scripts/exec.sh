@@ -5,4 +5,4 @@
 # SERVICE: kafka, generator, spark, jobmanager or taskmanager. Kafka's tools, `flink` and `python` are on PATH there.
 # The command reads what is piped into the script: echo '{}' | scripts/exec.sh kafka kafka-console-producer.sh ...
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/exec.sh exec "$@"
+exec "$(dirname "$(readlink -f "$0")")/lib/verb.sh" scripts/exec.sh exec "$@"

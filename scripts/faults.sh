@@ -18,4 +18,4 @@
 # Results go to results/<time>/<row>/: report.html, verdict, timeline, logs. A stack that is down is started, and stopped
 # at the end. Exit codes: 0 every row passed, 1 one failed, 2 one does not apply here, or bad input.
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/faults.sh faults "$@"
+exec "$(dirname "$(readlink -f "$0")")/lib/verb.sh" scripts/faults.sh faults "$@"

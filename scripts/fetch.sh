@@ -4,4 +4,4 @@
 #
 # --profile cluster: also the object store, and the engines' clients for it.
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/fetch.sh fetch "$@"
+exec "$(dirname "$(readlink -f "$0")")/lib/verb.sh" scripts/fetch.sh fetch "$@"

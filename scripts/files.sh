@@ -5,4 +5,4 @@
 # PLACE: a folder or a file, such as checkpoints/spark/visits_json/offsets; in an object store s3://BUCKET/PATH.
 # Exit codes: 0 shown, 1 it cannot be read, 2 wrong usage.
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/files.sh files "$@"
+exec "$(dirname "$(readlink -f "$0")")/lib/verb.sh" scripts/files.sh files "$@"

@@ -8,4 +8,4 @@
 # checkpoint are written again when the job goes back to it.
 # --program: a changed program of this job, such as flink_job/one_more_aggregate.py; the ARGUMENTs are its own.
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/flink_restore.sh flink_restore "$@"
+exec "$(dirname "$(readlink -f "$0")")/lib/verb.sh" scripts/flink_restore.sh flink_restore "$@"

@@ -7,4 +7,4 @@
 # To continue from a checkpoint instead: scripts/flink_restore.sh
 # --program: a changed program of this job, such as flink_job/one_more_aggregate.py; the ARGUMENTs are its own.
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/flink_submit.sh flink_submit "$@"
+exec "$(dirname "$(readlink -f "$0")")/lib/verb.sh" scripts/flink_submit.sh flink_submit "$@"

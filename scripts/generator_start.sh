@@ -2,4 +2,4 @@
 # Summary: Start the generator; its own flags may follow.
 # Usage: scripts/generator_start.sh [FLAG...] [--backend compose|local]
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/generator_start.sh generator_start "$@"
+exec "$(dirname "$(readlink -f "$0")")/lib/verb.sh" scripts/generator_start.sh generator_start "$@"

@@ -2,4 +2,4 @@
 # Summary: Stop the generator with SIGTERM: it finishes the records it has begun, then stops.
 # Usage: scripts/generator_stop.sh [--backend compose|local]
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/generator_stop.sh generator_stop "$@"
+exec "$(dirname "$(readlink -f "$0")")/lib/verb.sh" scripts/generator_stop.sh generator_stop "$@"

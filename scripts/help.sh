@@ -2,4 +2,4 @@
 # Summary: List all scripts by theme, with what each does.
 # Usage: scripts/help.sh
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/help.sh help "$@"
+exec "$(dirname "$(readlink -f "$0")")/lib/verb.sh" scripts/help.sh help "$@"

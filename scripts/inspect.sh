@@ -10,4 +10,4 @@
 # Reads only. Exit codes: 0 read, 1 a problem was found, 2 wrong usage; with --against: 0 the job can restore it, 1 it
 # cannot, 2 it cannot be said.
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/inspect.sh inspect "$@"
+exec "$(dirname "$(readlink -f "$0")")/lib/verb.sh" scripts/inspect.sh inspect "$@"

@@ -2,4 +2,4 @@
 # Summary: Show the last log lines of a service.
 # Usage: scripts/logs.sh SERVICE [LINES] [--backend compose|local]
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/logs.sh logs "$@"
+exec "$(dirname "$(readlink -f "$0")")/lib/verb.sh" scripts/logs.sh logs "$@"

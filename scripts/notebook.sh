@@ -5,4 +5,4 @@
 # Prints the address, with its token, on stdout; on loopback only, NOTEBOOK_PORT in .env.
 # You work on a copy in output/notebooks, which keeps its outputs; --fresh starts again from the repository's.
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/notebook.sh notebook "$@"
+exec "$(dirname "$(readlink -f "$0")")/lib/verb.sh" scripts/notebook.sh notebook "$@"

@@ -4,4 +4,4 @@
 #
 # Readers of committed records stop before the first record of an open transaction.
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/open_transactions.sh open_transactions "$@"
+exec "$(dirname "$(readlink -f "$0")")/lib/verb.sh" scripts/open_transactions.sh open_transactions "$@"

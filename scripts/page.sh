@@ -10,4 +10,4 @@
 # and prints its address. The file holds all that it needs: it opens without a stack, without Java, Docker or a network.
 # Exit codes: 0 done, 2 there is no recorded run, or the page cannot be served.
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/page.sh page "$@"
+exec "$(dirname "$(readlink -f "$0")")/lib/verb.sh" scripts/page.sh page "$@"

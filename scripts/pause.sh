@@ -2,4 +2,4 @@
 # Summary: Freeze a service (SIGSTOP, or the engine's pause); it keeps its memory and its sockets.
 # Usage: scripts/pause.sh SERVICE [--backend compose|local]
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/pause.sh pause "$@"
+exec "$(dirname "$(readlink -f "$0")")/lib/verb.sh" scripts/pause.sh pause "$@"

@@ -4,7 +4,7 @@
 #
 # Starts what does not run, and cancels and restores the Flink job. Needs Chromium and chromedriver on PATH.
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/lib/walkthrough.sh"
+source "$(dirname "$(readlink -f "$0")")/lib/walkthrough.sh"
 begin "$@"
 
 step "the live page, playing recorded runs"

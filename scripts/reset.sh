@@ -4,4 +4,4 @@
 #
 # The same as scripts/down.sh --wipe. Edited notebooks (output/notebooks) stay.
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/reset.sh reset "$@"
+exec "$(dirname "$(readlink -f "$0")")/lib/verb.sh" scripts/reset.sh reset "$@"

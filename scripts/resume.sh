@@ -2,4 +2,4 @@
 # Summary: Resume a frozen service.
 # Usage: scripts/resume.sh SERVICE [--backend compose|local]
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/resume.sh resume "$@"
+exec "$(dirname "$(readlink -f "$0")")/lib/verb.sh" scripts/resume.sh resume "$@"

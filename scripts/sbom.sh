@@ -5,4 +5,4 @@
 # It lists installed packages, so it first fetches missing ones. Debian's packages are those of the day of an image's
 # build and not listed; docs/images.md shows how to see them.
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/sbom.sh sbom "$@"
+exec "$(dirname "$(readlink -f "$0")")/lib/verb.sh" scripts/sbom.sh sbom "$@"

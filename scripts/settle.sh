@@ -6,4 +6,4 @@
 # --wait SECONDS  how long the pipelines may take (default 120)
 # Exit codes: 0 settled, 1 a closing visit was not acknowledged, 2 not settled in time, or something is missing.
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/settle.sh settle "$@"
+exec "$(dirname "$(readlink -f "$0")")/lib/verb.sh" scripts/settle.sh settle "$@"

@@ -7,4 +7,4 @@
 # has the fewest faults that still fail, as plain commands.
 # Exit codes: 0 both verdicts hold, 1 one is violated, 2 it could not run.
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/soak.sh soak "$@"
+exec "$(dirname "$(readlink -f "$0")")/lib/verb.sh" scripts/soak.sh soak "$@"

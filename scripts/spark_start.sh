@@ -2,4 +2,4 @@
 # Summary: Start the Spark synchronizer; its own flags may follow.
 # Usage: scripts/spark_start.sh [FLAG...] [--backend compose|local]
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/spark_start.sh spark_start "$@"
+exec "$(dirname "$(readlink -f "$0")")/lib/verb.sh" scripts/spark_start.sh spark_start "$@"

@@ -5,4 +5,4 @@
 # Arguments: flags of the generator or of the synchronizer (spark); they are checked first. Returns once the broker or
 # the JobManager answers; the others may still be starting.
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/start.sh start "$@"
+exec "$(dirname "$(readlink -f "$0")")/lib/verb.sh" scripts/start.sh start "$@"

@@ -4,4 +4,4 @@
 #
 # Exit codes: 0 all is well, 1 it is not; each problem is a line with its next step.
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/status.sh status "$@"
+exec "$(dirname "$(readlink -f "$0")")/lib/verb.sh" scripts/status.sh status "$@"

@@ -13,4 +13,4 @@
 # PATH         only these files of tests, e.g. tests/unit
 # Each run ends with what it has left out. tests/README.md says which test belongs to which tier.
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/test.sh test "$@"
+exec "$(dirname "$(readlink -f "$0")")/lib/verb.sh" scripts/test.sh test "$@"

@@ -7,4 +7,4 @@
 # counts the records, and is fast.
 # Exit codes: 0 shown, or done; 1 refused: it would lose or repeat records; 2 it cannot be known.
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/transactions.sh transactions "$@"
+exec "$(dirname "$(readlink -f "$0")")/lib/verb.sh" scripts/transactions.sh transactions "$@"

@@ -7,4 +7,4 @@
 # The Flink job continues from its newest retained checkpoint, the synchronizer from its own.
 # GENERATOR_ARGS and SPARK_ARGS: further flags of the generator and the synchronizer, separated by spaces.
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/up.sh up "$@"
+exec "$(dirname "$(readlink -f "$0")")/lib/verb.sh" scripts/up.sh up "$@"

@@ -13,4 +13,4 @@
 # The source topic is judged with each pipeline, if the generator's ledger records what was sent.
 # Exit codes: 0 holds, 1 violated, 2 unknown.
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/verdict.sh verdict "$@"
+exec "$(dirname "$(readlink -f "$0")")/lib/verb.sh" scripts/verdict.sh verdict "$@"

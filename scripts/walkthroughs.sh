@@ -2,4 +2,4 @@
 # Summary: List all walkthroughs in teaching order: what each shows, needs and takes.
 # Usage: scripts/walkthroughs.sh
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/lib/verb.sh" scripts/walkthroughs.sh walkthroughs "$@"
+exec "$(dirname "$(readlink -f "$0")")/lib/verb.sh" scripts/walkthroughs.sh walkthroughs "$@"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Sequence
 from typing import Callable
@@ -14,6 +13,7 @@ if __name__ == "__main__":
     quiet_imports()
 
 from contract.settings import SettingsError
+from contract.stop import interrupt_once
 
 from stack.arguments import split_flags
 from stack.errors import StackError
@@ -70,6 +70,11 @@ VERBS: dict[str, Verb] = {
     "test": programs.test,
 }
 """What each script does; most are called scripts/<verb>.sh."""
+CHANGING = (
+    "up", "down", "reset", "start", "stop", "kill", "pause", "resume", "generator_start", "generator_stop",
+    "spark_start", "spark_stop", "flink_submit", "flink_cancel", "flink_restore",
+)  # fmt: skip
+"""Those that read the state and then act on it: one at a time, and each reads it when the others are done."""
 STARTS = ("up", "fetch", "soak")
 """Those that take --profile."""
 WITHOUT_A_STACK: dict[str, Callable[[Sequence[str]], int]] = {"help": help.show, "walkthroughs": help.walkthroughs}
@@ -88,21 +93,18 @@ def run(script: str, verb: str, words: Sequence[str]) -> int:
     if verb in WITHOUT_A_STACK:
         return WITHOUT_A_STACK[verb](words)
     flags, left = split_flags(words, starts=verb in STARTS)
-    return VERBS[verb](open_stack(flags), left)
-
-
-def interrupt_once(*_: object) -> None:
-    """End what runs at the first Ctrl-C; a second one must not interrupt the clean-up."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    raise KeyboardInterrupt
+    stack = open_stack(flags)
+    if verb not in CHANGING:
+        return VERBS[verb](stack, left)
+    with stack.changing(creates=verb == "up") as now:
+        return VERBS[verb](now, left)
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run `SCRIPT VERB WORD...`; returns the exit code."""
     script, verb, *words = arguments
-    # Ignored while a walkthrough cleans up.
-    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-        signal.signal(signal.SIGINT, interrupt_once)
+    # A walkthrough that cleans up ignores them, and so do the scripts that it calls then.
+    interrupt_once()
     try:
         return run(script, verb, words)
     except (StackError, SettingsError) as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import shutil
@@ -16,6 +15,7 @@ from typing import Callable
 from contract.settings import ROOT, STORE_JARS
 
 from stack.errors import StackError
+from stack.lock import exclusive
 from stack.messages import say
 
 LOCKS = ROOT / "requirements"
@@ -225,26 +225,6 @@ class Artifacts:
         self.folder.mkdir(parents=True, exist_ok=True)
         with exclusive(self.folder / "lock", "another program fetches what is needed; waiting for it ..."):
             yield
-
-
-@contextlib.contextmanager
-def exclusive(file: Path, waiting: str | None) -> Iterator[None]:
-    """Hold a lock while the block runs; the lock is released when the process ends, however it ends.
-
-    When another process holds it: prints `waiting` and waits, or raises BlockingIOError when `waiting` is None.
-    """
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if waiting is None:
-                raise
-            say(waiting)
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _locks(*names: str) -> list[Path]:

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from contract.stop import ENDING
+
 
 def run_child(
     words: Sequence[str],
@@ -39,16 +41,27 @@ def run_child(
 
 @contextlib.contextmanager
 def waiting_for(process: subprocess.Popen[str]) -> Iterator[None]:
-    """While the block runs: a Ctrl-C reaches the command through the terminal, a SIGTERM is passed on."""
+    """While the block runs: a Ctrl-C reaches the command through the terminal, other signals are passed on.
+
+    Raises KeyboardInterrupt after the block when the command has failed after one: whatever waits for the command must
+    not go on without it.
+    """
+    received: list[int] = []
 
     def hand_on(number: int, _frame: Any) -> None:
-        if process.poll() is None:
+        received.append(number)
+        if number != signal.SIGINT and process.poll() is None:
             process.send_signal(number)
 
-    # Not SIG_IGN, which commands would inherit.
-    before = signal.signal(signal.SIGINT, lambda *_: None), signal.signal(signal.SIGTERM, hand_on)
+    # Not SIG_IGN, which commands would inherit; a clean-up ignores signals, and so does what it waits for.
+    before = {number: signal.getsignal(number) for number in ENDING}
+    heard = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
+    for number in heard:
+        signal.signal(number, hand_on)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before[0])
-        signal.signal(signal.SIGTERM, before[1])
+        for number, handler in heard.items():
+            signal.signal(number, handler)
+    if received and process.returncode:
+        raise KeyboardInterrupt(received[0])

@@ -91,6 +91,13 @@ class Home:
                 )
         return next(iter(found.values()), None)
 
+    def require_marker(self) -> Marker:
+        """Read the marker. Raises StackError when no stack was ever started here."""
+        marker = self.marker()
+        if marker is None:
+            raise StackError(f"no stack was ever started in {self.root}; start one with scripts/up.sh")
+        return marker
+
     def claim(self, topics: Topics) -> Marker:
         """Make and mark the folders of this stack.
 

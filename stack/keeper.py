@@ -61,7 +61,7 @@ def main() -> int:
 
 def _default_signals() -> None:
     # Whoever started the keeper may ignore them, and a JVM would inherit that: it could not be stopped.
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
 
 

@@ -45,6 +45,7 @@ _HOST_VARIABLES = (
 _OF_NAMED_STORE = ("AWS_SHARED_CREDENTIALS_FILE", "AWS_PROFILE", "AWS_REGION")
 """Where the key of an object store is that is not the stack's own; variables that hold a key are not passed on."""
 _HOST_PREFIXES = ("LC_", "PIP_", "NSS_WRAPPER_")
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _LAST_PORT = 65_535
 _PROFILE = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -76,6 +77,9 @@ class StackSettings:
         host = os.environ if host is None else host
         names = _HOST_VARIABLES if own_store(self.values) else (*_HOST_VARIABLES, *_OF_NAMED_STORE)
         kept = {name: value for name, value in host.items() if name in names or name.startswith(_HOST_PREFIXES)}
+        # Services of this machine are reached directly, whatever proxy downloads need.
+        for name in ("no_proxy", "NO_PROXY"):
+            kept[name] = ",".join(filter(None, (kept.get(name), *_LOOPBACK, self.values["BIND_ADDRESS"])))
         # UTC everywhere: engines and tools format times in the time zone of their process.
         return {**kept, "TZ": "UTC", "PYTHONPATH": str(ROOT), **as_environment(self.values)}
 
@@ -142,7 +146,7 @@ def _shift_ports(values: dict[str, str], explicit: Mapping[str, str]) -> None:
             # A port that was chosen explicitly is not moved.
             port = _number(name, values[name], 0) + (0 if name in explicit else offset)
             if not 0 <= port <= _LAST_PORT:
-                raise StackError(f"{name} is {port} with {OFFSET}={offset}: a port is at most {_LAST_PORT}")
+                raise StackError(f"{OFFSET}={offset} moves {name} to {port}, and ports are 1 to {_LAST_PORT}")
             values[name] = str(port)
     values[OFFSET] = "0"
 

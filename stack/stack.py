@@ -5,18 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from contract.settings import PREFIX, ROOT, store_of_data
 
-from stack.artifacts import exclusive
 from stack.backend import COMPOSE, LOCAL, PAUSED, RUNNING, Backend
 from stack.backends.compose import ComposeBackend
 from stack.backends.containers import engine_answers
 from stack.backends.local import LocalBackend
 from stack.errors import StackError
 from stack.home import Home, Topics
+from stack.lock import exclusive
 from stack.messages import say
 from stack.services import Service, copies, service, services
 from stack.settings import SHOW_COMMANDS, StackSettings, load, unknown_variables
@@ -26,12 +26,13 @@ _BACKENDS: dict[str, Callable[[StackSettings, Home], Backend]] = {LOCAL: LocalBa
 
 @dataclass(frozen=True)
 class Stack:
-    """The stack that a verb acts on. `reason`: why this backend was chosen."""
+    """The stack that a verb acts on. `reason`: why this backend was chosen; `flags`: settings of the command line."""
 
     settings: StackSettings
     home: Home
     backend: Backend
     reason: str
+    flags: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def address(self) -> str:
@@ -95,13 +96,26 @@ class Stack:
             raise StackError(f"service {row.name} is {state}, so no signal can be sent; scripts/status.sh shows all")
 
     @contextlib.contextmanager
-    def changing(self) -> Iterator[None]:
-        """Let only one command change this stack at a time."""
-        if not self.home.state.is_dir():
-            yield
-            return
-        with exclusive(self.home.state / "lock", "another command is changing this stack; waiting for it ..."):
-            yield
+    def changing(self, *, creates: bool = False) -> Iterator[Stack]:
+        """Let only one command change this stack at a time; yields the stack as it is once the others are done.
+
+        `creates`: the home is created when it is missing, and removed again when the block leaves it empty.
+        """
+        root = self.home.root
+        created = creates and not root.is_dir()
+        if created:
+            root.mkdir(parents=True)
+        try:
+            if not root.is_dir():
+                yield self
+                return
+            # The folder itself is locked: a lock file would be a trace of a command that is refused.
+            with exclusive(root, "another command is changing this stack; waiting for it ..."):
+                yield open_stack(self.flags)
+        finally:
+            if created:
+                with contextlib.suppress(OSError):
+                    root.rmdir()
 
     def show(self, line: Callable[[], str]) -> None:
         """Print the command behind a verb, when SHOW_COMMANDS asks for it."""
@@ -117,7 +131,7 @@ class Stack:
 
     def with_backend(self) -> Stack:
         """Return this stack with a new backend, after the home was claimed."""
-        return Stack(self.settings, self.home, _BACKENDS[self.backend.name](self.settings, self.home), self.reason)
+        return replace(self, backend=_BACKENDS[self.backend.name](self.settings, self.home))
 
 
 def open_stack(flags: Mapping[str, str]) -> Stack:
@@ -126,7 +140,7 @@ def open_stack(flags: Mapping[str, str]) -> Stack:
     up = home.up()
     settings = load(os.environ, flags, up.explicit if up else home.profile())
     name, reason = _choose(settings, home)
-    return Stack(settings, home, _BACKENDS[name](settings, home), reason)
+    return Stack(settings, home, _BACKENDS[name](settings, home), reason, flags)
 
 
 def _choose(settings: StackSettings, home: Home) -> tuple[str, str]:

@@ -24,6 +24,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public, but
     ResourceType,
 )
 
+from contract.kafka_errors import said
 from verdict.model import Unknown
 from verdict.records import UNREADABLE, Batch, Headers, Record, Span, Spans
 
@@ -86,7 +87,7 @@ class Cluster:
         try:
             answered = _committed(consumer, asked)
         except KafkaException as error:
-            raise Unknown(f"the offsets of group {group} cannot be read at {self.bootstrap}: {_said(error)}") from None
+            raise Unknown(f"the offsets of group {group} cannot be read at {self.bootstrap}: {said(error)}") from None
         finally:
             consumer.close()
         for item in answered:
@@ -101,7 +102,7 @@ class Cluster:
             # This client prints base64 with + and /; Kafka's tools print the form for URLs.
             return str(future.result().topic_id).replace("+", "-").replace("/", "_")
         except KafkaException as error:
-            raise Unknown(f"topic {topic} cannot be described at {self.bootstrap}: {_said(error)}") from None
+            raise Unknown(f"topic {topic} cannot be described at {self.bootstrap}: {said(error)}") from None
 
     def is_compacted(self, topic: str) -> bool:
         """Return whether the broker may remove records from the middle of a topic."""
@@ -109,7 +110,7 @@ class Cluster:
         try:
             entries = self._admin.describe_configs([resource])[resource].result(timeout=_ANSWER_SECONDS)
         except (KafkaException, TimeoutError) as error:
-            raise Unknown(f"the settings of topic {topic} cannot be read at {self.bootstrap}: {_said(error)}") from None
+            raise Unknown(f"the settings of topic {topic} cannot be read at {self.bootstrap}: {said(error)}") from None
         return "compact" in str(entries["cleanup.policy"].value)
 
     def read(self, topic: str, spans: Mapping[int, Span]) -> Iterator[Batch]:
@@ -160,7 +161,7 @@ class Cluster:
             return {asked.partition: int(future.result().offset) for asked, future in futures.items()}
         except KafkaException as error:
             topic = partitions[0].topic
-            raise Unknown(f"the offsets of topic {topic} cannot be read at {self.bootstrap}: {_said(error)}") from None
+            raise Unknown(f"the offsets of topic {topic} cannot be read at {self.bootstrap}: {said(error)}") from None
 
     def _consumer(self) -> Consumer:
         return Consumer(
@@ -180,12 +181,6 @@ class Cluster:
                 "fetch.queue.backoff.ms": 10,
             }
         )
-
-
-def _said(error: Exception) -> str:
-    """Say what the client's error says, without its code and the spelling of its class."""
-    cause = error.args[0] if error.args else None
-    return cause.str() if isinstance(cause, KafkaError) else str(error) or type(error).__name__
 
 
 def _committed(consumer: Consumer, asked: list[TopicPartition]) -> list[TopicPartition]:

@@ -4,6 +4,7 @@ Usage:
     python -m inspector.flink list [--json]      chk-N and savepoints of this stack, newest last
     python -m inspector.flink resolve WHICH      the folder of latest, chk-N or a path, if it can be restored
     python -m inspector.flink offsets PATH       {"0": 900, "1": 900}: where a restore reads on, if it may
+    python -m inspector.flink restore-point WHICH   {"path", "newest", "offsets"}: the three above at once
     python -m inspector.flink describe PATH... [--follow] [--rows N]   one JSON report per line, for the inspector
     python -m inspector.flink follow [--until FILE] [--words FOLDER]   the retained checkpoints, whenever they change
     python -m inspector.flink against PATH JOB [ARGUMENT...]   whether the job can restore it, as a line of JSON
@@ -18,7 +19,7 @@ import json
 import signal
 import sys
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from typing import Any
 from contract.jobs import JOBS, MAIN, PROGRAMS, settings_of
 from contract.settings import Settings, SettingsError
 from inspector.errors import InspectorError, NothingToRestore
-from inspector.flink.folder import METADATA, CheckpointFolder, is_checkpoint_folder, list_folders, resolve
+from inspector.flink.folder import LATEST, METADATA, CheckpointFolder, is_checkpoint_folder, list_folders, resolve
 from inspector.model import as_dict
 from places.data import flink_checkpoints
 from places.place import Place
@@ -49,8 +50,8 @@ def print_list(folders: list[CheckpointFolder], as_json: bool) -> None:
         print(f"{folder.job_id or '-':32}  {folder.name:24}  {age:8.0f} s old  {folder.size:10} bytes  {state}")
 
 
-def print_offsets(path: Place) -> None:
-    """Print one line of JSON: partition to offset."""
+def restore_offsets(path: Place) -> dict[str, int]:
+    """Read where a restore reads on, partition to offset. Raises InspectorError when it may not be restored."""
     # Only the Flink environment has the JVM's client library; list and resolve do not need it.
     from inspector.flink.jvm import flink_jvm  # noqa: PLC0415
     from inspector.flink.metadata import check_files, load_metadata, operators  # noqa: PLC0415
@@ -72,7 +73,17 @@ def print_offsets(path: Place) -> None:
         if offset in MARKERS:
             words = f"partition {partition} was not read yet: {offset} means its {MARKERS[offset]} record"
             print(words, file=sys.stderr)
-    print(json.dumps(ends))
+    return ends
+
+
+def print_restore_point(which: str, root: Place) -> None:
+    """Print one line of JSON: the folder to restore, the newest one, and the offsets at which the restore reads on."""
+    path = newest = resolve(which, root)
+    if which != LATEST:
+        # A path may be that of another stack, while this one has none yet.
+        with suppress(NothingToRestore):
+            newest = resolve(LATEST, root)
+    print(json.dumps({"path": str(path), "newest": str(newest), "offsets": restore_offsets(path)}))
 
 
 def print_reports(paths: list[Place], rows: int, follow: bool) -> None:
@@ -115,7 +126,7 @@ def print_comparison(path: Place, job: str, arguments: list[str]) -> None:
     from inspector.flink.against import compare  # noqa: PLC0415
 
     folder = path.parent if path.name == METADATA else path
-    which = folder if is_checkpoint_folder(folder) else resolve("latest", folder)
+    which = folder if is_checkpoint_folder(folder) else resolve(LATEST, folder)
     program = PROGRAMS.get(job, Path(job))
     if not program.is_file():
         raise InspectorError(f"{job} is neither a job of this project ({', '.join(JOBS)}) nor a file")
@@ -130,6 +141,7 @@ def main() -> int:
     commands.add_parser("list").add_argument("--json", action="store_true")
     commands.add_parser("resolve").add_argument("which")
     commands.add_parser("offsets").add_argument("path")
+    commands.add_parser("restore-point").add_argument("which")
     describe_parser = commands.add_parser("describe")
     describe_parser.add_argument("paths", type=place_argument, nargs="+")
     describe_parser.add_argument("--rows", type=int, default=5)
@@ -148,6 +160,8 @@ def main() -> int:
             print_list(list_folders(root) if root.is_dir() else [], arguments.json)
         elif arguments.command == "resolve":
             print(resolve(arguments.which, root))
+        elif arguments.command == "restore-point":
+            print_restore_point(arguments.which, root)
         elif arguments.command == "describe":
             print_reports(arguments.paths, arguments.rows, arguments.follow)
         elif arguments.command == "follow":
@@ -155,7 +169,7 @@ def main() -> int:
         elif arguments.command == "against":
             print_comparison(arguments.path, arguments.planned, arguments.words)
         else:
-            print_offsets(resolve(arguments.path, root))
+            print(json.dumps(restore_offsets(resolve(arguments.path, root))))
     except KeyboardInterrupt:
         # The end of --follow; the shell's number for Ctrl-C.
         return 130

@@ -23,6 +23,8 @@ from places.words import is_uri, place_of
 METADATA = "_metadata"
 CHECKPOINT = re.compile(r"chk-(\d+)")
 SAVEPOINT = re.compile(r"savepoint-.+")
+LATEST = "latest"
+"""The word for the newest checkpoint that can be restored."""
 JOB_ID = re.compile(r"[0-9a-f]{32}")
 LISTED = 10
 """How many checkpoints a refusal names."""
@@ -178,13 +180,13 @@ def resolve(which: str, root: Place) -> Place:
     """
     folders = list_folders(root) if root.is_dir() else []
     complete = [folder for folder in folders if folder.complete]
-    if which == "latest":
+    if which == LATEST:
         for folder in reversed(folders):
             # This may be the newest one: a restore from an older one would repeat what was committed since.
             if folder.closed:
                 raise InspectorError(folder.closed)
         if not complete:
-            raise NothingToRestore(f"no complete checkpoint below {root}")
+            raise NothingToRestore(f"no complete checkpoint below {root}; scripts/flink_submit.sh starts without one")
         return complete[-1].path.resolve()
     if CHECKPOINT.fullmatch(which) and not Path(which).is_dir():
         candidates = [folder for folder in folders if folder.name == which]

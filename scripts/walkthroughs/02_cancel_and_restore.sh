@@ -6,7 +6,7 @@
 # Needs: the stack
 # Takes: 1 minute
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/../lib/walkthrough.sh"
+source "$(dirname "$(readlink -f "$0")")/../lib/walkthrough.sh"
 begin "$@"
 
 step "let the job complete two checkpoints"

@@ -6,7 +6,7 @@
 # Needs: the stack
 # Takes: 1 minute
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/../lib/walkthrough.sh"
+source "$(dirname "$(readlink -f "$0")")/../lib/walkthrough.sh"
 
 # prepared: the newest checkpoint has a transaction that is not committed yet; the restarted job commits it.
 prepared() {

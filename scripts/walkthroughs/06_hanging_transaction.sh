@@ -7,7 +7,7 @@
 # Needs: the stack
 # Takes: 1 minute
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/../lib/walkthrough.sh"
+source "$(dirname "$(readlink -f "$0")")/../lib/walkthrough.sh"
 
 readonly TOPIC=held_by_a_transaction
 readonly ID=walkthrough-6

@@ -6,7 +6,7 @@
 # Needs: the stack; its topics, checkpoints and outputs are removed at the end
 # Takes: 3 minutes
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/../lib/walkthrough.sh"
+source "$(dirname "$(readlink -f "$0")")/../lib/walkthrough.sh"
 begin "$@"
 
 step "submit flink_job/classic.py beside the job of this project"

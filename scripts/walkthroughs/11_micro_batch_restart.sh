@@ -8,4 +8,4 @@
 # Needs: Java and Python; neither Docker nor the stack
 # Takes: 1 minute
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/../lib/verb.sh" scripts/walkthroughs/11_micro_batch_restart.sh lab micro_batch_restart "$@"
+exec "$(dirname "$(readlink -f "$0")")/../lib/verb.sh" scripts/walkthroughs/11_micro_batch_restart.sh lab micro_batch_restart "$@"

@@ -8,4 +8,4 @@
 # Needs: Java and Python; neither Docker nor the stack
 # Takes: 1 minute
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/../lib/verb.sh" scripts/walkthroughs/12_devices_from_files.sh lab devices_from_files "$@"
+exec "$(dirname "$(readlink -f "$0")")/../lib/verb.sh" scripts/walkthroughs/12_devices_from_files.sh lab devices_from_files "$@"

@@ -8,4 +8,4 @@
 # Needs: Java and Python; neither Docker nor the stack
 # Takes: 1 minute
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/../lib/verb.sh" scripts/walkthroughs/13_failure_before_the_commit.sh lab failure_before_the_commit "$@"
+exec "$(dirname "$(readlink -f "$0")")/../lib/verb.sh" scripts/walkthroughs/13_failure_before_the_commit.sh lab failure_before_the_commit "$@"

@@ -8,4 +8,4 @@
 # Needs: Java and Python; neither Docker nor the stack
 # Takes: 2 minutes
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/../lib/verb.sh" scripts/walkthroughs/14_what_a_checkpoint_holds.sh lab what_a_checkpoint_holds "$@"
+exec "$(dirname "$(readlink -f "$0")")/../lib/verb.sh" scripts/walkthroughs/14_what_a_checkpoint_holds.sh lab what_a_checkpoint_holds "$@"

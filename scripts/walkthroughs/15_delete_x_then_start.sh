@@ -10,4 +10,4 @@
 # Needs: Java and Python; neither Docker nor the stack (it starts a broker of its own)
 # Takes: 3 minutes
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/../lib/verb.sh" scripts/walkthroughs/15_delete_x_then_start.sh lab delete_x_then_start "$@"
+exec "$(dirname "$(readlink -f "$0")")/../lib/verb.sh" scripts/walkthroughs/15_delete_x_then_start.sh lab delete_x_then_start "$@"

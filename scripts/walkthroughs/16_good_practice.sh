@@ -8,4 +8,4 @@
 # Needs: Java and Python; neither Docker nor the stack (it starts a broker of its own)
 # Takes: 2 minutes
 set -euo pipefail
-exec "$(dirname "${BASH_SOURCE[0]}")/../lib/verb.sh" scripts/walkthroughs/16_good_practice.sh lab good_practice "$@"
+exec "$(dirname "$(readlink -f "$0")")/../lib/verb.sh" scripts/walkthroughs/16_good_practice.sh lab good_practice "$@"

@@ -7,7 +7,7 @@
 # Needs: the stack, with Spark workers: --profile cluster, or STACK_SPARK_WORKERS=2 or 3
 # Takes: 2 minutes
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/../lib/walkthrough.sh"
+source "$(dirname "$(readlink -f "$0")")/../lib/walkthrough.sh"
 
 readonly RATE=200
 

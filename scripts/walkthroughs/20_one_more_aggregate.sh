@@ -7,7 +7,7 @@
 # Needs: the stack
 # Takes: 6 minutes
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/../lib/walkthrough.sh"
+source "$(dirname "$(readlink -f "$0")")/../lib/walkthrough.sh"
 
 readonly RATE=200
 readonly CHANGED=flink_job/one_more_aggregate.py

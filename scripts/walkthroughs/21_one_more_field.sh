@@ -6,7 +6,7 @@
 # Needs: the stack
 # Takes: 3 minutes
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/../lib/walkthrough.sh"
+source "$(dirname "$(readlink -f "$0")")/../lib/walkthrough.sh"
 
 readonly RATE=100 FIELD=campaign
 

@@ -186,13 +186,14 @@ class LocalBackend:
 
     def start(self, service: Service, arguments: Sequence[str]) -> None:
         """Start a service under a keeper."""
+        mark = self._home.require_marker().stack
         for folder in (self._run, self._logs):
             folder.mkdir(parents=True, exist_ok=True)
         command = [*_command(service), *arguments]
         (self._run / f"{service.name}.settings.json").write_text(json.dumps(dict(self._settings.values)), "utf-8")
         log, record = self._logs / f"{service.name}.log", self._record(service)
         flags = ["--log", str(log), "--record", str(record)]
-        keep([*flags, *command], self.environment(service.environment), self._mark(), service.name, ROOT)
+        keep([*flags, *command], self.environment(service.environment), mark, service.name, ROOT)
 
     def stop(self, service: Service) -> None:
         """SIGTERM to the main process; SIGKILL to all processes after its grace period."""
@@ -351,12 +352,6 @@ class LocalBackend:
         return "\n".join(parts)
 
     # Processes
-
-    def _mark(self) -> str:
-        marker = self._home.marker()
-        if marker is None:
-            raise StackError(f"no stack was ever started in {self._home.root}; start one with scripts/up.sh")
-        return marker.stack
 
     def _processes(self) -> list[Process]:
         marker = self._home.marker()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import json
 import signal
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from stack.errors import StackError
-from stack.messages import say
 from stack.settings import SHOW_COMMANDS
 from stack.stack import Stack
 
@@ -34,13 +34,6 @@ def _execute(stack: Stack, command: Sequence[str], *, capture: bool = False) -> 
 
 def _run(stack: Stack, module: str, words: Sequence[str]) -> int:
     return _execute(stack, ["python", "-m", module, *words])[0]
-
-
-def _ask(stack: Stack, job: Sequence[str], *words: str) -> str:
-    code, printed = _execute(stack, [*_INSPECT, *job, *words], capture=True)
-    if code:
-        raise StackError("", code)
-    return printed.strip()
 
 
 def _job_in(words: Sequence[str]) -> list[str]:
@@ -87,13 +80,19 @@ def restore(stack: Stack, words: Sequence[str]) -> int:
     if "/" in which and "://" not in which:
         which = stack.backend.path_inside(Path(which))
     stack.running("kafka")
-    job = _job_in(flags)
-    checkpoint, newest = _ask(stack, job, "resolve", which), _ask(stack, job, "resolve", "latest")
-    offsets = _ask(stack, job, "offsets", checkpoint)
-    say(f"restoring from {stack.backend.path_outside(checkpoint)}")
-    topic = stack.settings.values["VISITS_TOPIC"]
-    say(f"the job continues from these offsets of {topic}, partition to offset: {offsets}")
+    code, printed = _execute(stack, [*_INSPECT, *_job_in(flags), "restore-point", which], capture=True)
+    if code:
+        return code
+    point = json.loads(printed)
+    checkpoint, newest = point["path"], point["newest"]
+    notes = [
+        f"restoring from {stack.backend.path_outside(checkpoint)}",
+        f"the job continues from these offsets of {stack.settings.values['VISITS_TOPIC']}, "
+        f"partition to offset: {json.dumps(point['offsets'])}",
+    ]
     if checkpoint != newest:
         name, other = PurePosixPath(checkpoint).name, PurePosixPath(newest).name
-        say(f"note: {other} is newer; windows committed since {name} will be written a second time")
-    return _run(stack, "flink_job.submit", ["--from", checkpoint, *_shown(stack), *flags])
+        notes.append(f"note: {other} is newer; windows committed since {name} will be written a second time")
+    # Said by the program that submits, and only when it does not refuse.
+    said = [word for note in notes for word in ("--say", note)]
+    return _run(stack, "flink_job.submit", ["--from", checkpoint, *said, *_shown(stack), *flags])

@@ -49,15 +49,16 @@ def settle(stack: Stack, words: Sequence[str]) -> int:
         seconds, left = count(left[1] if len(left) > 1 else "", "--wait"), left[2:]
     if left:
         raise StackError(f"unknown argument '{left[0]}'; see scripts/settle.sh --help")
-    state = stack.backend.state(stack.service("generator"))
-    if state in (RUNNING, PAUSED):
-        raise StackError(
-            f"the generator is {state}, and its next visits would open windows again; "
-            "stop it with scripts/generator_stop.sh"
-        )
-    stack.running("kafka")
-    # Its messages go to stderr; the one line on stdout comes at the end.
-    stack.backend.execute(stack.service("generator"), ["python", "-m", "generator.close"], capture=True)
+    with stack.changing() as now:
+        state = now.backend.state(now.service("generator"))
+        if state in (RUNNING, PAUSED):
+            raise StackError(
+                f"the generator is {state}, and its next visits would open windows again; "
+                "stop it with scripts/generator_stop.sh"
+            )
+        now.running("kafka")
+        # Its messages go to stderr; the one line on stdout comes at the end.
+        now.backend.execute(now.service("generator"), ["python", "-m", "generator.close"], capture=True)
     return stack.backend.tool(["python", "-m", "verdict.settled", "--wait", str(seconds)]).returncode
 
 

@@ -40,10 +40,9 @@ def up(stack: Stack, words: Sequence[str]) -> int:
             check_flags(stack, row, words_of(stack, row))
     stack.home.claim(stack.topics)
     stack = stack.with_backend()
-    with stack.changing():
-        # Running services are left alone; the job is submitted when there is none.
-        stack.backend.up()
-        stack.home.remember(Up(stack.backend.name, stack.settings.chosen))
+    # Running services are left alone; the job is submitted when there is none.
+    stack.backend.up()
+    stack.home.remember(Up(stack.backend.name, stack.settings.chosen))
     if running:
         say("every service was up already")
         _say_what_differs(stack)
@@ -85,9 +84,12 @@ def down(stack: Stack, words: Sequence[str]) -> int:
     wipe = flags_in("down", words, "--wipe")
     if wipe:
         _name_what_goes(stack)
-    with stack.changing():
+    try:
         removed = stack.backend.down(wipe=wipe)
-        stack.home.forget()
+    except KeyboardInterrupt:
+        say(f"interrupted: a part of the stack may still run; scripts/down.sh{' --wipe' if wipe else ''} ends it")
+        raise
+    stack.home.forget()
     if removed:
         say(f"removed: topics, {names(removed)}")
     say(f"the stack is down (backend {stack.backend.name})")

@@ -20,9 +20,10 @@ _LOG_LINES = 50
 
 
 def start(stack: Stack, words: Sequence[str]) -> int:
-    """Start one service of a stack that is up; further words are flags for it."""
+    """Start one service of a stack; further words are flags for it."""
     row, flags = _named(stack, "start", words), list(words[1:])
     stack.warn()
+    stack.home.require_marker()
     stack.home.require_topics_on(stack.topics)
     for family in row.needs if stack.home.up() or row.family == "kafka" else ("kafka", *row.needs):
         if stack.copies(family):
@@ -31,17 +32,21 @@ def start(stack: Stack, words: Sequence[str]) -> int:
     if state == PAUSED:
         raise StackError(f"{row.name} is frozen; resume it with scripts/resume.sh {row.name}")
     if state == RUNNING:
+        if flags:
+            raise StackError(
+                f"{row.name} is running already and cannot take {' '.join(flags)}; "
+                f"stop it first: scripts/stop.sh {row.name}"
+            )
         say(f"{row.name} is running already")
         return 0
     check_flags(stack, row, flags)
     stack.show(lambda: stack.backend.typed_act(row, START, flags))
-    with stack.changing():
-        stack.backend.start(row, flags)
-        wait_until(
-            lambda: stack.backend.answers(row) or stack.backend.state(row) != RUNNING,
-            f"{row.name} to answer",
-            seconds=_START_SECONDS,
-        )
+    stack.backend.start(row, flags)
+    wait_until(
+        lambda: stack.backend.answers(row) or stack.backend.state(row) != RUNNING,
+        f"{row.name} to answer",
+        seconds=_START_SECONDS,
+    )
     if stack.backend.state(row) != RUNNING and not row.may_finish:
         raise StackError(f"{row.name} ended during its start; its last lines:\n{stack.backend.log(row, 8)}")
     say(f"{row.name} was started")
@@ -64,9 +69,12 @@ def check_flags(stack: Stack, row: Service, flags: Sequence[str]) -> None:
 def stop(stack: Stack, words: Sequence[str]) -> int:
     """Stop one service with SIGTERM."""
     row = _only(stack, "stop", words)
+    state = stack.backend.state(row)
+    if state not in (RUNNING, PAUSED):
+        say(f"{row.name} is {state} already")
+        return 0
     stack.show(lambda: stack.backend.typed_act(row, STOP))
-    with stack.changing():
-        stack.backend.stop(row)
+    stack.backend.stop(row)
     say(f"{row.name} has stopped")
     return 0
 

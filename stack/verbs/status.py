@@ -18,6 +18,12 @@ from stack.messages import say
 from stack.stack import Stack
 
 _MIB = 1 << 20
+_MISSED_CHECKPOINTS = 5
+_LEAST_SECONDS = 30.0
+"""A checkpoint is late when so many are missing, and at least so much time has passed: a restart takes seconds."""
+_MANY_FAILURES = 3
+_BACKLOG_SECONDS = 60.0
+"""A pipeline is too far behind when the source takes longer than this to grow by as much."""
 _ON_ITS_WAY = ("CREATED", "INITIALIZING", "RESTARTING", "FAILING", "SUSPENDED")
 """A job is suspended while no JobManager leads; the next leader continues it."""
 
@@ -29,10 +35,17 @@ def status(stack: Stack, words: Sequence[str]) -> int:
     report = collect(stack)
     if as_json:
         sys.stdout.write(json.dumps(report, indent=2) + "\n")
+    elif _is_down(stack, report["services"]):
+        sys.stdout.write(f"{report['problems'][0]}\n")
     else:
         _show(report)
     say(f"backend {stack.backend.name} ({stack.reason})")
     return 0 if report["well"] else 1
+
+
+def _is_down(stack: Stack, services: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether nothing of the stack runs, and nothing should."""
+    return stack.home.up() is None and all(each["state"] not in (RUNNING, PAUSED) for each in services)
 
 
 def collect(stack: Stack) -> dict[str, Any]:
@@ -50,6 +63,10 @@ def collect(stack: Stack) -> dict[str, Any]:
         for row in stack.services
         if states[row.name] == PAUSED or (states[row.name] != RUNNING and not row.may_finish)
     ]
+    if _is_down(stack, services):
+        root = stack.home.root
+        what = f"the stack in {root} is down" if stack.home.marker() else f"there is no stack in {root}"
+        problems = [f"{what}; start it with scripts/up.sh"]
     brokers = [row for row in stack.copies("kafka") if states[row.name] == RUNNING]
     managed = any(states[row.name] == RUNNING for row in stack.copies("jobmanager"))
     job = _job(stack) if managed else None
@@ -58,9 +75,12 @@ def collect(stack: Stack) -> dict[str, Any]:
             "wait until it runs" if job and job["state"] in _ON_ITS_WAY else "restore it with scripts/flink_restore.sh"
         )
         problems.append(f"the Flink job is {job['state'] if job else 'missing'}; {way}")
+    problems += _of_job(job) if job else []
     in_store = _in_store(stack, states)
     if in_store is not None and in_store["refused"]:
         problems.append(f"{in_store['refused']}; {_next_step_of_store(stack.settings.values)}")
+    behind = _asked(stack, "verdict.behind") if brokers else None
+    problems += _of_backlogs(behind or {}, states)
     free = preflight.free_mebibytes(stack.home.root)
     if free < preflight.RUN_MIB:
         problems.append(f"only {free} MiB of disk are free at {stack.home.root}; checkpoints will fail when it is full")
@@ -70,11 +90,40 @@ def collect(stack: Stack) -> dict[str, Any]:
         "services": services,
         "flink_job": job,
         "synchronizer": (in_store and in_store["synchronizer"]) if stack.data else _synchronizer(stack),
-        "behind": _asked(stack, "verdict.behind") if brokers else None,
+        "behind": behind,
         "disk_free_mib": free,
         "problems": problems,
         "well": not problems,
     }
+
+
+def _of_job(job: Mapping[str, Any]) -> list[str]:
+    """The problems of a job that is there: it fails again and again, or its newest checkpoint is old."""
+    problems = []
+    if job["recent_failures"] >= _MANY_FAILURES:
+        problems.append(
+            f"the Flink job failed {job['recent_failures']} times in two minutes: {job['newest_failure']}; "
+            "see scripts/logs.sh taskmanager"
+        )
+    allowed = max(_LEAST_SECONDS, _MISSED_CHECKPOINTS * job["checkpoint_interval_ms"] / 1000)
+    age = time.time() - max(job["submitted_at"], job["latest_at"] or 0) / 1000
+    if job["state"] == "RUNNING" and age > allowed:
+        problems.append(
+            f"the Flink job has completed no checkpoint for {age:.0f} s, and one is due every "
+            f"{job['checkpoint_interval_ms'] / 1000:g} s; see scripts/logs.sh taskmanager"
+        )
+    return problems
+
+
+def _of_backlogs(behind: Mapping[str, Any], states: Mapping[str, str]) -> list[str]:
+    """A problem for each pipeline whose backlog is too large for the rate of the source."""
+    service_of = {"spark": "spark", "flink": "taskmanager"}
+    return [
+        f"{name} is behind by {found['offsets']:,} offsets, which the source writes in {found['seconds']:.0f} s; "
+        f"wait if it catches up, else see scripts/logs.sh {service_of[name]}"
+        for name, found in behind.items()
+        if found and (found.get("seconds") or 0) > _BACKLOG_SECONDS and states.get(service_of[name]) == RUNNING
+    ]
 
 
 def _next_step(name: str, state: str) -> str:

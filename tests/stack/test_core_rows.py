@@ -1,4 +1,4 @@
-"""The rows of the fault matrix that the tier quick runs, on one stack: three kills and real duplicates."""
+"""The rows of the fault matrix that the tier quick runs, on one stack: two kills and real duplicates."""
 
 from __future__ import annotations
 

@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from faults.rows import CONTROL_ROWS, ROWS, cluster
+from faults.plan import late
+from faults.rows import CONTROL_ROWS, GROUPS, cluster
 from tests.stack.running_stack import RunningStack, require_what_a_row_saw
 
-pytestmark = [pytest.mark.full, pytest.mark.split, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.full, pytest.mark.split, pytest.mark.timeout(2400)]
 
-
-QUICK = ("taskmanager-kill", "broker-kill", "synchronizer-kill", "at-least-once-kill")
+QUICK = ("taskmanager-kill", "broker-kill", "at-least-once-kill")
 """Run by the tier quick, on one stack: test_core_rows.py."""
-OTHERS = [name for name, row in ROWS.items() if name not in QUICK and row not in cluster.ROWS]
-"""Those of a cluster are in test_cluster_proof.py, where one is up."""
+AT_ONCE = 8
+"""How many rows run on one stack: about ten minutes."""
 
 
-@pytest.mark.parametrize("name", OTHERS)
-def test_a_row_passes(stack: RunningStack, name: str) -> None:
-    require_what_a_row_saw(stack.faults(name, "--reset") / name)
+def parts() -> Iterator[Any]:
+    """The other rows of each group; those of a cluster are in test_cluster_proof.py, where one is up."""
+    for title, rows in GROUPS.items():
+        names = [row.name for row in sorted(rows, key=late) if row.name not in QUICK and row not in cluster.ROWS]
+        for begin in range(0, len(names), AT_ONCE):
+            yield pytest.param(names[begin : begin + AT_ONCE], id=f"{title} {begin // AT_ONCE + 1}")
+
+
+@pytest.mark.parametrize("names", list(parts()))
+def test_rows_pass(tmp_path: Path, names: Sequence[str]) -> None:
+    with RunningStack(tmp_path, "local") as stack:
+        results = stack.faults(*names, "--reset", rows=len(names))
+        for name in names:
+            require_what_a_row_saw(results / name)
 
 
 @pytest.mark.parametrize("name", CONTROL_ROWS)
-def test_a_broken_job_is_caught(stack: RunningStack, name: str) -> None:
-    stack.faults(name, "--reset", rows=3)
+def test_a_broken_job_is_caught(tmp_path: Path, name: str) -> None:
+    with RunningStack(tmp_path, "local") as stack:
+        stack.faults(name, "--reset", rows=3)

@@ -75,8 +75,8 @@ VARIANTS = {
     "sliding windows": Variant(MAPS, patch="Sliding windows"),
 }
 
-QUICK = ("unchanged", "a lower maximum parallelism", "another uid", "another aggregate")
-"""The others are compared in the long form of the tests only, and carried out there, too."""
+CI = ("unchanged", "a lower maximum parallelism", "another uid", "another aggregate")
+"""The others are compared in the tier full only, and carried out there, too."""
 
 
 def said(checkpoint: Path, environment: dict[str, str], job: str = "windows") -> dict[str, Any]:
@@ -100,7 +100,7 @@ def require(found: dict[str, Any], variant: Variant) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.full) for name in VARIANTS]
+    "name", [pytest.param(name, marks=pytest.mark.ci if name in CI else pytest.mark.full) for name in VARIANTS]
 )
 def test_a_changed_job_against_a_recorded_checkpoint(name: str, tmp_path: Path) -> None:
     variant = VARIANTS[name]

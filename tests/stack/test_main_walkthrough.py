@@ -76,6 +76,7 @@ def test_stack_fits_into_three_gibibytes(demo: tuple[RunningStack, str, str]) ->
     assert 0 < int(total) < needed <= 3 * 1024
 
 
+@pytest.mark.ci
 def test_down_and_up_go_on_without_repeating(demo: tuple[RunningStack, str, str]) -> None:
     stack, _, _ = demo
     newest = int(stack.job()["latest_checkpoint"])

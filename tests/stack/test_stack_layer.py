@@ -119,6 +119,30 @@ def test_a_changed_setting_reaches_the_next_start_and_up_names_it(stack: Running
     assert b"STACK_SPARK_TRIGGER=2 seconds" in environ.split(b"\0")
 
 
+def test_a_running_service_refuses_flags_and_a_running_job_a_restore(stack: RunningStack) -> None:
+    refused = stack.script("generator_start.sh", "--visits-per-second", "1", check=False)
+    assert refused.returncode == 2
+    assert "generator is running already and cannot take --visits-per-second 1" in refused.stderr
+    refused = stack.script("flink_restore.sh", "latest", check=False)
+    assert refused.returncode == 2
+    assert "is RUNNING already" in refused.stderr and "restoring" not in refused.stderr
+
+
+def test_status_names_a_job_that_completes_no_checkpoint(stack: RunningStack) -> None:
+    """A frozen broker: the job cannot commit its transactions, and no checkpoint ends."""
+    stack.script("pause.sh", "kafka")
+
+    def old() -> bool:
+        report = json.loads(stack.script("status.sh", "--json", check=False).stdout)
+        return any("has completed no checkpoint for" in problem for problem in report["problems"])
+
+    try:
+        wait_until(old, "a problem", seconds=LIMIT_SECONDS)
+    finally:
+        stack.script("resume.sh", "kafka")
+    stack.wait_for_checkpoints(2)
+
+
 def test_foreign_variables_are_named_and_not_used(stack: RunningStack) -> None:
     stack.environment["KAFKA_BOOTSTRAP"] = "prod.example:9092"
     try:
@@ -128,7 +152,8 @@ def test_foreign_variables_are_named_and_not_used(stack: RunningStack) -> None:
     assert "KAFKA_BOOTSTRAP=prod.example:9092 is not used" in words
 
 
-def test_an_interrupted_up_leaves_nothing_behind(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_an_interrupted_up_leaves_nothing_behind(tmp_path: Path, number: signal.Signals) -> None:
     with RunningStack(tmp_path, "local") as second:
         process = subprocess.Popen(
             [str(ROOT / "scripts" / "up.sh")], env=second.environment, stderr=subprocess.PIPE, text=True
@@ -136,13 +161,13 @@ def test_an_interrupted_up_leaves_nothing_behind(tmp_path: Path) -> None:
         try:
             wait_until(lambda: bool(processes(second)), "the first service", seconds=LIMIT_SECONDS)
             for _ in range(2):
-                process.send_signal(signal.SIGINT)
+                process.send_signal(number)
             _, words = process.communicate(timeout=LIMIT_SECONDS)
         finally:
             process.kill()
             with process:
                 pass
-        assert process.returncode == 130, words
+        assert process.returncode == 128 + number, words
         assert processes(second) == []
         assert second.script("status.sh", check=False).returncode == 1
 

@@ -26,7 +26,7 @@ from tests.tree import PAGES, SCRIPTS, commands, files, places, require_none, te
 SCRIPT = re.compile(r"(?<![\w/])((?:scripts|services|docker|\.ci|tests|benchmarks)/[\w./-]+?\.(?:sh|py))\b")
 LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)")
 SOURCES = [name for name in files() if name.endswith((".py", ".sh")) and "tests/" not in name]
-HERE = r'"$(dirname "${BASH_SOURCE[0]}")/'
+HERE = r'"$(dirname "$(readlink -f "$0")")/'
 
 
 def test_every_script_that_a_page_a_message_or_a_comment_names_exists() -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from contract.settings import ROOT, Settings, SettingsError
-from flink_job.rest import FlinkError
+from flink_job.rest import FlinkError, cause
 from flink_job.room import require_room
-from flink_job.submit import cause, client_command, lost_its_leader, repeated
+from flink_job.submit import client_command, lost_its_leader, repeated
 from places.objects import CREDENTIALS
 
 TRACE = """java.lang.RuntimeException: the task failed

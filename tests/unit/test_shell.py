@@ -15,9 +15,7 @@ LACKING = {
         r"touch|tr|wc|xargs)\b[^|;&)]* --[a-z]"
     ),
     "find -printf": re.compile(r"\bfind\b.*-printf\b"),
-    "a tool that macOS lacks": re.compile(
-        r"(?<![-\w])(realpath|sha256sum|tac|timeout|setsid|numfmt|getent|readlink -f)\b"
-    ),
+    "a tool that macOS lacks": re.compile(r"(?<![-\w])(realpath|sha256sum|tac|timeout|setsid|numfmt|getent)\b"),
     "mapfile, which is bash 4": re.compile(r"\b(mapfile|readarray|coproc)\b"),
     "an array by name or by key, which is bash 4": re.compile(r"\b(declare|local|typeset) -[a-z]*[An]\b"),
     "a change of case, which is bash 4": re.compile(r"\$\{\w+(\^|,)"),

@@ -107,7 +107,8 @@ def test_a_port_that_was_chosen_stays_where_it_was_chosen() -> None:
     [
         ({"STACK_KAFKA_PORT": "tcp://1"}, "KAFKA_PORT=tcp://1 is not a whole number"),
         ({"STACK_KAFKA_PORT": "70000"}, "KAFKA_PORT=70000"),
-        ({"PORT_OFFSET": "60000"}, "a port is at most 65535"),
+        ({"PORT_OFFSET": "60000"}, "and ports are 1 to 65535"),
+        ({"PORT_OFFSET": "-9000"}, "PORT_OFFSET=-9000 moves"),
         ({"STACK_KAFKA_BOOTSTRAP": "prod:9092"}, "KAFKA_BOOTSTRAP=prod:9092 is not on this machine; .*--allow-remote"),
         ({"STACK_KAFKA_BOOTSTRAP": "127.0.0.1:9092,prod:9092"}, "not on this machine"),
         ({"STACK_KAFKA_BROKERS": "2"}, "KAFKA_BROKERS=2: choose 1 or 3"),

@@ -1,0 +1,14 @@
+"""Requests to the stack's own web servers: this machine or its containers, where no proxy leads."""
+
+from __future__ import annotations
+
+import urllib.request
+from http.client import HTTPResponse
+
+_OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+def open_direct(request: urllib.request.Request | str, seconds: float) -> HTTPResponse:
+    """Send a request, whatever proxy the environment names. Raises OSError, and HTTPError for a status above 399."""
+    answer: HTTPResponse = _OPENER.open(request, timeout=seconds)
+    return answer

@@ -1,0 +1,93 @@
+"""A command that is refused leaves no trace; the stack's own addresses are reached past any proxy."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from contract.settings import ROOT, as_environment
+from flink_job.rest import call
+from stack.home import Home, Topics
+from stack.settings import load
+
+REFUSED = (
+    "start.sh kafka", "stop.sh kafka", "kill.sh kafka", "pause.sh kafka", "resume.sh kafka", "generator_start.sh",
+    "flink_restore.sh latest", "flink_cancel.sh", "settle.sh", "consume.sh visits", "status.sh", "status.sh --json",
+    "logs.sh kafka", "down.sh",
+)  # fmt: skip
+
+
+def script(home: Path, line: str) -> subprocess.CompletedProcess[str]:
+    name, *words = line.split()
+    environ = os.environ | as_environment({"HOME": str(home), "BACKEND": "local"})
+    return subprocess.run(
+        [str(ROOT / "scripts" / name), *words], env=environ, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_a_command_without_a_stack_makes_no_folder(tmp_path: Path, line: str) -> None:
+    done = script(tmp_path, line)
+    assert done.returncode in (0, 1, 2) and "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+    # A folder that is not there is not made either.
+    script(tmp_path / "new", line)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_start_that_is_refused_leaves_a_new_home_as_it_was(tmp_path: Path) -> None:
+    environ = os.environ | as_environment({"HOME": str(tmp_path / "new"), "BACKEND": "local", "KAFKA_PORT": "1"})
+    taken = subprocess.run(
+        [str(ROOT / "scripts" / "up.sh"), "--nonsense"], env=environ, capture_output=True, text=True, check=False
+    )
+    assert taken.returncode == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_status_without_a_stack_is_one_line_with_the_next_step(tmp_path: Path) -> None:
+    done = script(tmp_path, "status.sh")
+    assert (done.returncode, done.stdout) == (1, f"there is no stack in {tmp_path}; start it with scripts/up.sh\n")
+    assert json.loads(script(tmp_path, "status.sh --json").stdout)["problems"] == [done.stdout.strip()]
+    Home(tmp_path).claim(Topics())
+    assert script(tmp_path, "status.sh").stdout == f"the stack in {tmp_path} is down; start it with scripts/up.sh\n"
+
+
+def test_a_script_works_through_a_link(tmp_path: Path) -> None:
+    for name in ("help.sh", "demo.sh"):
+        (tmp_path / name).symlink_to(ROOT / "scripts" / name)
+    environ = os.environ | {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    for words in (["help.sh"], ["demo.sh", "--help"]):
+        assert subprocess.run(words, env=environ, cwd=tmp_path, capture_output=True, check=False).returncode == 0
+
+
+class Answer(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:  # the library's name
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b'{"jobs": []}')
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def test_no_proxy_is_between_us_and_the_jobmanager(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    monkeypatch.delenv("no_proxy", raising=False)
+    with HTTPServer(("127.0.0.1", 0), Answer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        assert call(f"http://127.0.0.1:{server.server_port}", "/jobs/overview") == {"jobs": []}
+        server.shutdown()
+
+
+def test_programs_reach_this_machine_past_a_proxy() -> None:
+    environ = load({}, {}, {}).environment({"http_proxy": "http://proxy:3128", "no_proxy": "intern.example"})
+    assert environ["http_proxy"] == "http://proxy:3128"
+    for name in ("no_proxy", "NO_PROXY"):
+        assert {"localhost", "127.0.0.1", "::1"} <= set(environ[name].split(","))
+    assert environ["no_proxy"].startswith("intern.example,")
