@@ -12,6 +12,11 @@ import sys
 import time
 from typing import Any
 
+from contract.command import quiet_imports, run
+
+if __name__ == "__main__":
+    quiet_imports()
+
 from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
@@ -93,8 +98,6 @@ def main() -> int:
         settings = Settings()
         admin = connect(settings.bootstrap, settings.replicas, arguments.wait_seconds)
         created = create_topics(admin, settings)
-    except KeyboardInterrupt:
-        return 130
     except KafkaError as error:
         print(f"topics: the topics cannot be created ({error}); see scripts/logs.sh kafka", file=sys.stderr)
         return 2
@@ -106,4 +109,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("topics", main)

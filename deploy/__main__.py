@@ -12,6 +12,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from contract.command import quiet_imports, run
+
+if __name__ == "__main__":
+    quiet_imports()
+
 from contract.command import Flags
 from contract.settings import ROOT, SettingsError
 from deploy import flink, kafka, spark
@@ -107,4 +112,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("deploy.sh", main)

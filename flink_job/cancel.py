@@ -12,6 +12,11 @@ import argparse
 import sys
 import time
 
+from contract.command import quiet_imports, run
+
+if __name__ == "__main__":
+    quiet_imports()
+
 from contract.jobs import JOBS, MAIN, settings_of
 from contract.settings import Settings, SettingsError
 from flink_job.rest import FlinkError, active_job, call, checkpoints
@@ -48,8 +53,6 @@ def main() -> int:
             print(f"   = {arguments.show} flink cancel {job_id}", file=sys.stderr)
         cancel(base, job_id)
         completed = checkpoints(base, job_id)["latest"]["completed"]
-    except KeyboardInterrupt:
-        return 130
     except (FlinkError, SettingsError) as error:
         print(f"cancel: {error}", file=sys.stderr)
         return 2
@@ -60,4 +63,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("cancel", main)

@@ -12,6 +12,11 @@ import subprocess
 import sys
 import time
 
+from contract.command import quiet_imports, run
+
+if __name__ == "__main__":
+    quiet_imports()
+
 from contract.settings import ROOT, Settings, SettingsError
 from flink_job.rest import FlinkError, active_job
 
@@ -60,4 +65,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("submit", main)

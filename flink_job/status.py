@@ -18,6 +18,11 @@ import sys
 import time
 from typing import Any
 
+from contract.command import quiet_imports, run
+
+if __name__ == "__main__":
+    quiet_imports()
+
 from contract.jobs import JOBS, MAIN, settings_of
 from contract.settings import Settings, SettingsError
 from flink_job.rest import FlinkError, call, checkpoints, failures, jobs_named
@@ -84,8 +89,6 @@ def main() -> int:
             if reached or time.monotonic() >= deadline or not arguments.wait_checkpoints:
                 break
             time.sleep(POLL_SECONDS)
-    except KeyboardInterrupt:
-        return 130
     except (FlinkError, SettingsError) as error:
         print(f"flink: {error}", file=sys.stderr)
         return 2
@@ -104,4 +107,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("flink", main)

@@ -19,6 +19,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from contract.command import quiet_imports, run
+
+if __name__ == "__main__":
+    quiet_imports()
+
 from contract.jobs import JOBS, MAIN, MODES, PROGRAMS, settings_of
 from contract.settings import Settings, SettingsError
 from flink_job.cancel import cancel
@@ -174,4 +179,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("submit", main)

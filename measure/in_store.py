@@ -13,6 +13,11 @@ import sys
 import time
 from typing import Any
 
+from contract.command import quiet_imports, run
+
+if __name__ == "__main__":
+    quiet_imports()
+
 from contract.settings import Settings, SettingsError
 from places.data import spark_checkpoints
 from places.place import Place
@@ -54,4 +59,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("object store", main)

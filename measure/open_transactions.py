@@ -13,6 +13,11 @@ import sys
 import time
 from collections.abc import Sequence
 
+from contract.command import quiet_imports, run
+
+if __name__ == "__main__":
+    quiet_imports()
+
 from contract.settings import Settings, SettingsError
 from verdict.cluster import Cluster
 from verdict.model import Unknown
@@ -53,4 +58,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("open_transactions.sh", main)

@@ -14,6 +14,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from contract.command import quiet_imports, run
+
+if __name__ == "__main__":
+    quiet_imports()
+
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from contract.kafka_errors import said
@@ -93,4 +98,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("consume.sh", main)

@@ -21,6 +21,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from contract.command import quiet_imports, run
+
+if __name__ == "__main__":
+    quiet_imports()
+
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from contract.settings import Settings, SettingsError
@@ -132,4 +137,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("window_latency.sh", main)

@@ -11,6 +11,11 @@ import argparse
 import sys
 import time
 
+from contract.command import quiet_imports, run
+
+if __name__ == "__main__":
+    quiet_imports()
+
 from contract.settings import Settings, SettingsError
 from places.data import data_store
 from places.objects import make_bucket, object_place
@@ -59,4 +64,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("bucket", main)

@@ -9,6 +9,11 @@ from __future__ import annotations
 
 import sys
 
+from contract.command import quiet_imports, run
+
+if __name__ == "__main__":
+    quiet_imports()
+
 from contract.settings import Settings, SettingsError
 from places.words import place_of
 from places.writing import require_writable
@@ -33,4 +38,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("object store", main)

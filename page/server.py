@@ -22,6 +22,11 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from contract.command import quiet_imports, run
+
+if __name__ == "__main__":
+    quiet_imports()
+
 import uvicorn
 from contract.settings import ROOT, Settings, SettingsError, artifacts
 from measure.watch import Sample, samplers, windows_sample
@@ -293,8 +298,4 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        # Before the server answers; later it ends by itself.
-        sys.exit(130)
+    run("page.sh", main)

@@ -14,6 +14,11 @@ import tempfile
 import urllib.request
 from pathlib import Path
 
+from contract.command import quiet_imports, run
+
+if __name__ == "__main__":
+    quiet_imports()
+
 from contract.settings import ROOT, Settings
 from page.document import saved
 from page.replay import ReplayError, recording
@@ -99,4 +104,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("pictures.sh", main)

@@ -26,6 +26,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from contract.command import quiet_imports, run
+
+if __name__ == "__main__":
+    quiet_imports()
+
 from contract.settings import STORE_JARS, read_env_file
 from requirements.jars import HERE, LOCK, Jar, read_jars
 from stack.artifacts import ENVIRONMENTS, ON_REQUEST
@@ -241,4 +246,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("sbom.sh", main)

@@ -12,6 +12,11 @@ import json
 import sys
 import time
 
+from contract.command import quiet_imports, run
+
+if __name__ == "__main__":
+    quiet_imports()
+
 from contract.settings import Settings, SettingsError
 from verdict.checker import Options
 from verdict.checkers import CHECKERS, PIPELINES
@@ -61,4 +66,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("behind", main)

@@ -24,6 +24,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from contract.command import quiet_imports, run
+
+if __name__ == "__main__":
+    quiet_imports()
+
 from contract.jobs import JOBS, MAIN, PROGRAMS, settings_of
 from contract.settings import Settings, SettingsError
 from inspector.errors import InspectorError, NothingToRestore
@@ -170,9 +175,6 @@ def main() -> int:
             print_comparison(arguments.path, arguments.planned, arguments.words)
         else:
             print(json.dumps(restore_offsets(resolve(arguments.path, root))))
-    except KeyboardInterrupt:
-        # The end of --follow; the shell's number for Ctrl-C.
-        return 130
     except NothingToRestore as error:
         print(error, file=sys.stderr)
         return 3
@@ -187,4 +189,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("inspector.flink", main)
