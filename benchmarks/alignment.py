@@ -21,10 +21,10 @@ from benchmarks.cpu import Disturbance
 from benchmarks.flink_runs import records_read, settings_of_run
 from benchmarks.job_times import Checkpoint, Job, ended
 from benchmarks.own_stack import OwnStack, exit_code_of, own_stack, row
-from stack.arguments import count
-from stack.errors import StackError
-from stack.messages import say
-from stack.waiting import wait_until
+from faultline.stack.arguments import count
+from faultline.stack.errors import StackError
+from faultline.stack.messages import say
+from faultline.stack.waiting import wait_until
 
 _VISITS = "30000"
 _PARALLELISM = 2
@@ -92,7 +92,7 @@ def run(stack: OwnStack, kind: str, visits: int) -> Outcome:
     outcome, expected, observed, *_ = changed.tool("benchmarks.judge", "flink", "--wait", "300").split()
     if outcome != "holds" or expected != observed:
         # Its own words say which windows.
-        changed.backend.tool(["python", "-m", "verdict", "flink"])
+        changed.backend.tool(["python", "-m", "faultline.verdict", "flink"])
         raise StackError(f"the verdict on {kind} is {outcome}, with {observed} of {expected} windows", 1)
     job.cancel()
     return Outcome(kind, visits / seconds, tuple(seen.values()), int(observed), outcome, disturbance.disturbed())

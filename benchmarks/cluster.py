@@ -19,12 +19,12 @@ from benchmarks.cluster_runs import BROKER, DRIVER, PARALLELISM, SENDING, STORE,
 from benchmarks.cluster_table import missed, show_costs, show_costs_heading, show_shares, show_threads
 from benchmarks.flink_runs import topic_of
 from benchmarks.own_stack import exit_code_of, own_stack
-from contract.settings import ROOT, read_env_file
-from stack.arguments import count
-from stack.errors import StackError
-from stack.messages import say
-from stack.ports import free_ports
-from stack.services import LOCAL_PORTS
+from faultline.settings import ROOT, read_env_file
+from faultline.stack.arguments import count
+from faultline.stack.errors import StackError
+from faultline.stack.messages import say
+from faultline.stack.ports import free_ports
+from faultline.stack.services import LOCAL_PORTS
 
 PARTITIONS = 4
 """A multiple of the tasks. Few, so that a file of a micro-batch is as large as in docs/scaling_out.md."""
@@ -56,7 +56,7 @@ def start(side: Side, *families: str) -> None:
     for family in families:
         side.stack.start(*side.names(family))
         if family == STORE and side.names(STORE):
-            side.stack.tool("object_store.bucket")
+            side.stack.tool("faultline.services.store.bucket")
 
 
 def stop(side: Side, *families: str) -> None:

@@ -15,12 +15,12 @@ from benchmarks.cpu import Disturbance, Threads, seconds_by_name, seconds_by_ser
 from benchmarks.flink_runs import LIMIT_SECONDS, cancel, records_read, settings_of_run, wait_until_quiet
 from benchmarks.own_stack import OwnStack
 from benchmarks.spread import records_by_executor, records_by_taskmanager, worker_of
-from contract.copies import setting_of
+from faultline.copies import setting_of
+from faultline.stack.backend import RUNNING
+from faultline.stack.errors import StackError
+from faultline.stack.services import copies
+from faultline.stack.waiting import wait_until
 from flink_job.rest import call
-from stack.backend import RUNNING
-from stack.errors import StackError
-from stack.services import copies
-from stack.waiting import wait_until
 
 PARALLELISM = 2
 """Tasks of each step of the windowing job, and cores of the synchronizer, on either side."""

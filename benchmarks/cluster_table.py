@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from benchmarks.cluster_runs import Run
 from benchmarks.own_stack import row
 from benchmarks.spread import shares
-from stack.errors import StackError
+from faultline.stack.errors import StackError
 
 SHARE_AIM, RATIO_AIM = 1.30, 1.15
 _LEAST_SECONDS = 0.2

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import psutil
 
-from contract.settings import ROOT
-from stack.errors import StackError
-from stack.processes import of_stack
+from faultline.settings import ROOT
+from faultline.stack.errors import StackError
+from faultline.stack.processes import of_stack
 
 _DISTURBED_CORES = 0.2
 """From this many cores on, other programs are a disturbance: the engine, the shell and this program need some, too."""

@@ -20,11 +20,11 @@ from uuid import UUID
 from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from contract.run import SPARK_RUN_FILE, SparkRun, as_json
-from contract.settings import Settings
-from contract.visit import CLOSING_PREFIX, iso_time, parse_event_time
+from faultline.formats.run import SPARK_RUN_FILE, SparkRun, as_json
+from faultline.formats.visit import CLOSING_PREFIX, iso_time, parse_event_time
+from faultline.settings import Settings
+from faultline.storage.data import noted
 from generator.sender import partition_of
-from places.data import noted
 
 START = parse_event_time("2026-01-01T00:00:00Z") or 0
 STEP_MS = 2

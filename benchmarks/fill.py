@@ -17,7 +17,7 @@ from typing import Any
 
 from confluent_kafka import Producer
 
-from contract.settings import Settings
+from faultline.settings import Settings
 from generator.config import add_flags, load
 from generator.visits import stream
 

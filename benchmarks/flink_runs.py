@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from benchmarks.cpu import Disturbance, seconds_by_name, service_seconds, threads_of
 from benchmarks.own_stack import OwnStack
+from faultline.stack.errors import StackError
+from faultline.stack.waiting import wait_until
 from flink_job.rest import call
-from stack.errors import StackError
-from stack.waiting import wait_until
 
 LIMIT_SECONDS = 1800.0
 _QUIET_CORES = 0.15

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import sys
 
-from contract.jobs import MAIN
-from contract.settings import ROOT, Settings
+from faultline.formats.jobs import MAIN
+from faultline.settings import ROOT, Settings
 from flink_job.home import HomeError
 from flink_job.rest import FlinkError
 from flink_job.submit import submit, wait_until_running

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from contract.settings import ROOT
+from faultline.settings import ROOT
 
 DATA = ROOT / "docs" / "pictures" / "state_growth.json"
 PLOT = DATA.with_suffix(".svg")

@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable, Mapping
 
 from benchmarks.own_stack import exit_code_of, row
-from contract.visit import parse_visit
-from stack.errors import StackError
+from faultline.formats.visit import parse_visit
+from faultline.stack.errors import StackError
 
 _MEGABYTE = 1_000_000
 _RUNS = 5

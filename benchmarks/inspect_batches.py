@@ -16,9 +16,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from contract.settings import ROOT
-from stack.arguments import count
-from stack.errors import StackError
+from faultline.settings import ROOT
+from faultline.stack.arguments import count
+from faultline.stack.errors import StackError
 from tests.golden.archives import golden
 
 RECORDED = golden("spark-4.0") / "kafka_killed" / "checkpoint"
@@ -70,7 +70,7 @@ def main() -> int:
         continued(checkpoint, batches)
         reading, read = timed([sys.executable, "-c", READ_ALL, scratch])
         shown = ["--json", "--last", LAST_BATCH_SHOWN]
-        inspecting, report = timed([sys.executable, "-m", "inspector", scratch, *shown])
+        inspecting, report = timed([sys.executable, "-m", "faultline.inspector", scratch, *shown])
     counted = json.loads(report)["counts"]["batches"]
     print(f"{'checkpoint of ' + str(batches) + ' batches':<32} {'batches read':>12} {'seconds':>8} {'ratio':>6}")
     print(f"{'reading every file':<32} {int(read):>12} {reading:>8.2f} {1:>6.2f}")

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.flink_runs import cancel
+from faultline.stack.errors import StackError
+from faultline.stack.waiting import wait_until
 from flink_job.rest import FlinkError, call, checkpoints
-from stack.errors import StackError
-from stack.waiting import wait_until
 
 _LIMIT_SECONDS = 180.0
 _COMPLETED, _FAILED = "COMPLETED", "FAILED"

@@ -34,7 +34,7 @@ def resident(process: psutil.Process) -> int:
 def main() -> int:
     """Run the command line; returns the exit code."""
     started = time.monotonic()
-    command = [sys.executable, "-m", "verdict", *sys.argv[1:], "--json"]
+    command = [sys.executable, "-m", "faultline.verdict", *sys.argv[1:], "--json"]
     judged = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     peak = 0
     while judged.poll() is None:

@@ -10,7 +10,7 @@ import sys
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from contract.settings import Settings, artifacts
+from faultline.settings import Settings, artifacts
 
 SCHEMA = "visit_id STRING, event_time STRING, user_id STRING, page STRING, context STRING"
 

@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Iterator
 
 from benchmarks.faultless import START, Topics
-from contract.settings import Settings
+from faultline.settings import Settings
 from generator.pools import make_pools
 from generator.sender import partition_of
 from generator.visits import ActiveVisit, Record

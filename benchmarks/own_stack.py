@@ -11,15 +11,15 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from contract.settings import DISK, store_of_data
-from stack.backends.local import LocalBackend
-from stack.errors import StackError
-from stack.home import Home, Topics
-from stack.messages import say
-from stack.ports import free_ports
-from stack.services import COUNTS, LOCAL_PORTS, TABLE, Service, copies, service
-from stack.settings import load
-from stack.waiting import wait_until
+from faultline.settings import DISK, store_of_data
+from faultline.stack.backends.local import LocalBackend
+from faultline.stack.errors import StackError
+from faultline.stack.home import Home, Topics
+from faultline.stack.messages import say
+from faultline.stack.ports import free_ports
+from faultline.stack.services import COUNTS, LOCAL_PORTS, TABLE, Service, copies, service
+from faultline.stack.settings import load
+from faultline.stack.waiting import wait_until
 
 _ADDRESS = "127.0.0.1"
 _START_SECONDS = 90.0
@@ -94,7 +94,7 @@ class OwnStack:
 
     def topics(self) -> None:
         """Create the topics."""
-        self.tool("broker.topics")
+        self.tool("faultline.services.kafka.topics")
 
 
 @contextlib.contextmanager

@@ -20,17 +20,17 @@ from confluent_kafka import Consumer, TopicPartition
 from benchmarks.cpu import Disturbance, service_seconds
 from benchmarks.own_stack import OwnStack, exit_code_of, own_stack, row
 from benchmarks.page_frames import BLANK
-from contract.settings import ROOT
-from stack.arguments import count
-from stack.errors import StackError
-from stack.messages import say
-from stack.processes import of_stack
-from stack.services import TABLE
-from stack.waiting import wait_until
+from faultline.settings import ROOT
+from faultline.stack.arguments import count
+from faultline.stack.errors import StackError
+from faultline.stack.messages import say
+from faultline.stack.processes import of_stack
+from faultline.stack.services import TABLE
+from faultline.stack.waiting import wait_until
 
 _PARTITIONS = 8
 _SETTINGS = {"TOPIC_PARTITIONS": str(_PARTITIONS)}
-_SERVER, _PAGE = "page.server", "page"
+_SERVER, _PAGE = "faultline.page.server", "page"
 _BYTES_A_MIB = 2**20
 _STEADY_SECONDS = 20
 """JVMs compile, and both pipelines catch up."""

@@ -14,7 +14,7 @@ import json
 import sys
 import time
 
-from pictures.browser import Browser, PictureError, browser
+from faultline.page.pictures.browser import Browser, PictureError, browser
 
 BLANK = "about:blank"
 _OPEN_SECONDS = 60.0

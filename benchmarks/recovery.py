@@ -14,12 +14,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from benchmarks.own_stack import OwnStack, exit_code_of, own_stack, row
+from faultline.stack.arguments import count
+from faultline.stack.errors import StackError
+from faultline.stack.messages import say
+from faultline.stack.services import copies
+from faultline.stack.waiting import wait_until
 from flink_job.rest import FlinkError, active_job, call, checkpoints
-from stack.arguments import count
-from stack.errors import StackError
-from stack.messages import say
-from stack.services import copies
-from stack.waiting import wait_until
 
 _SPARES = {"FLINK_TASKMANAGERS": "2", "FLINK_JOBMANAGERS": "2"}
 _LIMIT_SECONDS = 120.0
@@ -169,7 +169,7 @@ def _judge(stack: OwnStack) -> None:
     """Settle, and raise StackError unless both pipelines hold."""
     stack.stop("generator")
     stack.ask(stack.service("generator"), "python", "-m", "generator.close")
-    stack.tool("verdict.settled", "--wait", "120")
+    stack.tool("faultline.verdict.settled", "--wait", "120")
     outcome = json.loads(stack.tool("verdict", "all", "--json"))["outcome"]
     if outcome != "holds":
         raise StackError(f"the verdict is {outcome}: not a valid measurement", 1)

@@ -26,11 +26,11 @@ from benchmarks.flink_runs import records_read, settings_of_run
 from benchmarks.growth_report import DATA, PLOT, Row, lines, load, save
 from benchmarks.job_times import Checkpoint, Job
 from benchmarks.own_stack import OwnStack, exit_code_of, own_stack
-from contract.settings import HASHMAP, ROCKSDB
-from stack.arguments import count
-from stack.errors import StackError
-from stack.messages import say
-from stack.waiting import wait_until
+from faultline.settings import HASHMAP, ROCKSDB
+from faultline.stack.arguments import count
+from faultline.stack.errors import StackError
+from faultline.stack.messages import say
+from faultline.stack.waiting import wait_until
 
 _SIZES = "1000,10000,100000,1000000"
 _CHECKPOINTS = "5"
@@ -134,7 +134,7 @@ class Run:
         outcome, expected, observed, *_ = self._stack.tool("benchmarks.judge", "flink").split()
         if (outcome, int(expected), int(observed)) != ("holds", self._windows, self._windows):
             # Its own words say which windows.
-            self._stack.backend.tool(["python", "-m", "verdict", "flink"])
+            self._stack.backend.tool(["python", "-m", "faultline.verdict", "flink"])
             raise StackError(
                 f"the verdict is {outcome}, with {observed} of {self._windows} windows: not a valid measurement", 1
             )

@@ -18,18 +18,18 @@ from typing import Any
 from benchmarks.cluster_runs import BROKER, DRIVER, STORE, TASKMANAGER, WORKER, Side
 from benchmarks.own_stack import exit_code_of, own_stack, row
 from benchmarks.store_requests import Requests, requests
-from contract.settings import ROOT, read_env_file
+from faultline.settings import ROOT, read_env_file
+from faultline.stack.arguments import count
+from faultline.stack.errors import StackError
+from faultline.stack.messages import say
+from faultline.stack.ports import free_ports
+from faultline.stack.processes import Program
+from faultline.stack.waiting import wait_until
+from faultline.storage.data import spark_outputs
+from faultline.storage.place import Place
+from faultline.storage.reading import names
+from faultline.verdict.spark.sink_log import METADATA_FOLDER, read_sink_log
 from flink_job.rest import call, checkpoints
-from places.data import spark_outputs
-from places.place import Place
-from places.reading import names
-from stack.arguments import count
-from stack.errors import StackError
-from stack.messages import say
-from stack.ports import free_ports
-from stack.processes import Program
-from stack.waiting import wait_until
-from verdict.spark.sink_log import METADATA_FOLDER, read_sink_log
 
 SLOTS = 8
 """Two TaskManagers with four each (flink_job/conf/config.yaml)."""
@@ -143,7 +143,7 @@ def measure(rate: int, number: int) -> None:
         [port] = free_ports("127.0.0.1", 1)
         stack.start(*side.names(BROKER), *side.names("zookeeper"))
         stack.start(STORE, arguments=("--metrics-port", str(port)))
-        stack.tool("object_store.bucket")
+        stack.tool("faultline.services.store.bucket")
         stack.topics()
         stack.start(*side.names("jobmanager"), *side.names(TASKMANAGER))
         row(_WIDTHS, f"requests at the store, {rate} visits/s", "writes", "reads", "writes each", "reads each")

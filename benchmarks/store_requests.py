@@ -6,7 +6,7 @@ import re
 import urllib.request
 from dataclasses import dataclass
 
-from stack.errors import StackError
+from faultline.stack.errors import StackError
 
 _COUNTER = re.compile(r"^SeaweedFS_s3_request_total\{([^}]*)\} ([0-9.e+]+)$", re.MULTILINE)
 _KIND = re.compile(r'type="([^"]*)"')

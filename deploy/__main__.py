@@ -12,18 +12,18 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from contract.command import quiet_imports, run
+from faultline.command import quiet_imports, run
 
 if __name__ == "__main__":
     quiet_imports()
 
-from contract.command import Flags
-from contract.settings import ROOT, SettingsError
 from deploy import flink, kafka, spark
 from deploy.measured import MeasuredError, measured, record
 from deploy.settings import HERE, cluster_settings
 from deploy.size_table import table
 from deploy.sizing import Load
+from faultline.command import Flags
+from faultline.settings import ROOT, SettingsError
 
 MANIFESTS = (kafka.manifest, flink.manifest, spark.manifest)
 

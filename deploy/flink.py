@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 
-from contract.jobs import MAIN, PROGRAMS
-from contract.settings import ROOT, Settings
 from deploy import pod
 from deploy.manifest import Manifest, Object, Unchecked, apart, object_name
 from deploy.settings import data
+from faultline.formats.jobs import MAIN, PROGRAMS
+from faultline.settings import ROOT, Settings
+from faultline.stack.packages.sbom import locked_packages
+from faultline.storage.engines import flink_s3_options
 from flink_job.guarantees import job_configuration
 from flink_job.home import TEMPLATES, cluster_values, render
-from places.engines import flink_s3_options
-from requirements.sbom import locked_packages
 
 _FLINK = "/opt/flink"
 """Flink's folder in the image, where Flink's own Kubernetes code looks for it."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from broker.start import configuration
-from broker.topics import new_topic
-from contract.settings import Settings
 from deploy.manifest import Manifest, Object, Unchecked, apart, object_name
 from deploy.settings import KAFKA_CLUSTER
+from faultline.services.kafka.start import configuration
+from faultline.services.kafka.topics import new_topic
+from faultline.settings import Settings
 
 API = "kafka.strimzi.io/v1"
 """Releases of Strimzi that have Kafka 4.3 serve this version only."""

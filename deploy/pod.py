@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from contract.settings import Settings, as_environment
 from deploy.manifest import Object
 from deploy.settings import of_pods
+from faultline.settings import Settings, as_environment
 
 CODE = "/faultline"
 """The project's folder in the images."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from contract.settings import Settings, SettingsError, read_env_file
+from faultline.settings import Settings, SettingsError, read_env_file
 
 HERE = Path(__file__).parent
 FILE = HERE / "kubernetes.env"

@@ -9,9 +9,9 @@ import functools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from contract.settings import Settings
 from deploy.measured import Figure
 from deploy.sizing import DAY, HEAP, MONTH, Load, Sizing
+from faultline.settings import Settings
 
 _FULL, _CHECKPOINT_SECONDS = "state_bytes_per_window", "checkpoint_seconds"
 

@@ -12,10 +12,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from contract.settings import Settings, SettingsError
 from deploy import kafka
 from deploy.flink import cluster_options
 from deploy.measured import Figure, MeasuredError
+from faultline.settings import Settings, SettingsError
 
 DAY = 86_400
 MONTH = 30 * DAY

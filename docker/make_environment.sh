@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Summary: Make a virtual environment with exactly the packages of requirements/NAME.lock (in the image's build).
+# Summary: Make a virtual environment with exactly the packages of docker/requirements/NAME.lock (in the image's build).
 # Usage: docker/make_environment.sh NAME FOLDER [FROM_SOURCE]
 #
 # FROM_SOURCE: if not empty, apache-flink is compiled; on arm64 Linux it always is, since it has no wheel there.

@@ -3,7 +3,7 @@
 # Usage: docker/permissions.sh UID GID PROJECT BROKERS [DATA]
 #
 # The only service that runs as root, since an engine creates missing mount points as root. A folder with files of
-# another user or of another stack is never changed. Markers are as stack/home.py writes them.
+# another user or of another stack is never changed. Markers are as faultline/stack/home.py writes them.
 set -euo pipefail
 
 uid="$1" gid="$2" project="$3" brokers="$4" data="${5:-}"

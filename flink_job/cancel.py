@@ -12,13 +12,13 @@ import argparse
 import sys
 import time
 
-from contract.command import quiet_imports, run
+from faultline.command import quiet_imports, run
 
 if __name__ == "__main__":
     quiet_imports()
 
-from contract.jobs import JOBS, MAIN, settings_of
-from contract.settings import Settings, SettingsError
+from faultline.formats.jobs import JOBS, MAIN, settings_of
+from faultline.settings import Settings, SettingsError
 from flink_job.rest import FlinkError, active_job, call, checkpoints
 
 LIMIT_SECONDS = 180

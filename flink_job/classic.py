@@ -24,9 +24,9 @@ from pyflink.datastream.connectors.kafka import (
 )
 from pyflink.datastream.window import TumblingEventTimeWindows
 
-from contract.jobs import CLASSIC, MODES, settings_of
-from contract.settings import Settings
-from contract.visit import iso_time, parse_visit
+from faultline.formats.jobs import CLASSIC, MODES, settings_of
+from faultline.formats.visit import iso_time, parse_visit
+from faultline.settings import Settings
 from flink_job.execution import execute, new_environment
 
 VISIT = Types.TUPLE([Types.STRING(), Types.LONG()])

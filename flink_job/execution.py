@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyflink.common import Configuration
 from pyflink.datastream import StreamExecutionEnvironment
 
-from contract.settings import Settings
+from faultline.settings import Settings
 from flink_job.guarantees import job_configuration
 from flink_job.run_file import leave_settings
 

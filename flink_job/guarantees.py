@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from contract.jobs import AT_LEAST_ONCE, EXACTLY_ONCE
-from contract.settings import HASHMAP, ROCKSDB, Settings
-from contract.visit import EVENT_TIME_PATTERN, MAX_NESTING, VISIT_ID_PATTERN
+from faultline.formats.jobs import AT_LEAST_ONCE, EXACTLY_ONCE
+from faultline.formats.visit import EVENT_TIME_PATTERN, MAX_NESTING, VISIT_ID_PATTERN
+from faultline.settings import HASHMAP, ROCKSDB, Settings
 
 NONE = "none"
 """No checkpoints, and sinks that promise nothing: only benchmarks run the job so, to see what a guarantee costs."""
@@ -101,7 +101,7 @@ def _barriers(settings: Settings, mode: str) -> dict[str, str]:
         # holds them.
         "execution.checkpointing.unaligned.enabled": "true",
         # Flink asks for it because of ByPartition: with another number of tasks it does not promise the order of the
-        # records that a checkpoint holds, and OnTime needs it. inspector/flink/rescaling.py refuses such a restore.
+        # records that a checkpoint holds, and OnTime needs it. faultline/inspector/flink/rescaling.py refuses such a restore.
         "execution.checkpointing.unaligned.forced": "true",
         # Without backpressure a barrier arrives in time, and the checkpoint holds no records.
         "execution.checkpointing.aligned-checkpoint-timeout": "500 ms",

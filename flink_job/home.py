@@ -18,9 +18,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from contract.settings import Settings, SettingsError, artifacts, guard_jar, store_jars
-from places.data import data_store
-from places.engines import flink_environment, flink_options
+from faultline.settings import Settings, SettingsError, artifacts, guard_jar, store_jars
+from faultline.storage.data import data_store
+from faultline.storage.engines import flink_environment, flink_options
 
 TEMPLATES = Path(__file__).parent / "conf"
 LEADER, STANDBY = "jobmanager", "jobmanager-2"
@@ -31,7 +31,7 @@ _CLUSTER = "high-availability"
 """Folder of what a JobManager that takes over needs: the job, and which checkpoints are complete."""
 PROJECT = Path(__file__).resolve().parents[1]
 _IMPORTED = ("contract", "flink_job", ".env")
-"""What a job's program imports; contract.settings reads `.env`."""
+"""What a job's program imports; faultline.settings reads `.env`."""
 
 
 class HomeError(Exception):

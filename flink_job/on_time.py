@@ -11,7 +11,7 @@ from typing import Any
 from pyflink.java_gateway import get_gateway
 from pyflink.table import Schema, StreamTableEnvironment, Table
 
-from contract.settings import Settings
+from faultline.settings import Settings
 from flink_job.java_classes import new
 
 NAME = "late or on time"

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from pyflink.datastream import StreamExecutionEnvironment
 
-from contract.jobs import MODES
-from contract.settings import Settings
+from faultline.formats.jobs import MODES
+from faultline.settings import Settings
 from flink_job.guarantees import sink_options, with_clause
 from flink_job.names import OPERATORS, Operator, name_operators
 from flink_job.stateful_flink_consumer import begin, iso, iso_ms, late, on_time, rejected, run, windows

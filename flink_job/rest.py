@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 
-from contract.direct import open_direct
+from faultline.direct import open_direct
 
 TERMINAL_STATES = frozenset({"FINISHED", "CANCELED", "FAILED", "SUSPENDED"})
 TIMEOUT_SECONDS = 30

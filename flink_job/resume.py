@@ -12,16 +12,16 @@ import subprocess
 import sys
 import time
 
-from contract.command import quiet_imports, run
+from faultline.command import quiet_imports, run
 
 if __name__ == "__main__":
     quiet_imports()
 
-from contract.settings import ROOT, Settings, SettingsError
+from faultline.settings import ROOT, Settings, SettingsError
 from flink_job.rest import FlinkError, active_job
 
 _NOTHING_TO_RESTORE = 3
-"""Exit code of `inspector.flink restore-point` when there is no checkpoint at all."""
+"""Exit code of `faultline.inspector.flink restore-point` when there is no checkpoint at all."""
 _ENDING_STATES = frozenset({"FAILING", "CANCELLING"})
 _ENDING_LIMIT_SECONDS = 60
 _POLL_SECONDS = 0.3
@@ -48,7 +48,7 @@ def main() -> int:
     except (FlinkError, SettingsError) as error:
         print(f"submit: {error}", file=sys.stderr)
         return 2
-    command = [sys.executable, "-m", "inspector.flink", "restore-point", "latest"]
+    command = [sys.executable, "-m", "faultline.inspector.flink", "restore-point", "latest"]
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     submit = [sys.executable, "-m", "flink_job.submit"]
     if found.returncode == 0:

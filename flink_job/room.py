@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from contract.settings import Settings
+from faultline.settings import Settings
+from faultline.storage.data import flink_checkpoints
+from faultline.storage.place import Place
+from faultline.storage.writing import require_writable
 from flink_job.rest import FlinkError
-from places.data import flink_checkpoints
-from places.place import Place
-from places.writing import require_writable
 
 _PROBE_BYTES = 64 * 1024
 """More than the settings of a run have."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from contract.run import FLINK_RUN_FILE, as_json, flink_run_of
-from contract.settings import Settings
+from faultline.formats.run import FLINK_RUN_FILE, as_json, flink_run_of
+from faultline.settings import Settings
 
 
 def leave_settings(settings: Settings, mode: str, job_id: str) -> None:

@@ -19,9 +19,15 @@ from pathlib import Path
 from pyflink.datastream import StreamExecutionEnvironment
 from pyflink.table import StreamTableEnvironment, Table
 
-from contract.jobs import MODES
-from contract.settings import Settings
-from contract.visit import LATE_REASON, REASON_HEADER, REFUSAL_REASONS, SOURCE_OFFSET_HEADER, SOURCE_PARTITION_HEADER
+from faultline.formats.jobs import MODES
+from faultline.formats.visit import (
+    LATE_REASON,
+    REASON_HEADER,
+    REFUSAL_REASONS,
+    SOURCE_OFFSET_HEADER,
+    SOURCE_PARTITION_HEADER,
+)
+from faultline.settings import Settings
 from flink_job import java_classes, tables
 from flink_job.execution import execute, new_environment
 from flink_job.names import name_operators
@@ -79,7 +85,7 @@ def headers(reason: str) -> str:
 
 
 def iso(timestamp: str) -> str:
-    """Expression that formats a TIMESTAMP(3) like contract.visit.iso_time: `YYYY-MM-DDTHH:MM:SS.mmmZ`."""
+    """Expression that formats a TIMESTAMP(3) like faultline.formats.visit.iso_time: `YYYY-MM-DDTHH:MM:SS.mmmZ`."""
     return f"REPLACE(CAST({timestamp} AS STRING), ' ', 'T') || 'Z'"
 
 

@@ -19,18 +19,18 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from contract.command import quiet_imports, run
+from faultline.command import quiet_imports, run
 
 if __name__ == "__main__":
     quiet_imports()
 
-from contract.jobs import JOBS, MAIN, MODES, PROGRAMS, settings_of
-from contract.settings import Settings, SettingsError
+from faultline.formats.jobs import JOBS, MAIN, MODES, PROGRAMS, settings_of
+from faultline.settings import Settings, SettingsError
+from faultline.storage.words import is_uri
 from flink_job.cancel import cancel
 from flink_job.home import CLIENT, HomeError, prepare
 from flink_job.rest import FlinkError, active_job, call, failures
 from flink_job.room import require_room
-from places.words import is_uri
 
 SUBMITTED = re.compile(r"JobID ([0-9a-f]{32})")
 RUNNING_LIMIT_SECONDS = 180

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contract.settings import Settings
+from faultline.settings import Settings
 from flink_job.guarantees import sink_options, source_options, with_clause
 
 
@@ -10,7 +10,7 @@ def visits(settings: Settings) -> str:
     """CREATE statement of the source: each record, with its fields when it is a visit.
 
     Columns `visit_id` and `event_time` (ms since the epoch) are NULL when it is not; `refused` is then the number of
-    the reason in contract.visit.REFUSAL_REASONS, else 0. The format is flink_job/java/.
+    the reason in faultline.formats.visit.REFUSAL_REASONS, else 0. The format is flink_job/java/.
 
     Each Kafka partition has a watermark of its own, and the slowest one that is not idle counts. It shows OnTime how
     far the other partitions are, a second at a time.
@@ -33,7 +33,7 @@ def visits(settings: Settings) -> str:
 
 
 def visit_windows(settings: Settings, mode: str) -> str:
-    """CREATE statement of the sink of windows: contract.visit.VisitWindow as JSON, key = visit_id.
+    """CREATE statement of the sink of windows: faultline.formats.visit.VisitWindow as JSON, key = visit_id.
 
     The record's timestamp is the window's last millisecond: the wall clock of the run never reaches an output.
     """

@@ -7,11 +7,11 @@ import sys
 import time
 from collections import Counter
 
-from contract.command import Flags, fail
-from contract.progress import ProgressLine
-from contract.settings import Settings, SettingsError
-from contract.stop import Stop
-from contract.visit import iso_time
+from faultline.command import Flags, fail
+from faultline.formats.visit import iso_time
+from faultline.progress import ProgressLine
+from faultline.settings import Settings, SettingsError
+from faultline.stop import Stop
 from generator.config import Config, ConfigError, add_flags, load
 from generator.ledger import Ledger, LedgerError, clock
 from generator.sender import Sender, connect, partition_of

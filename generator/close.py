@@ -7,11 +7,11 @@ import random
 import sys
 from itertools import count
 
-from contract.command import Flags, fail, run
-from contract.run import RunError, flink_run_of, flink_runs
-from contract.settings import Settings, SettingsError
-from contract.stop import Stop
-from contract.visit import CLOSING_PREFIX, iso_time
+from faultline.command import Flags, fail, run
+from faultline.formats.run import RunError, flink_run_of, flink_runs
+from faultline.formats.visit import CLOSING_PREFIX, iso_time
+from faultline.settings import Settings, SettingsError
+from faultline.stop import Stop
 from generator.event_times import STEP_MS, Windows, clocks_of, closed_to, leader, still_open
 from generator.ledger import Ledger, LedgerError, clock, stamp
 from generator.pools import make_pools

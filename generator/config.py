@@ -12,8 +12,8 @@ from typing import Any
 
 import yaml
 
-from contract.settings import Settings
-from contract.visit import iso_time, parse_event_time
+from faultline.formats.visit import iso_time, parse_event_time
+from faultline.settings import Settings
 
 DEFAULT_FILE = Path(__file__).with_name("config.yaml")
 NOW = "now"

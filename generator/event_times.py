@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from contract.progress import ProgressLine
-from contract.visit import CLOSING_PREFIX, iso_time, parse_visit
+from faultline.formats.visit import CLOSING_PREFIX, iso_time, parse_visit
+from faultline.progress import ProgressLine
 from generator.topic import LAST_EVENT_TIME, Span, Topic
 
 STEP_MS = 1

@@ -10,8 +10,8 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from contract.digest import record_digest
-from contract.ledger import SUFFIX, acked_line, sent_line, topic_line
+from faultline.formats.digest import record_digest
+from faultline.formats.ledger import SUFFIX, acked_line, sent_line, topic_line
 from generator.visits import Record
 
 # write(2) like os.write, but without releasing the interpreter's lock: released for each line, it goes back and forth
@@ -35,7 +35,7 @@ def stamp(moment: int) -> str:
 
 
 class Ledger:
-    """One file in the form of `contract.ledger`, for the thread that sends and for the client's own thread.
+    """One file in the form of `faultline.formats.ledger`, for the thread that sends and for the client's own thread.
 
     Each line is one write to the system, not to a buffer of this process: a SIGKILL loses none of them. The file
     stays open until the process ends, since the client may report an acknowledgement until then.

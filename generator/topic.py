@@ -13,7 +13,7 @@ from kafka import KafkaConsumer, OffsetSpec, TopicPartition
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
 
-from contract.visit import parse_event_time
+from faultline.formats.visit import parse_event_time
 
 _TIMEOUT_SECONDS = 30
 """A broker that has just started on a busy machine answers its first requests late."""

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import count
 from typing import NamedTuple
 
-from contract.visit import iso_time
+from faultline.formats.visit import iso_time
 from generator.config import Config
 from generator.pools import Pools, compact_json, make_pools
 
@@ -33,7 +33,7 @@ def _second(seconds: int) -> str:
 
 
 def event_time_text(milliseconds: int) -> str:
-    """`contract.visit.iso_time`, with the text of each second cached: formatting is half the cost of a visit."""
+    """`faultline.formats.visit.iso_time`, with the text of each second cached: formatting is half the cost of a visit."""
     return f"{_second(milliseconds // 1000)}{milliseconds % 1000:03d}Z"
 
 
@@ -86,12 +86,12 @@ def _large(value: str, size: int) -> str:
 
 
 def _retyped(value: str, event_time: int) -> str:
-    """Write the event time as a number, as a producer's new release may do; `contract.visit.parse_visit` refuses it."""
+    """Write the event time as a number, as a producer's new release may do; `faultline.formats.visit.parse_visit` refuses it."""
     return value.replace(f'"event_time":"{event_time_text(event_time)}"', f'"event_time":{event_time}', 1)
 
 
 def _unparsable(rng: random.Random, value: str, event_time: int) -> bytes:
-    """Corrupt the page view in one of six ways; `contract.visit.parse_visit` refuses each of them."""
+    """Corrupt the page view in one of six ways; `faultline.formats.visit.parse_visit` refuses each of them."""
     text = event_time_text(event_time)
     choice = rng.randrange(6)
     if choice == 0:

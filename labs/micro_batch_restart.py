@@ -13,8 +13,9 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, TopicPartition
 
-from contract.settings import ROOT
-from contract.visit import output_line
+from faultline.formats.visit import output_line
+from faultline.settings import ROOT
+from faultline.stack.processes import Program
 from labs.frame.broker import Broker, running_broker
 from labs.frame.count import compare
 from labs.frame.inspect import inspect
@@ -24,7 +25,6 @@ from labs.frame.run import Lab, run
 from labs.frame.story import Fact, same
 from spark_job.checkpoint import FILE_SINK_LOG
 from spark_job.options import AVAILABLE_NOW, FILES
-from stack.processes import Program
 
 NAME = "11_micro_batch_restart"
 _BATCH_ROWS = 2500
@@ -53,9 +53,9 @@ class Experiment:
         """Start the synchronizer like the stack does."""
         self.runs += 1
         flags = ("--sink", FILES, "--max-offsets-per-trigger", str(_BATCH_ROWS), *flags)
-        self.story.command(f"services/spark.sh {shlex.join(flags)}")
+        self.story.command(f"faultline/services/spark.sh {shlex.join(flags)}")
         log = self.lab.folder / f"synchronizer_{self.runs}.log"
-        return program([str(ROOT / "services" / "spark.sh"), *flags], self.environ, log)
+        return program([str(ROOT / "faultline" / "services" / "spark.sh"), *flags], self.environ, log)
 
     def send(self, visits: int) -> None:
         """Let the real generator send visits."""

@@ -15,12 +15,12 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import IO
 
-from contract.run import SPARK_RUN_FILE, RunError, SparkRun, as_json, read_run
-from contract.settings import Settings
-from places.data import noted
-from places.place import Place
-from places.reading import names
-from places.writing import require_writable
+from faultline.formats.run import SPARK_RUN_FILE, RunError, SparkRun, as_json, read_run
+from faultline.settings import Settings
+from faultline.storage.data import noted
+from faultline.storage.place import Place
+from faultline.storage.reading import names
+from faultline.storage.writing import require_writable
 from spark_job.options import FILES, FOREACH_OVERWRITE, Options, UserError
 
 FILE_SINK_LOG = "_spark_metadata"
@@ -95,7 +95,7 @@ def claim(options: Options, settings: Settings, topic: str, wait_seconds: float 
             owner.write(as_json(mine))
             owner.flush()
         _refuse_newer_output(options)
-        # Its time is that of the newest run (measure/batches.py).
+        # Its time is that of the newest run (faultline/probes/batches.py).
         os.utime(owner.fileno())
         unless_claimed.pop_all()
     return owner

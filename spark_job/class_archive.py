@@ -16,7 +16,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from contract.settings import Settings
+from faultline.settings import Settings
 from spark_job.delta import DELTA_CONFIGURATION
 from spark_job.options import UserError, alone
 from spark_job.session import QUIET, configuration, launch

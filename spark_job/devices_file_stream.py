@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contract.command import Flags, fail
-from contract.settings import Settings, SettingsError
+from faultline.command import Flags, fail
+from faultline.settings import Settings, SettingsError
 from spark_job.batch_sinks import append, delta_once, overwrite
 from spark_job.options import FILES, FOREACH_APPEND, FOREACH_OVERWRITE, UserError, alone
 

@@ -7,12 +7,12 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from contract import run
-from contract.command import Flags, seconds
-from contract.settings import Settings
-from places.data import notes_of, spark_checkpoints, spark_outputs
-from places.place import Place
-from places.words import place_argument
+from faultline.command import Flags, seconds
+from faultline.formats import run
+from faultline.settings import Settings
+from faultline.storage.data import notes_of, spark_checkpoints, spark_outputs
+from faultline.storage.place import Place
+from faultline.storage.words import place_argument
 
 SINKS = run.SINKS
 FILES, FOREACH_APPEND, FOREACH_OVERWRITE = SINKS

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import BinaryType
 
-from places.engines import spark_name
+from faultline.storage.engines import spark_name
 from spark_job.batch_sinks import append, overwrite
 from spark_job.options import AVAILABLE_NOW, FILES, FOREACH_APPEND, Options
 
@@ -52,7 +52,7 @@ def visits(spark: SparkSession, options: Options, bootstrap: str, topic: str) ->
 
 
 def line(value: Column) -> Column:
-    """Turn a record's value into its output line, byte for byte like `contract.visit.output_line`.
+    """Turn a record's value into its output line, byte for byte like `faultline.formats.visit.output_line`.
 
     A cast from binary to string keeps the bytes, valid UTF-8 or not. Regular expressions do not, so the few
     values with a CR or LF go through ISO-8859-1, in which every byte is a character and comes back unchanged.

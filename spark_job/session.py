@@ -15,9 +15,9 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from contract.settings import Settings, artifacts, class_archive, guard_jar, store_jars
-from places.engines import spark_environment, spark_options
-from places.objects import ObjectStore, store_among
+from faultline.settings import Settings, artifacts, class_archive, guard_jar, store_jars
+from faultline.storage.engines import spark_environment, spark_options
+from faultline.storage.objects import ObjectStore, store_among
 from spark_job.options import Options, UserError
 
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
@@ -34,7 +34,7 @@ SILENT_EXECUTOR = {
 }
 """A silent executor is lost after 20 s, not after two minutes, and somebody looks each 5 s, not each minute."""
 GUARD = "faultline.web.SparkGuard"
-"""The servlet filter before the UI, in the jar of web_guard/."""
+"""The servlet filter before the UI, in the jar of faultline/services/web_guard/."""
 
 
 def configuration(options: Options, settings: Settings, scratch: Path) -> dict[str, str]:

@@ -15,10 +15,10 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from contract.copies import name_of, setting_of
-from contract.settings import Settings, SettingsError, guard_jar
-from places.data import data_store
-from places.engines import spark_environment
+from faultline.copies import name_of, setting_of
+from faultline.settings import Settings, SettingsError, guard_jar
+from faultline.storage.data import data_store
+from faultline.storage.engines import spark_environment
 from spark_job.options import UserError
 from spark_job.session import CONF_DIR, GUARD, check_guard, check_java, executor_folder
 

@@ -10,8 +10,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from contract.settings import Settings, SettingsError
-from contract.stop import Stop
+from faultline.settings import Settings, SettingsError
+from faultline.stop import Stop
 from spark_job.broker import wait_for_topic
 from spark_job.checkpoint import FILE_SINK_LOG, Checkpoint, claim, newest_batch
 from spark_job.hold import Hold

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from contract.settings import ROOT
+from faultline.settings import ROOT
 
 _PAGE = ROOT / "docs" / "changing_the_flink_job.md"
 _PATCH = re.compile(r"^## ([^\n]+)\n(?:(?!## )[^\n]*\n)*?```diff\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import yaml
 
-from contract.settings import ROOT
+from faultline.settings import ROOT
 
 OPEN = "x-kubernetes-preserve-unknown-fields"
 

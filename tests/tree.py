@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import ROOT
+from faultline.settings import ROOT
 
 _FENCE = re.compile(r"^```bash\n(.*?)^```", re.DOTALL | re.MULTILINE)
 

@@ -19,9 +19,9 @@ from bytewax.recovery import RecoveryConfig, init_db_dir
 from bytewax.run import cli_main
 
 from benchmarks.jobs.window_json import late_json, window_json
-from contract.jobs import CLASSIC, settings_of
-from contract.settings import Settings
-from contract.visit import parse_visit
+from faultline.formats.jobs import CLASSIC, settings_of
+from faultline.formats.visit import parse_visit
+from faultline.settings import Settings
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

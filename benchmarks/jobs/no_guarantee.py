@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contract.settings import Settings
+from faultline.settings import Settings
 from flink_job.guarantees import NONE
 from flink_job.stateful_flink_consumer import run
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pyflink.table import StreamTableEnvironment
 
-from contract.jobs import EXACTLY_ONCE
-from contract.settings import Settings
+from faultline.formats.jobs import EXACTLY_ONCE
+from faultline.settings import Settings
 from flink_job import tables
 from flink_job.execution import execute, new_environment
 from flink_job.guarantees import with_clause

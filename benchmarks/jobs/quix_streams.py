@@ -12,9 +12,9 @@ from quixstreams import Application
 from quixstreams.models import Deserializer, IgnoreMessage, SerializationContext
 
 from benchmarks.jobs.window_json import late_json, window_json
-from contract.jobs import CLASSIC, settings_of
-from contract.settings import Settings
-from contract.visit import Visit, parse_visit
+from faultline.formats.jobs import CLASSIC, settings_of
+from faultline.formats.visit import Visit, parse_visit
+from faultline.settings import Settings
 
 _QUIET_SECONDS = 5.0
 

@@ -10,7 +10,7 @@ from functools import partial
 
 from pyflink.table import StreamTableEnvironment, Table
 
-from contract.settings import Settings
+from faultline.settings import Settings
 from flink_job.on_time import as_stream, as_table
 from flink_job.stateful_flink_consumer import describe, run
 

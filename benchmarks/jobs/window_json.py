@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from contract.visit import iso_time
+from faultline.formats.visit import iso_time
 
 
 def window_json(visit_id: str, start: int, end: int, times: list[int]) -> bytes:

@@ -1,6 +1,6 @@
 """Walkthrough 15: run every case of the catalogue, count, and compare the page with the counts.
 
-`--write` writes the page. `--spark RELEASE` measures another release, in the environment that requirements/release.py
+`--write` writes the page. `--spark RELEASE` measures another release, in the environment that faultline/stack/packages/release.py
 made for it.
 """
 
@@ -14,6 +14,7 @@ from typing import NoReturn
 
 from pyspark.java_gateway import ensure_callback_server_started
 
+from faultline.stack.packages.release import THIS_RELEASE, home_of, python_of
 from labs.delete_x_then_start import logs, output, rivals, state, topic
 from labs.delete_x_then_start.case import ROWS, SPARK, Around, Case, Group, Measured, bench_for, measure
 from labs.delete_x_then_start.document import PAGE, cell_text, page
@@ -23,7 +24,6 @@ from labs.frame.pipeline import APPEND, FILE_SINK
 from labs.frame.run import Lab, run
 from labs.frame.session import spark_session
 from labs.frame.story import Fact, same
-from requirements.release import THIS_RELEASE, home_of, python_of
 
 NAME = "15_delete_x_then_start"
 CATALOGUE = [logs.GROUP, state.GROUP, state.ROCKSDB, output.GROUP, topic.GROUP, rivals.GROUP]
@@ -122,7 +122,9 @@ def _with_release(release: str, arguments: list[str]) -> NoReturn:
     """Replace this process by one in the environment of another release, with its jars."""
     python = python_of("spark", release)
     if python.parent.parent != home_of("spark", release) or not python.exists():
-        sys.stderr.write(f"{NAME}: no environment of Spark {release}: python -m requirements.release spark {release}\n")
+        sys.stderr.write(
+            f"{NAME}: no environment of Spark {release}: python -m faultline.stack.packages.release spark {release}\n"
+        )
         raise SystemExit(2)
     environ = os.environ | {"STACK_ARTIFACTS": str(home_of("spark", release) / "artifacts")}
     os.execve(str(python), [str(python), "-m", "labs.delete_x_then_start", *arguments], environ)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from contract.settings import Settings
+from faultline.settings import Settings
 from labs.frame.broker import Broker
 from labs.frame.count import compare
 from labs.frame.failure import Failure, failure_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 
-from contract.settings import ROOT
+from faultline.settings import ROOT
 from labs.delete_x_then_start.case import BATCHES, ROWS, Case, Group
 from labs.delete_x_then_start.measured import Cell, Column
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from pyspark.version import __version__ as spark_version
 
-from contract.settings import artifacts
+from faultline.settings import artifacts
+from faultline.stack.packages.release import THIS_RELEASE
 from labs.delete_x_then_start.case import Measured
-from requirements.release import THIS_RELEASE
 
 FOLDER = Path(__file__).with_name("measured")
 

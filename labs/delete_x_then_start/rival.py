@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from contract.settings import Settings
+from faultline.settings import Settings
 from labs.delete_x_then_start.case import PARTITIONS, SPARK
 from labs.frame.feeds import KafkaFeed
 from labs.frame.pipeline import APPEND, Pipeline

@@ -7,7 +7,7 @@ import sys
 import threading
 from dataclasses import replace
 
-from contract.settings import ROOT
+from faultline.settings import ROOT
 from labs.delete_x_then_start.case import BATCHES, Bench, Case, Group
 from labs.delete_x_then_start.damage import nothing
 from labs.frame.errors import LabError

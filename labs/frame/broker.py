@@ -11,10 +11,10 @@ from pathlib import Path
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from contract.settings import Settings
+from faultline.settings import Settings
+from faultline.stack.broker import own_broker
+from faultline.stack.waiting import wait_until
 from labs.frame.parts import BROKER, require
-from stack.broker import own_broker
-from stack.waiting import wait_until
 
 _REQUEST_SECONDS = 30
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from contract.settings import Settings
+from faultline.settings import Settings
 from labs.frame.errors import LabError
 
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from contract.settings import ROOT
+from faultline.settings import ROOT
 from labs.frame.story import Story, shown
 
 
@@ -14,7 +14,7 @@ def inspect(story: Story, checkpoint: Path, *flags: str) -> str:
     """Print the inspector's report on a checkpoint, and return it."""
     story.command(f"scripts/inspect.sh {shown(checkpoint)}{''.join(f' {flag}' for flag in flags)}")
     done = subprocess.run(
-        [sys.executable, "-m", "inspector", str(checkpoint), "--no-lag", "--format", "prose", *flags],
+        [sys.executable, "-m", "faultline.inspector", str(checkpoint), "--no-lag", "--format", "prose", *flags],
         capture_output=True,
         text=True,
         check=False,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contract.settings import ROOT, artifacts
+from faultline.settings import ROOT, artifacts
 from labs.frame.errors import LabError
 from spark_job.options import UserError
 from spark_job.session import check_java
@@ -10,7 +10,7 @@ from spark_job.session import check_java
 BROKER = "the Kafka broker"
 KAFKA_SOURCE = "Spark's Kafka source"
 DELTA = "Delta Lake"
-# Group of jars in requirements/jars.lock, and the name prefixes of the jars that the part needs.
+# Group of jars in docker/requirements/jars.lock, and the name prefixes of the jars that the part needs.
 _JARS = {
     BROKER: ("kafka", ("",)),
     KAFKA_SOURCE: ("spark", ("spark-sql-kafka", "spark-token-provider-kafka", "kafka-clients", "commons-pool2")),
@@ -27,7 +27,9 @@ def require(*parts: str) -> None:
     if artifacts().name == "artifacts" and artifacts().parent.name.startswith("spark-"):
         # Another release of Spark has other jars, which its environment was made with.
         return
-    locked = [line.split()[:2] for line in (ROOT / "requirements" / "jars.lock").read_text("utf-8").splitlines()]
+    locked = [
+        line.split()[:2] for line in (ROOT / "docker" / "requirements" / "jars.lock").read_text("utf-8").splitlines()
+    ]
     for part in parts:
         group, beginnings = _JARS[part]
         folder = artifacts() / "jars" / group

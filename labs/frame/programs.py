@@ -7,11 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from contract.settings import DISK, ROOT, as_environment
+from faultline.settings import DISK, ROOT, as_environment
+from faultline.stack.processes import Program
 from labs.frame.broker import Broker
 from labs.frame.errors import LabError
 from labs.frame.folder import LabFolder
-from stack.processes import Program
 
 LIMIT_SECONDS = 120.0
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from contract.visit import parse_event_time
+from faultline.formats.visit import parse_event_time
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery

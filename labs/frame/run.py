@@ -9,12 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
-from contract.command import Flags, fail
-from contract.settings import Settings, SettingsError
+from faultline.command import Flags, fail
+from faultline.settings import Settings, SettingsError
+from faultline.stack.errors import StackError
 from labs.frame.errors import LabError
 from labs.frame.folder import LabFolder
 from labs.frame.story import Story
-from stack.errors import StackError
 
 
 @dataclass(frozen=True)

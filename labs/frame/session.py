@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JError
 
-from contract.settings import Settings
+from faultline.settings import Settings
 from labs.frame.errors import LabError
 from labs.frame.parts import DELTA, KAFKA_SOURCE, require
 from spark_job.delta import DELTA_CONFIGURATION

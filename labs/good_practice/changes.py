@@ -11,7 +11,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
-from inspector.spark.log import read_lines
+from faultline.inspector.spark.log import read_lines
 from labs.frame.count import compare
 from labs.frame.failure import Failure, failure_of
 from labs.frame.pipeline import FILE_SINK, Pipeline

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inspector.spark.report import read_report
+from faultline.inspector.spark.report import read_report
 from labs.frame.count import compare
 from labs.frame.errors import LabError
 from labs.frame.pipeline import APPEND, Pipeline

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from contract.settings import Settings
+from faultline.settings import Settings
 from labs.frame.session import spark_session
 from labs.what_a_checkpoint_holds.stateful import page_counts, visits
 

@@ -9,8 +9,8 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from contract.settings import ROOT
-from contract.visit import parse_event_time
+from faultline.formats.visit import parse_event_time
+from faultline.settings import ROOT
 from labs.frame.dated_files import put
 from labs.frame.errors import LabError
 

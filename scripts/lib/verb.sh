@@ -8,7 +8,7 @@ root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 for python in python3 python; do
   if "${python}" -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>/dev/null; then
     export PYTHONPATH="${root}${PYTHONPATH:+:${PYTHONPATH}}"
-    exec "${python}" -m stack "$@"
+    exec "${python}" -m faultline.stack "$@"
   fi
 done
 echo "${1##*/}: Python 3.9 or later was not found on PATH; install it" >&2

@@ -1,11 +1,11 @@
 # shellcheck shell=bash
 # The few functions of a walkthrough on the stack: begin, step, expect, run, fact, prove, judge, finish.
-# Sourced; leaves the shell in the project's folder, with the settings of services/environment.sh.
+# Sourced; leaves the shell in the project's folder, with the settings of faultline/services/environment.sh.
 #
 # Steps, commands and facts go to stderr; stdout gets the proven sentences at the end.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
-source services/environment.sh
+source faultline/services/environment.sh
 # shellcheck disable=SC2034  # walkthroughs read it
 HOME_FOLDER="${STACK_HOME:-${ROOT}}"
 # Below it are the engines' checkpoints and outputs; the stack's notes on them are below HOME_FOLDER.
@@ -92,7 +92,7 @@ begin() {
   export STACK_BACKEND
   STACK_BACKEND="$({ scripts/status.sh --json 2>/dev/null || true; } | field backend)"
   # host:port of the broker for a command that scripts/exec.sh runs
-  BROKER="$(scripts/exec.sh kafka python3 -c 'from contract.settings import Settings; print(Settings().bootstrap)')"
+  BROKER="$(scripts/exec.sh kafka python3 -c 'from faultline.settings import Settings; print(Settings().bootstrap)')"
   scripts/start.sh generator
   # From here on each script also prints the command that it stands for.
   export STACK_SHOW_COMMANDS=1
@@ -290,15 +290,15 @@ field() {
 # offsets_in CHECKPOINT: where a restored job reads on in each partition: `latest`, chk-N or a path.
 offsets_in() {
   local checkpoint
-  checkpoint="$(scripts/exec.sh jobmanager python -m inspector.flink resolve "$1")"
-  scripts/exec.sh jobmanager python -m inspector.flink offsets "${checkpoint}" | python3 -c 'import json, sys
+  checkpoint="$(scripts/exec.sh jobmanager python -m faultline.inspector.flink resolve "$1")"
+  scripts/exec.sh jobmanager python -m faultline.inspector.flink offsets "${checkpoint}" | python3 -c 'import json, sys
 print(*(f"partition {each} offset {offset}" for each, offset in sorted(json.load(sys.stdin).items())), sep=", ")'
 }
 
 # stop_with_savepoint: ends the running job with a savepoint, which it prints.
 stop_with_savepoint() {
   local data job_id savepoint
-  data="$(scripts/exec.sh jobmanager python -c 'from contract.settings import Settings; print(Settings().data)')"
+  data="$(scripts/exec.sh jobmanager python -c 'from faultline.settings import Settings; print(Settings().data)')"
   job_id="$(scripts/flink_status.sh | field job_id)"
   savepoint="$(run scripts/exec.sh jobmanager flink stop --savepointPath "${data}/checkpoints/flink/savepoints" "${job_id}" |
     sed -n 's/^Savepoint completed. Path: //p')"
@@ -376,7 +376,7 @@ spark_says() {
 # spark_application [PART]: the running application by Spark's own page, or a part of it such as `executors`, as JSON.
 spark_application() {
   scripts/exec.sh spark python -c 'import json, sys, urllib.request
-from contract.settings import Settings
+from faultline.settings import Settings
 settings = Settings()
 host, port = settings.bind_host("spark").replace("0.0.0.0", "127.0.0.1"), settings.text("SPARK_UI_PORT")
 base = f"http://{host}:{port}/api/v1/applications"

@@ -15,7 +15,7 @@ readonly ID=walkthrough-6
 readonly PRODUCER="
 import os, signal
 from kafka import KafkaProducer
-from contract.settings import Settings
+from faultline.settings import Settings
 producer = KafkaProducer(
     bootstrap_servers=Settings().bootstrap, transactional_id='${ID}', transaction_timeout_ms=3_600_000)
 producer.init_transactions()

@@ -37,7 +37,7 @@ run scripts/exec.sh kafka kafka-topics.sh --bootstrap-server "${BROKER}" --delet
 
 step "make the topics again, and start both pipelines from their checkpoints"
 expect "Spark stops, since its offsets are beyond the end of the topic; Flink begins at the earliest offset and runs on"
-run scripts/exec.sh generator python -m broker.topics
+run scripts/exec.sh generator python -m faultline.services.kafka.topics
 run scripts/generator_start.sh
 run scripts/flink_restore.sh latest >/dev/null
 run scripts/spark_start.sh

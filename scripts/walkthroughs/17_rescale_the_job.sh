@@ -32,7 +32,7 @@ step "cancel it, and restore its newest checkpoint with parallelism $((2 * FLINK
 expect "state belongs to key groups, offsets to partitions: both are dealt out to the new tasks"
 say "   the topic has ${TOPIC_PARTITIONS} partitions; a task without one reads nothing, and keeps its share of the windows"
 run scripts/flink_cancel.sh >/dev/null
-checkpoint="$(scripts/exec.sh jobmanager python -m inspector.flink resolve latest)"
+checkpoint="$(scripts/exec.sh jobmanager python -m faultline.inspector.flink resolve latest)"
 promised="$(offsets_in "${checkpoint}")"
 restore $((2 * FLINK_PARALLELISM)) "${checkpoint}"
 fact "tasks of the job" "$(tasks)" $((2 * before))

@@ -45,12 +45,12 @@ restore() {
 
 # raw_offsets CHECKPOINT: where a restored job reads on in each partition, as JSON.
 raw_offsets() {
-  scripts/exec.sh jobmanager python -m inspector.flink offsets "$1"
+  scripts/exec.sh jobmanager python -m faultline.inspector.flink offsets "$1"
 }
 
-# pages OFFSETS...: the new aggregate against a count of the source; see measure/pages.py.
+# pages OFFSETS...: the new aggregate against a count of the source; see faultline/probes/pages.py.
 pages() {
-  scripts/exec.sh spark python -m measure.pages "$@"
+  scripts/exec.sh spark python -m faultline.probes.pages "$@"
 }
 
 has_whole_windows() {
@@ -125,7 +125,7 @@ seen scripts/flink_restore.sh "${savepoint}"
 fact_is "exit code of the restore" "${CODE_SEEN}" -gt 0
 fact "Flink says: cannot map checkpoint/savepoint state" "$(says 'Cannot map checkpoint/savepoint state')" yes
 say "   only pages are dropped, and their last transaction ended with the job: here it is right to allow it"
-program="$(scripts/exec.sh jobmanager python -c 'from contract.jobs import MAIN, PROGRAMS; print(PROGRAMS[MAIN])')"
+program="$(scripts/exec.sh jobmanager python -c 'from faultline.formats.jobs import MAIN, PROGRAMS; print(PROGRAMS[MAIN])')"
 run scripts/exec.sh jobmanager flink run --detached --fromSavepoint "${savepoint}" --claimMode NO_CLAIM \
   --allowNonRestoredState --python "${program}" | indent
 wait_for_checkpoints 2 >/dev/null

@@ -22,9 +22,9 @@ count() {
 print(json.loads(sys.argv[1])[sys.argv[2]][sys.argv[3]])' "${COUNTED}" "$1" "$2"
 }
 
-# count_fields: puts the numbers of measure/fields.py into COUNTED.
+# count_fields: puts the numbers of faultline/probes/fields.py into COUNTED.
 count_fields() {
-  COUNTED="$(scripts/exec.sh spark python -m measure.fields "${FIELD}")"
+  COUNTED="$(scripts/exec.sh spark python -m faultline.probes.fields "${FIELD}")"
 }
 
 both_have_it() {

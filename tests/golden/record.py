@@ -29,9 +29,9 @@ from typing import Any
 
 from confluent_kafka import Producer
 
-from contract.settings import ROOT
-from contract.visit import iso_time
-from requirements.release import THIS_RELEASE
+from faultline.formats.visit import iso_time
+from faultline.settings import ROOT
+from faultline.stack.packages.release import THIS_RELEASE
 from tests.golden.archives import SCRATCH, recorded
 from tests.stack.broker import Broker, run_broker
 

@@ -1,6 +1,6 @@
 """Keep rows of a run of the fault matrix as recorded runs, which the page's tests and the docs play.
 
-Usage: python -m tests.golden.record_runs FOLDER      then python -m pictures page
+Usage: python -m tests.golden.record_runs FOLDER      then python -m faultline.page.pictures page
 
 FOLDER: results/<time> of scripts/faults.sh, with the rows of NAMES. The stack's home in their texts becomes HOME, which
 is the same on every machine.

@@ -3,7 +3,7 @@
 Usage: python tests/golden/record_spark_formats.py record [RECIPE...]
        python tests/golden/record_spark_formats.py restart ANSWER FOLDER...
 
-Runs in an environment of the release that is to do it (requirements/spark-*.lock). `record` leaves
+Runs in an environment of the release that is to do it (docker/requirements/spark-*.lock). `record` leaves
 <recipe>/checkpoint in the archive of the release, and leaves out recipes that the release has no feature for. `restart`
 starts in each FOLDER (whose last part is the recipe's name) the same query again until a batch is committed, and writes
 to ANSWER, as JSON by folder, the error (empty when there was none) and the batches committed. GOLDEN_SPARK_JARS names

@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from contract.visit import (
+from faultline.formats.visit import (
     CLOSING_PREFIX,
     LATE_REASON,
     REASON_HEADER,
@@ -23,14 +23,14 @@ from contract.visit import (
     parse_visit,
     refusal_reasons,
 )
+from faultline.verdict.flink.clock import Rules
+from faultline.verdict.flink.findings import Names
+from faultline.verdict.flink.judge import FlinkFacts, judge
+from faultline.verdict.flink.tables import load_outputs, load_source
+from faultline.verdict.model import Judgement
+from faultline.verdict.records import Batch, Record, Span, Spans, batch_of
 from generator.sender import partition_of
 from tests.judge.shared_store import shared_store
-from verdict.flink.clock import Rules
-from verdict.flink.findings import Names
-from verdict.flink.judge import FlinkFacts, judge
-from verdict.flink.tables import load_outputs, load_source
-from verdict.model import Judgement
-from verdict.records import Batch, Record, Span, Spans, batch_of
 
 WINDOW_MS = 10_000
 BOUND_MS = 5_000

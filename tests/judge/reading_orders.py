@@ -9,10 +9,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from contract.visit import LATE_REASON, SOURCE_OFFSET_HEADER, SOURCE_PARTITION_HEADER, parse_visit, refusal_reasons
+from faultline.formats.visit import (
+    LATE_REASON,
+    SOURCE_OFFSET_HEADER,
+    SOURCE_PARTITION_HEADER,
+    parse_visit,
+    refusal_reasons,
+)
+from faultline.verdict.records import Record
 from tests.judge.flink_world import BOUND_MS, WINDOW_MS, Outputs, Source, routed_record, window_record
 from tests.judge.windows_runs import TOPICS, Transaction, published
-from verdict.records import Record
 
 Place = tuple[int, int]
 """Partition and offset of a record."""

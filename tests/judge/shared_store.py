@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 from contextlib import ExitStack
 
-from verdict.store import Store, open_store
+from faultline.verdict.store import Store, open_store
 
 _JUDGEMENTS = 15
 """DuckDB gets slower with each table that was replaced; after so many judgements a fresh store is faster."""

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from contract.digest import record_digest
-from contract.ledger import SUFFIX, acked_line, ledger_files, sent_line, topic_line
-from verdict.checker import Clock
-from verdict.model import CATEGORIES, Finding, Verdict
-from verdict.records import Batch, Record, Span, Spans, batch_of
-from verdict.source.findings import judgement
-from verdict.source.judge import SourceFacts
-from verdict.source.ledger import load_ledgers
-from verdict.source.reader import load_topic
-from verdict.store import open_store
+from faultline.formats.digest import record_digest
+from faultline.formats.ledger import SUFFIX, acked_line, ledger_files, sent_line, topic_line
+from faultline.verdict.checker import Clock
+from faultline.verdict.model import CATEGORIES, Finding, Verdict
+from faultline.verdict.records import Batch, Record, Span, Spans, batch_of
+from faultline.verdict.source.findings import judgement
+from faultline.verdict.source.judge import SourceFacts
+from faultline.verdict.source.ledger import load_ledgers
+from faultline.verdict.source.reader import load_topic
+from faultline.verdict.store import open_store
 
 TOPIC = "visits"
 TOPIC_ID = "AbCdEfGhIjKlMnOpQrSt_-"

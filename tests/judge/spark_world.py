@@ -19,17 +19,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from contract.run import SINKS, SPARK_RUN_FILE, SparkRun, as_json
-from contract.settings import Settings
-from contract.visit import iso_time, output_line, parse_event_time
-from places.data import noted
+from faultline.formats.run import SINKS, SPARK_RUN_FILE, SparkRun, as_json
+from faultline.formats.visit import iso_time, output_line, parse_event_time
+from faultline.settings import Settings
+from faultline.storage.data import noted
+from faultline.verdict.checker import Options
+from faultline.verdict.checkers.spark import judge_output as judge_query
+from faultline.verdict.model import CATEGORIES, Finding, Judgement, Verdict
+from faultline.verdict.records import Batch as Rows
+from faultline.verdict.records import Record, Span, Spans, batch_of
+from faultline.verdict.spark.places import places
 from tests.judge.shared_store import shared_store
-from verdict.checker import Options
-from verdict.checkers.spark import judge_output as judge_query
-from verdict.model import CATEGORIES, Finding, Judgement, Verdict
-from verdict.records import Batch as Rows
-from verdict.records import Record, Span, Spans, batch_of
-from verdict.spark.places import places
 
 TOPIC = "visits"
 FILES, FOREACH_APPEND, FOREACH_OVERWRITE = SINKS

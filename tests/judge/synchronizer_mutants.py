@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from contract.visit import output_line, parse_visit
+from faultline.formats.visit import output_line, parse_visit
 from tests.judge.spark_world import (
     FILES,
     FOREACH_APPEND,

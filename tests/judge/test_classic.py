@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pytest
 
-from contract.visit import iso_time
-from verdict.classic.judge import ClassicFacts, judge
-from verdict.flink.reader import VISITS, WINDOWS, visit_rows, window_rows
-from verdict.model import Outcome, Verdict
-from verdict.records import Record, batch_of
-from verdict.store import Store, open_store
+from faultline.formats.visit import iso_time
+from faultline.verdict.classic.judge import ClassicFacts, judge
+from faultline.verdict.flink.reader import VISITS, WINDOWS, visit_rows, window_rows
+from faultline.verdict.model import Outcome, Verdict
+from faultline.verdict.records import Record, batch_of
+from faultline.verdict.store import Store, open_store
 
 WINDOW_MS = 10_000
 Visit = tuple[str, int]

@@ -12,25 +12,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.hostile_values import VALUES
-from contract.ledger import ledger_files
-from contract.run import SINKS, RunError, as_json, flink_run_of, flink_runs
-from contract.settings import Settings
-from contract.visit import MAX_NESTING, parse_visit, refusal_reasons
+from faultline.formats.ledger import ledger_files
+from faultline.formats.run import SINKS, RunError, as_json, flink_run_of, flink_runs
+from faultline.formats.visit import MAX_NESTING, parse_visit, refusal_reasons
+from faultline.settings import Settings
+from faultline.verdict.checker import Moved, Options
+from faultline.verdict.keys import key_hashes
+from faultline.verdict.model import CATEGORIES, Judgement, Outcome, Unknown
+from faultline.verdict.records import UNREADABLE, Record
+from faultline.verdict.source.ledger import load_ledgers
+from faultline.verdict.spark.checkpoint import newest_commit
+from faultline.verdict.spark.lines import Part, read_lines
+from faultline.verdict.spark.output import list_output
+from faultline.verdict.spark.places import places as places_of
 from tests.judge import source_world
 from tests.judge.flink_world import Outputs, Source, judge_outputs
 from tests.judge.shared_store import shared_store
 from tests.judge.spark_world import TOPIC, Query, Topic, even_batches, visit, write_output
 from tests.judge.windows_runs import UNPARSABLE, Run, read_all, settled_source
 from tests.judge.windows_worlds import examples
-from verdict.checker import Moved, Options
-from verdict.keys import key_hashes
-from verdict.model import CATEGORIES, Judgement, Outcome, Unknown
-from verdict.records import UNREADABLE, Record
-from verdict.source.ledger import load_ledgers
-from verdict.spark.checkpoint import newest_commit
-from verdict.spark.lines import Part, read_lines
-from verdict.spark.output import list_output
-from verdict.spark.places import places as places_of
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -174,5 +174,5 @@ def test_the_deepest_visit_is_one_at_any_depth_of_the_stack() -> None:
 def test_long_keys_are_hashed_as_short_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     keys = [random.Random(length).randbytes(length) for length in range(40)]
     short = key_hashes(keys).to_pylist()
-    monkeypatch.setattr("verdict.keys._LONG", -1)
+    monkeypatch.setattr("faultline.verdict.keys._LONG", -1)
     assert key_hashes(keys).to_pylist() == short

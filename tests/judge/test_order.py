@@ -9,13 +9,13 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
+from faultline.verdict.flink.clock import PartitionClock
+from faultline.verdict.flink.order import Decisions, Explanation, Needs, explain
+from faultline.verdict.flink.proof import proven
+from faultline.verdict.flink.reader import visit_rows
+from faultline.verdict.records import batch_of
 from tests.judge.flink_world import BOUND_MS, RULES, START, WINDOW_MS, Source, add_visit
 from tests.tiers import seeds
-from verdict.flink.clock import PartitionClock
-from verdict.flink.order import Decisions, Explanation, Needs, explain
-from verdict.flink.proof import proven
-from verdict.flink.reader import visit_rows
-from verdict.records import batch_of
 
 Decided = frozenset[tuple[int, int]]
 """The visits that were called late: partition and offset. All others were on time."""

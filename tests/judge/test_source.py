@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from contract.ledger import acked_line
-from contract.visit import iso_time
+from faultline.formats.ledger import acked_line
+from faultline.formats.visit import iso_time
+from faultline.verdict.model import Outcome, Unknown, Verdict
+from faultline.verdict.records import Span
+from faultline.verdict.source.judge import not_judged
+from faultline.verdict.source.ledger import ledgers_of
 from tests.judge.source_world import OTHER_ID, START, TOPIC_ID, World, judge_source, random_world
 from tests.tiers import seeds
-from verdict.model import Outcome, Unknown, Verdict
-from verdict.records import Span
-from verdict.source.judge import not_judged
-from verdict.source.ledger import ledgers_of
 
 Counts = tuple[int, int, int]
 """Lost, duplicated, unexpected."""
@@ -357,8 +357,8 @@ def test_an_answer_that_was_cut_off_leaves_the_visit_unacknowledged(cut: int, tm
 
 
 def test_a_ledger_is_read_in_chunks_and_joined_in_buckets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("verdict.source.ledger._CHUNK_BYTES", 100)
-    monkeypatch.setattr("verdict.source.judge._BUCKET", 7)
+    monkeypatch.setattr("faultline.verdict.source.ledger._CHUNK_BYTES", 100)
+    monkeypatch.setattr("faultline.verdict.source.judge._BUCKET", 7)
     assert judge_source(world_to_spoil(1), tmp_path).verdict.outcome is Outcome.HOLDS
     for mutant in MUTANTS:
         world = world_to_spoil(1)

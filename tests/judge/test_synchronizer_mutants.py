@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from faultline.verdict.model import Outcome
 from tests.judge.spark_world import Query, judge_output, random_world, write_output
 from tests.judge.synchronizer_mutants import MUTANTS, Mutant
 from tests.tiers import SEED, examples
-from verdict.model import Outcome
 
 EXAMPLES = examples(20)
 RECORDS = 120

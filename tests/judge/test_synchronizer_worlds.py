@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from faultline.verdict.model import Outcome, Unknown, Verdict
 from tests.judge.spark_world import (
     FILES,
     FOREACH_APPEND,
@@ -25,7 +26,6 @@ from tests.judge.spark_world import (
 from tests.judge.synchronizer_mutants import METADATA
 from tests.judge.windows_runs import UNPARSABLE
 from tests.judge.windows_worlds import examples, says
-from verdict.model import Outcome, Unknown, Verdict
 
 pytestmark = pytest.mark.timeout(600)
 

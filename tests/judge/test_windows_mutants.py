@@ -6,12 +6,12 @@ import random
 
 import pytest
 
+from faultline.verdict.model import Outcome
 from tests.judge.flink_world import judge_outputs
 from tests.judge.reading_orders import content, could_be_faultless
 from tests.judge.windows_mutants import MUTANTS, Mutant
 from tests.judge.windows_runs import Run, read_all, settled_source
 from tests.tiers import SEED, examples
-from verdict.model import Outcome
 
 EXAMPLES = examples(20)
 RECORDS = 120

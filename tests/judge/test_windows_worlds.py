@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from faultline.verdict.model import Outcome
 from tests.judge.flink_world import judge_outputs
 from tests.judge.windows_worlds import RULES, TOPIC_SETS, Reader, World, examples, says, worlds
-from verdict.model import Outcome
 
 pytestmark = pytest.mark.timeout(600)
 

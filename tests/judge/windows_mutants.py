@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import cast
 
-from contract.visit import (
+from faultline.formats.visit import (
     CLOSING_PREFIX,
     LATE_REASON,
     REASON_HEADER,
@@ -23,6 +23,7 @@ from contract.visit import (
     parse_visit,
     refusal_reasons,
 )
+from faultline.verdict.records import Record
 from tests.judge.flink_world import (
     BOUND_MS,
     OUTPUT_PARTITIONS,
@@ -34,7 +35,6 @@ from tests.judge.flink_world import (
     window_record,
 )
 from tests.judge.windows_runs import TOPICS, Run, Transaction, read_all
-from verdict.records import Record
 
 ONE, SEVERAL, ANY = (1,), (2, 2, 3), (1, 2, 2, 3, 4)
 """Numbers of partitions, drawn from with a seed; a mutant of the order of partitions needs several."""

@@ -12,7 +12,7 @@ import random
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from contract.visit import CLOSING_PREFIX, iso_time
+from faultline.formats.visit import CLOSING_PREFIX, iso_time
 from generator.sender import partition_of
 from tests.judge.flink_world import (
     BOUND_MS,

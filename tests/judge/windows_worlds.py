@@ -14,13 +14,13 @@ from typing import NamedTuple
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from contract.visit import CLOSING_PREFIX, Visit, parse_visit
+from faultline.formats.visit import CLOSING_PREFIX, Visit, parse_visit
+from faultline.verdict.flink.clock import Rules
+from faultline.verdict.model import Verdict
+from faultline.verdict.records import Record
 from tests import tiers
 from tests.judge.flink_world import BOUND_MS, START, WINDOW_MS, Job, PartitionJob, Source, visit_value
 from tests.judge.windows_runs import TOPICS, UNPARSABLE, Run, odd_visit_value
-from verdict.flink.clock import Rules
-from verdict.model import Verdict
-from verdict.records import Record
 
 IDLE_SECONDS = 5
 DELAY_MS = 400

@@ -11,8 +11,8 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from stack.broker import own_broker
-from stack.waiting import wait_until
+from faultline.stack.broker import own_broker
+from faultline.stack.waiting import wait_until
 
 _REQUEST_SECONDS = 60
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pictures.browser import Browser, PictureError, browser
+from faultline.page.pictures.browser import Browser, PictureError, browser
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
-from contract.visit import iso_time, parse_visit
+from faultline.formats.visit import iso_time, parse_visit
 
 Where = tuple[int, int]
 

@@ -21,10 +21,10 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from contract.settings import ROOT
-from contract.visit import iso_time
+from faultline.formats.visit import iso_time
+from faultline.settings import ROOT
+from faultline.stack.ports import free_ports
 from flink_job.rest import FlinkError, call, checkpoints
-from stack.ports import free_ports
 from tests.stack.broker import Broker
 from tests.stack.children import tied
 from tests.stack.flink_accounts import Topics
@@ -78,7 +78,7 @@ class Cluster:
         """Start a service in its own process group."""
         with self.log.open("ab") as log:
             self.services[service] = subprocess.Popen(
-                tied(str(ROOT / "services" / f"{service}.sh")),
+                tied(str(ROOT / "faultline" / "services" / f"{service}.sh")),
                 env=self.environment, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from contract.settings import as_environment
-from stack.ports import free_ports
-from stack.services import LOCAL_PORTS
-from stack.waiting import wait_until
+from faultline.settings import as_environment
+from faultline.stack.ports import free_ports
+from faultline.stack.services import LOCAL_PORTS
+from faultline.stack.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND_LIMIT_SECONDS = 1800

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from contract.settings import ROOT
+from faultline.settings import ROOT
 
 _CODE = re.compile(r"``\s?(.+?)\s?``(?!`)|`([^`]+)`")
 

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from pyarrow.fs import S3FileSystem
 
-from contract.settings import ROOT, STORE_CREDENTIALS, as_environment, read_env_file
-from places.objects import CREDENTIALS, REGION, ObjectPlace, ObjectStore, make_bucket
-from stack import ports
-from stack.services import TABLE
-from stack.waiting import wait_until
+from faultline.settings import ROOT, STORE_CREDENTIALS, as_environment, read_env_file
+from faultline.stack import ports
+from faultline.stack.services import TABLE
+from faultline.stack.waiting import wait_until
+from faultline.storage.objects import CREDENTIALS, REGION, ObjectPlace, ObjectStore, make_bucket
 from tests.stack.children import tied
 
 _ADDRESS = "127.0.0.1"
@@ -99,7 +99,7 @@ def run_store(folder: Path) -> Iterator[Store]:
     free = ports.free_ports(_ADDRESS, len(_PORTS))
     chosen = dict(zip(_PORTS, map(str, free), strict=True))
     environ = os.environ | as_environment({**chosen, "BIND_ADDRESS": _ADDRESS, "STORE_VOLUME_MB": "64"})
-    command = tied(str(ROOT / "services" / "store.sh"), "--data", str(folder))
+    command = tied(str(ROOT / "faultline" / "services" / "store.sh"), "--data", str(folder))
     with (folder / "output").open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environ)
     # SeaweedFS has no setting for these; a killed one leaves them behind.

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from contract.visit import iso_time
+from faultline.formats.visit import iso_time
 from tests.changed_job import apply, copy_of_the_job, patches
 from tests.stack.flink_accounts import read_all
 from tests.stack.flink_cluster import START, Cluster

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from contract.settings import ROOT
+from faultline.settings import ROOT
 from tests.stack.flink_cluster import Cluster, newest_checkpoint, send
 
 pytestmark = [pytest.mark.full]
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.full]
 def verdict(cluster: Cluster) -> dict[str, Any]:
     """Judge the classic job."""
     done = subprocess.run(
-        [sys.executable, "-m", "verdict", "classic", "--json", "--wait", "60"],
+        [sys.executable, "-m", "faultline.verdict", "classic", "--json", "--wait", "60"],
         env=cluster.environment, cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.stdout, done.stderr

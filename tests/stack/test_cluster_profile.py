@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import read_env_file
-from places.objects import ObjectPlace, ObjectStore
-from stack.home import Home
-from stack.processes import of_stack
-from stack.services import COUNTS, services
-from stack.settings import load
-from stack.waiting import wait_until
+from faultline.settings import read_env_file
+from faultline.stack.home import Home
+from faultline.stack.processes import of_stack
+from faultline.stack.services import COUNTS, services
+from faultline.stack.settings import load
+from faultline.stack.waiting import wait_until
+from faultline.storage.objects import ObjectPlace, ObjectStore
 from tests.stack.running_stack import RunningStack
 from tests.stack.secret import has_secret, require_in_no_process
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from faults.rows.cluster import ROWS
+from faultline.faults.rows.cluster import ROWS
 from tests.stack.running_stack import RunningStack
 
 pytestmark = [pytest.mark.full, pytest.mark.split, pytest.mark.timeout(1800)]

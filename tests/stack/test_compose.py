@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import ROOT
-from stack.waiting import wait_until
+from faultline.settings import ROOT
+from faultline.stack.waiting import wait_until
 from tests.golden.archives import golden
 from tests.stack.running_stack import RunningStack
 from tests.stack.test_walkthroughs import ON_THE_STACK

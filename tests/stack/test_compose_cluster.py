@@ -9,8 +9,8 @@ import urllib.request
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from stack.home import Home
-from stack.waiting import wait_until
+from faultline.stack.home import Home
+from faultline.stack.waiting import wait_until
 from tests.stack.running_stack import RunningStack
 
 pytestmark = [pytest.mark.compose, pytest.mark.full, pytest.mark.timeout(2400)]
@@ -53,7 +53,7 @@ def test_clients_of_the_host_reach_each_broker(stack: RunningStack) -> None:
 
 
 def test_tools_in_containers_reach_the_cluster(stack: RunningStack) -> None:
-    brokers = "python3 -c 'from contract.settings import Settings; print(Settings().bootstrap)'"
+    brokers = "python3 -c 'from faultline.settings import Settings; print(Settings().bootstrap)'"
     inside = stack.script("exec.sh", "kafka-2", "bash", "-c", brokers).stdout.strip()
     assert [address.partition(":")[0] for address in inside.split(",")] == ["kafka", "kafka-2", "kafka-3"]
     listed = stack.script("exec.sh", "kafka-3", "kafka-topics.sh", "--bootstrap-server", inside, "--list").stdout

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import ROOT
 from deploy import pod
+from faultline.settings import ROOT
 from flink_job.rest import active_job, call
 from tests.manifests import written
 from tests.stack.broker import Broker

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
-from contract.settings import artifacts
 from deploy.flink import manifest as flink_manifest
 from deploy.settings import cluster_settings
-from requirements.jars import HERE, fetch
+from faultline.settings import artifacts
+from faultline.stack.packages.jars import HERE, fetch
 from tests.manifests import errors, names_in_classes, of_definition, written
 
 pytestmark = [pytest.mark.ci, pytest.mark.timeout(300)]
@@ -25,7 +25,7 @@ KINDS = {"Kafka": "kafka.Kafka", "KafkaNodePool": "nodepool.KafkaNodePool", "Kaf
 
 @pytest.fixture(scope="module")
 def jars() -> Path:
-    """The folder of the jars of requirements/schemas.jars; fetched once."""
+    """The folder of the jars of docker/requirements/schemas.jars; fetched once."""
     folder = artifacts() / "jars" / "schemas"
     fetch("schemas", folder, HERE / "schemas.jars")
     return folder

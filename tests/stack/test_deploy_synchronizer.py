@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import ROOT, artifacts
-from contract.visit import output_line
 from deploy import pod
+from faultline.formats.visit import output_line
+from faultline.settings import ROOT, artifacts
 from tests.manifests import written
 from tests.stack.broker import Broker
 from tests.stack.test_synchronizer import STRANGE, lines_of, send

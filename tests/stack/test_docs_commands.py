@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import ROOT
-from stack.waiting import wait_until
+from faultline.settings import ROOT
+from faultline.stack.waiting import wait_until
 from tests.stack.children import ended_with_its_group
 from tests.stack.running_stack import RunningStack
 from tests.tree import commands

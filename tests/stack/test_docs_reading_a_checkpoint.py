@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import ROOT
+from faultline.settings import ROOT
 from tests.golden.archives import golden
 
 DOCUMENT = ROOT / "docs" / "reading_a_checkpoint.md"
@@ -39,7 +39,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(("arguments", "expected"), SAMPLES, ids=[Path(a.split()[0]).name for a, _ in SAMPLES])
 def test_samples_are_what_is_printed(arguments: str, expected: str, clone: Path) -> None:
-    command = [sys.executable, "-m", "inspector", "--no-lag", *shlex.split(arguments)]
+    command = [sys.executable, "-m", "faultline.inspector", "--no-lag", *shlex.split(arguments)]
     environ = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=clone, env=environ, capture_output=True, text=True, check=False)
     assert done.stdout, done.stderr

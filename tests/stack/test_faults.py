@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from faults.plan import late
-from faults.rows import CONTROL_ROWS, GROUPS, cluster
+from faultline.faults.plan import late
+from faultline.faults.rows import CONTROL_ROWS, GROUPS, cluster
 from tests.stack.running_stack import RunningStack, require_what_a_row_saw
 
 pytestmark = [pytest.mark.full, pytest.mark.split, pytest.mark.timeout(2400)]

@@ -8,8 +8,8 @@ import subprocess
 
 import pytest
 
-from contract.settings import ROOT
-from stack.waiting import wait_until
+from faultline.settings import ROOT
+from faultline.stack.waiting import wait_until
 from tests.stack.running_stack import RunningStack
 from tests.tiers import SEED, examples
 

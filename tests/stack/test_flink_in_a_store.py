@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import store_jars
+from faultline.settings import store_jars
 from flink_job.rest import call, checkpoints
 from tests.stack.broker import Broker
 from tests.stack.flink_accounts import account
@@ -63,10 +63,10 @@ def test_nothing_is_lost_or_twice_with_checkpoints_in_a_store(in_store: Cluster,
         assert in_store.module("flink_job.cancel").returncode == 0
         newest = newest_checkpoint(in_store, job)
         assert newest.startswith(f"s3://{BUCKET}/of-a-job/checkpoints/flink/{job}/chk-")
-        assert in_store.module("inspector.flink", "resolve", "latest").stdout.strip() == newest
-        offsets = in_store.module("inspector.flink", "offsets", newest)
+        assert in_store.module("faultline.inspector.flink", "resolve", "latest").stdout.strip() == newest
+        offsets = in_store.module("faultline.inspector.flink", "offsets", newest)
         assert sum(json.loads(offsets.stdout).values()) > 0, offsets.stderr
-        described = in_store.module("inspector.flink", "describe", newest)
+        described = in_store.module("faultline.inspector.flink", "describe", newest)
         report = json.loads(described.stdout)
         assert report["problems"] == [], described.stderr
         assert any(state["windows"] for each in report["operators"] for state in each["state"])

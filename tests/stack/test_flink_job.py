@@ -7,7 +7,7 @@ import json
 import pytest
 from confluent_kafka import Producer
 
-from contract.visit import iso_time
+from faultline.formats.visit import iso_time
 from flink_job.rest import call, checkpoints
 from tests.stack.flink_accounts import account, late_by_rule, late_of, read_all
 from tests.stack.flink_cluster import (

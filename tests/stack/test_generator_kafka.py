@@ -11,8 +11,8 @@ import time
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from contract.settings import ROOT
-from stack.waiting import wait_until
+from faultline.settings import ROOT
+from faultline.stack.waiting import wait_until
 from tests.stack.broker import Broker
 from tests.stack.children import Spawn
 
@@ -36,7 +36,7 @@ def start(spawn: Spawn, broker: Broker, topic: str, *flags: str) -> subprocess.P
         "STACK_VISITS_TOPIC": topic,
         "STACK_HOME": str(broker.log.parent),
     }
-    return spawn([str(ROOT / "services" / "generator.sh"), *FLAGS, *flags], os.environ | settings)
+    return spawn([str(ROOT / "faultline" / "services" / "generator.sh"), *FLAGS, *flags], os.environ | settings)
 
 
 def read(broker: Broker, topic: str) -> list[list[tuple[str, str, int]]]:
@@ -60,7 +60,7 @@ def read(broker: Broker, topic: str) -> list[list[tuple[str, str, int]]]:
 def expected(total: int) -> list[list[tuple[str, str, int]]]:
     """Return the same of what the generator prints, without Kafka."""
     printed = subprocess.run(
-        [str(ROOT / "services" / "generator.sh"), *FLAGS, "--total", str(total), "--to-stdout"],
+        [str(ROOT / "faultline" / "services" / "generator.sh"), *FLAGS, "--total", str(total), "--to-stdout"],
         stdout=subprocess.PIPE, check=True,
     ).stdout  # fmt: skip
     found: list[list[tuple[str, str, int]]] = [[], []]

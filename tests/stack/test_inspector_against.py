@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from contract.jobs import PROGRAMS
-from contract.settings import ROOT, Settings
+from faultline.formats.jobs import PROGRAMS
+from faultline.inspector.against import DOES_NOT_MAP, MAPS
+from faultline.settings import ROOT, Settings
 from flink_job.rest import active_job
-from inspector.against import DOES_NOT_MAP, MAPS
 from tests.changed_job import apply, copy_of_the_job, patches
 from tests.golden.archives import golden
 from tests.stack.flink_cluster import Cluster, newest_checkpoint, send
@@ -82,7 +82,7 @@ CI = ("unchanged", "a lower maximum parallelism", "another uid", "another aggreg
 def said(checkpoint: Path, environment: dict[str, str], job: str = "windows") -> dict[str, Any]:
     """What `inspect --against` says as JSON, its exit code checked against it."""
     done = subprocess.run(
-        [sys.executable, "-m", "inspector", str(checkpoint), "--against", job, "--json"],
+        [sys.executable, "-m", "faultline.inspector", str(checkpoint), "--against", job, "--json"],
         cwd=environment["PYTHONPATH"], env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.stdout, done.stderr
@@ -176,7 +176,7 @@ def test_what_cannot_be_said(tmp_path: Path) -> None:
 
 def inspect(path: Path, *arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "inspector", str(path), *arguments],
+        [sys.executable, "-m", "faultline.inspector", str(path), *arguments],
         cwd=ROOT, env=os.environ | {"STACK_HOME": str(home)}, capture_output=True, text=True, check=False,
     )  # fmt: skip
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import ROOT
-from inspector.spark.report import read_report
-from requirements.release import THIS_RELEASE
+from faultline.inspector.spark.report import read_report
+from faultline.settings import ROOT
+from faultline.stack.packages.release import THIS_RELEASE
 from tests.golden.archives import golden
 
 pytestmark = [pytest.mark.full]

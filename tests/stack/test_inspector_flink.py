@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from contract.settings import ROOT
-from inspector.__main__ import main
-from inspector.model import Report, report_from
+from faultline.inspector.__main__ import main
+from faultline.inspector.model import Report, report_from
+from faultline.settings import ROOT
 from tests.golden.archives import SCRATCH, golden, releases
 
 FOLDERS = sorted(path for release in releases("flink") for path in release.glob("*-once"))
@@ -92,7 +92,7 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Read:
         found += [path for checkpoint in newest.values() for path in (checkpoint, checkpoint.parent)]
         before = contents(found)
         done = subprocess.run(
-            [str(PYTHON), "-m", "inspector.flink", "describe", "--rows=100", *map(str, found)],
+            [str(PYTHON), "-m", "faultline.inspector.flink", "describe", "--rows=100", *map(str, found)],
             cwd=ROOT,
             capture_output=True,
             text=True,
@@ -113,7 +113,7 @@ def contents(folders: list[Path]) -> dict[Path, tuple[int, bytes]]:
 @pytest.fixture
 def inspect(read: Read, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Inspect:
     """The inspector's command line, with the reports that are read already."""
-    monkeypatch.setattr("inspector.__main__.flink_reports", lambda paths, rows, follow: iter(read.of(*paths)))
+    monkeypatch.setattr("faultline.inspector.__main__.flink_reports", lambda paths, rows, follow: iter(read.of(*paths)))
 
     def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         words = ["--no-lag", *map(str, arguments)]
@@ -126,7 +126,7 @@ def inspect(read: Read, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 def flink(*arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [str(PYTHON), "-m", "inspector.flink", *arguments],
+        [str(PYTHON), "-m", "faultline.inspector.flink", *arguments],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -347,7 +347,7 @@ def test_a_damaged_newest_checkpoint_does_not_hide_the_one_before_it(change: str
 # Flink's own look-up of the folder that a user names, as `flink run -s` does it.
 LOOK_UP = """
 import sys
-from inspector.flink.jvm import flink_jvm, java_cause
+from faultline.inspector.flink.jvm import flink_jvm, java_cause
 from py4j.protocol import Py4JJavaError
 with flink_jvm([]) as jvm:
     storage = jvm.org.apache.flink.runtime.state.filesystem.AbstractFsCheckpointStorageAccess
@@ -422,7 +422,7 @@ def test_steps_of_an_sql_plan_without_state_are_one_line(inspect: Inspect) -> No
 def test_following_says_each_checkpoint_once_as_it_completes(home: Path, tmp_path: Path) -> None:
     *_, newest = checkpoints(home)
     kept = shutil.move(newest / "_metadata", tmp_path / "kept")
-    command = [sys.executable, "-m", "inspector", "--no-lag", "--follow", "--json", str(newest.parent)]
+    command = [sys.executable, "-m", "faultline.inspector", "--no-lag", "--follow", "--json", str(newest.parent)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
         assert process.stdout is not None
         try:
@@ -447,7 +447,7 @@ def test_following_the_retained_checkpoints_reads_each_and_keeps_words_on_it(
     assert flink(*command, home=home).stdout == ""
     stop.unlink()
     environ = os.environ | {"STACK_HOME": str(home)}
-    command = [str(PYTHON), "-m", "inspector.flink", *command]
+    command = [str(PYTHON), "-m", "faultline.inspector.flink", *command]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=environ) as process:
         assert process.stdout is not None
         try:
@@ -474,11 +474,11 @@ def test_following_the_retained_checkpoints_reads_each_and_keeps_words_on_it(
 DELETED = """
 import shutil, sys
 from pathlib import Path
-from inspector.errors import InspectorError
-from inspector.flink import sink
-from inspector.flink.jvm import flink_jvm
-from inspector.flink.metadata import load_metadata, operators
-from inspector.flink.offsets import READER_STATE, source_offsets, state_names
+from faultline.inspector.errors import InspectorError
+from faultline.inspector.flink import sink
+from faultline.inspector.flink.jvm import flink_jvm
+from faultline.inspector.flink.metadata import load_metadata, operators
+from faultline.inspector.flink.offsets import READER_STATE, source_offsets, state_names
 path = Path(sys.argv[1])
 readers = {
     READER_STATE: source_offsets,
@@ -511,7 +511,14 @@ def test_a_checkpoint_that_is_deleted_while_it_is_read_is_said_so(tmp_path: Path
 
 
 def test_ctrl_c_ends_reading_in_silence(home: Path, tmp_path: Path) -> None:
-    command = [str(PYTHON), "-m", "inspector.flink", "describe", "--follow", str(home / "checkpoints" / "flink")]
+    command = [
+        str(PYTHON),
+        "-m",
+        "faultline.inspector.flink",
+        "describe",
+        "--follow",
+        str(home / "checkpoints" / "flink"),
+    ]
     with subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
@@ -546,7 +553,7 @@ def test_the_difference_between_two_checkpoints(read: Read, inspect: Inspect) ->
 
 def test_the_difference_between_two_engines_is_shown() -> None:
     paths = next(EXACTLY_ONCE.glob("*/chk-*")), golden("spark-4.0") / "kafka_killed" / "checkpoint"
-    command = [sys.executable, "-m", "inspector", "--no-lag", "--diff", *map(str, paths)]
+    command = [sys.executable, "-m", "faultline.inspector", "--no-lag", "--diff", *map(str, paths)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0
     assert "engine: flink -> spark" in done.stdout

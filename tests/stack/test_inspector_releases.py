@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import ROOT
-from inspector.spark.releases import TRIED
-from inspector.spark.report import read_report
+from faultline.inspector.spark.releases import TRIED
+from faultline.inspector.spark.report import read_report
+from faultline.settings import ROOT
 from tests.golden.archives import golden
 from tests.stack.releases import made_python
 

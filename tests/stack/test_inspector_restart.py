@@ -11,8 +11,8 @@ from pathlib import Path
 
 from confluent_kafka import Producer
 
-from contract.settings import ROOT
-from inspector.spark.report import read_report
+from faultline.inspector.spark.report import read_report
+from faultline.settings import ROOT
 from tests.stack.broker import Broker
 
 RECORDER = ROOT / "tests" / "golden" / "record_spark.py"

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from contract.visit import iso_time, parse_visit
-from stack.waiting import wait_until
+from faultline.formats.visit import iso_time, parse_visit
+from faultline.stack.waiting import wait_until
 from tests.stack.running_stack import ROOT, RunningStack
 
 pytestmark = [pytest.mark.timeout(600)]

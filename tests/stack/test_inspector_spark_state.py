@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import ROOT
+from faultline.settings import ROOT
 from tests.golden.archives import golden
 
 pytestmark = [pytest.mark.full]
@@ -61,7 +61,17 @@ def correct_paths(checkpoint: Path) -> None:
 def test_states_of_a_processor_equal_sparks_own_reader(release: str, tmp_path: Path) -> None:
     checkpoint = shutil.copytree(golden(f"spark-{release}") / "processor" / "checkpoint", tmp_path / "query")
     before = contents(checkpoint)
-    command = [sys.executable, "-m", "inspector", "--no-lag", "--json", "--state", "--rows", "1000", str(checkpoint)]
+    command = [
+        sys.executable,
+        "-m",
+        "faultline.inspector",
+        "--no-lag",
+        "--json",
+        "--state",
+        "--rows",
+        "1000",
+        str(checkpoint),
+    ]
     shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     [operator] = json.loads(shown.stdout)["operators"]
     assert operator["name"] == "transformWithStateInPandasExec"
@@ -89,7 +99,17 @@ def test_states_of_a_processor_equal_sparks_own_reader(release: str, tmp_path: P
 def test_state_equals_sparks_own_readers(tmp_path: Path) -> None:
     checkpoint = shutil.copytree(golden("spark-4.0") / "files_windowed" / "checkpoint", tmp_path / "query")
     before = contents(checkpoint)
-    command = [sys.executable, "-m", "inspector", "--no-lag", "--json", "--state", "--rows", "1000", str(checkpoint)]
+    command = [
+        sys.executable,
+        "-m",
+        "faultline.inspector",
+        "--no-lag",
+        "--json",
+        "--state",
+        "--rows",
+        "1000",
+        str(checkpoint),
+    ]
     shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     # The JVM itself warns of a module that Spark's start script adds.
     said = [line for line in shown.stderr.splitlines() if not line.startswith("WARNING: Using incubator modules")]

@@ -8,10 +8,10 @@ import pytest
 from kafka import KafkaProducer
 from kafka.admin import KafkaAdminClient
 
-from inspector.ends import COUNTED, add_lag
-from inspector.model import Partition, Report, Restart, Transaction
-from inspector.render.prose import render
-from inspector.transactions import FATES, add_fates
+from faultline.inspector.ends import COUNTED, add_lag
+from faultline.inspector.held_back import FATES, add_fates
+from faultline.inspector.model import Partition, Report, Restart, Transaction
+from faultline.inspector.render.prose import render
 from tests.stack.broker import Broker
 
 pytestmark = pytest.mark.ci

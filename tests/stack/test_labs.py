@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from contract.settings import ROOT
-from stack.waiting import wait_until
+from faultline.settings import ROOT
+from faultline.stack.waiting import wait_until
 from tests.stack.shown import shown_of, was_printed
 
 pytestmark = [pytest.mark.ci, pytest.mark.split, pytest.mark.timeout(1800)]

@@ -17,10 +17,10 @@ import pytest
 from confluent_kafka import Consumer, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from contract.digest import record_digest
-from contract.ledger import ACKED, FIELDS, SENT, TOPIC, ledger_files
-from contract.settings import ROOT
-from stack.waiting import wait_until
+from faultline.formats.digest import record_digest
+from faultline.formats.ledger import ACKED, FIELDS, SENT, TOPIC, ledger_files
+from faultline.settings import ROOT
+from faultline.stack.waiting import wait_until
 from tests.stack.broker import Broker
 from tests.stack.children import Spawn
 
@@ -64,7 +64,7 @@ def start(
         "STACK_VISITS_TOPIC": topic,
         "STACK_HOME": str(home),
     }
-    generator = [str(ROOT / "services" / "generator.sh"), *flags]
+    generator = [str(ROOT / "faultline" / "services" / "generator.sh"), *flags]
     return spawn(["bash", "-c", f'ulimit -f {limit} && exec "$@"', "-", *generator], environ)
 
 

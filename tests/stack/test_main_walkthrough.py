@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import ROOT, read_env_file
-from stack.services import mebibytes
+from faultline.settings import ROOT, read_env_file
+from faultline.stack.services import mebibytes
 from tests.stack.running_stack import RunningStack
 
 pytestmark = [pytest.mark.timeout(2400)]

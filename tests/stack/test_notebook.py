@@ -10,9 +10,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from contract.settings import ROOT
+from faultline.settings import ROOT
 
-NOTEBOOK = ROOT / "notebooks" / "spark_checkpoint_deep_dive.ipynb"
+NOTEBOOK = ROOT / "labs" / "spark_checkpoint_deep_dive.ipynb"
 
 
 def cells(path: Path) -> list[nbformat.NotebookNode]:

@@ -18,13 +18,13 @@ from threading import Thread
 import psutil
 import pytest
 
-from contract.settings import Settings, SettingsError
-from inspector.flink.folder import list_folders, resolve
-from places.objects import CREDENTIALS, ObjectPlace, PlaceError
-from places.reading import changed_at, names, posix_path, read, size_below, walk
-from places.words import place_of
-from places.writing import require_writable
-from stack.waiting import wait_until
+from faultline.inspector.flink.folder import list_folders, resolve
+from faultline.settings import Settings, SettingsError
+from faultline.stack.waiting import wait_until
+from faultline.storage.objects import CREDENTIALS, ObjectPlace, PlaceError
+from faultline.storage.reading import changed_at, names, posix_path, read, size_below, walk
+from faultline.storage.words import place_of
+from faultline.storage.writing import require_writable
 from tests.golden.archives import golden
 from tests.stack.store import Store, run_store
 

@@ -10,27 +10,27 @@ from pathlib import Path
 
 import pytest
 
-from contract.run import SPARK_RUN_FILE
-from contract.settings import ROOT, Settings, store_jars
-from inspector.__main__ import main
-from inspector.model import as_dict
-from inspector.reading import flink_reports
-from inspector.recognize import engine_of
-from measure.in_store import in_store
-from places.objects import CREDENTIALS
-from places.place import Place
-from places.words import place_of
+from faultline.formats.run import SPARK_RUN_FILE
+from faultline.inspector.__main__ import main
+from faultline.inspector.model import as_dict
+from faultline.inspector.reading import flink_reports
+from faultline.inspector.recognize import engine_of
+from faultline.probes.in_store import in_store
+from faultline.settings import ROOT, Settings, store_jars
+from faultline.storage.objects import CREDENTIALS
+from faultline.storage.place import Place
+from faultline.storage.words import place_of
+from faultline.verdict.checker import Options
+from faultline.verdict.checkers.spark import judge_output
+from faultline.verdict.model import CATEGORIES, Outcome, Unknown
+from faultline.verdict.spark import reader
+from faultline.verdict.spark.checkpoint import newest_commit
+from faultline.verdict.spark.places import places
+from faultline.verdict.store import open_store
 from tests.golden.archives import golden, releases
 from tests.judge.spark_world import Query, Topic, random_world, write_output
 from tests.stack.running_stack import RunningStack
 from tests.stack.store import BUCKET, Store
-from verdict.checker import Options
-from verdict.checkers.spark import judge_output
-from verdict.model import CATEGORIES, Outcome, Unknown
-from verdict.spark import reader
-from verdict.spark.checkpoint import newest_commit
-from verdict.spark.places import places
-from verdict.store import open_store
 
 pytestmark = [pytest.mark.ci, pytest.mark.timeout(300)]
 
@@ -237,7 +237,7 @@ def test_a_start_on_a_wrong_store_starts_nothing(
 
 def test_a_store_that_takes_the_data_is_accepted() -> None:
     where = {"STACK_DATA": f"s3://{BUCKET}/below"}
-    command = [sys.executable, "-m", "object_store.check"]
+    command = [sys.executable, "-m", "faultline.services.store.check"]
     done = subprocess.run(command, env=os.environ | where, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from contract.settings import ROOT
-from pictures.browser import Browser
-from stack.waiting import wait_until
+from faultline.page.pictures.browser import Browser
+from faultline.settings import ROOT
+from faultline.stack.waiting import wait_until
 from tests.stack.browser import window
 from tests.stack.running_stack import RunningStack
 
@@ -216,7 +216,7 @@ def test_a_kill_and_its_repair_end_in_a_replay_with_the_inspectors_number(stack:
     # On a busy machine the next checkpoint may be complete before the kill, and nothing is read again.
     again = next(each for each in (killed_and_repaired(stack, page) for _ in range(4)) if each["visits"])
     held = [each for item in page.items("retained") for each in item["checkpoints"] if each["name"] == again["name"]]
-    command = ["exec.sh", "jobmanager", "python", "-m", "inspector.flink", "offsets", held[-1]["path"]]
+    command = ["exec.sh", "jobmanager", "python", "-m", "faultline.inspector.flink", "offsets", held[-1]["path"]]
     assert again["begin"] == json.loads(stack.script(*command).stdout)
     assert again["visits"] == sum(again["end"].values()) - sum(again["begin"].values()) > 0
     assert page.window.run("return document.querySelectorAll('#strips rect.again.flink:not([display])').length") == 2

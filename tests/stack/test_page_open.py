@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from page.watching import MOST_PAGES
-from pictures.browser import Browser
-from stack.waiting import wait_until
+from faultline.page.pictures.browser import Browser
+from faultline.page.watching import MOST_PAGES
+from faultline.stack.waiting import wait_until
 from tests.stack.browser import window
 from tests.unit.test_page_server import Server, started
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from page.replay import recording, write
-from pictures.browser import Browser
-from stack.waiting import wait_until
+from faultline.page.pictures.browser import Browser
+from faultline.page.replay import recording, write
+from faultline.stack.waiting import wait_until
 from tests.stack.browser import window
 from tests.unit.test_page_replay import APPEND, KILL
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from page.document import saved
-from pictures.browser import Browser
+from faultline.page.document import saved
+from faultline.page.pictures.browser import Browser
 from tests.stack.browser import window
 
 __all__ = ["window"]

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from contract.settings import ROOT
+from faultline.settings import ROOT
+from faultline.stack.home import Home
+from faultline.stack.processes import KEEPER, of_stack
 from flink_job.rest import TERMINAL_STATES, jobs_named
-from stack.home import Home
-from stack.processes import KEEPER, of_stack
 from tests.stack.running_stack import RunningStack
 from tests.tiers import SEED, examples
 

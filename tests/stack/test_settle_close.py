@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from contract.ledger import ledger_files
-from contract.settings import ROOT
-from contract.visit import CLOSING_PREFIX, parse_event_time
+from faultline.formats.ledger import ledger_files
+from faultline.formats.visit import CLOSING_PREFIX, parse_event_time
+from faultline.settings import ROOT
 from tests.stack.broker import Broker
 
 pytestmark = [pytest.mark.ci, pytest.mark.timeout(300)]

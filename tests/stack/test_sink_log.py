@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from contract.run import SINKS
-from verdict.spark.lines import Part, read_lines
-from verdict.spark.output import list_output
+from faultline.formats.run import SINKS
+from faultline.verdict.spark.lines import Part, read_lines
+from faultline.verdict.spark.output import list_output
 
 pytestmark = pytest.mark.ci
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from faultline.stack.waiting import wait_until
 from flink_job.rest import active_job, call
-from stack.waiting import wait_until
 from tests.stack.running_stack import RunningStack
 
 # In CI the matrix and the walkthroughs kill the only ones.

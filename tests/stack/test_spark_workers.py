@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 import pytest
 
-from stack.home import Home
-from stack.processes import of_stack
-from stack.waiting import wait_until
+from faultline.stack.home import Home
+from faultline.stack.processes import of_stack
+from faultline.stack.waiting import wait_until
 from tests.stack.running_stack import RunningStack
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]

@@ -11,10 +11,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from contract.settings import ROOT
-from stack.home import MARKER, Home
-from stack.processes import KEEPER, Process, of_stack
-from stack.waiting import wait_until
+from faultline.settings import ROOT
+from faultline.stack.home import MARKER, Home
+from faultline.stack.processes import KEEPER, Process, of_stack
+from faultline.stack.waiting import wait_until
 from tests.stack.children import ended_with_its_group
 from tests.stack.running_stack import RunningStack
 

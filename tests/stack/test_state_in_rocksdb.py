@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import as_environment
+from faultline.settings import as_environment
 from tests.stack.running_stack import RunningStack
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(1800)]

@@ -11,13 +11,13 @@ import pytest
 from pyarrow.fs import S3FileSystem
 
 from benchmarks.own_stack import OwnStack
-from contract.settings import ROOT
-from places.data import data_store, spark_checkpoints
-from places.objects import make_bucket
-from stack.backend import EXITED, PAUSED, RUNNING
-from stack.processes import of_stack
-from stack.services import service
-from stack.waiting import wait_until
+from faultline.settings import ROOT
+from faultline.stack.backend import EXITED, PAUSED, RUNNING
+from faultline.stack.processes import of_stack
+from faultline.stack.services import service
+from faultline.stack.waiting import wait_until
+from faultline.storage.data import data_store, spark_checkpoints
+from faultline.storage.objects import make_bucket
 from tests.stack.secret import has_secret, require_in_no_process
 
 pytestmark = [
@@ -40,8 +40,8 @@ def stack(tmp_path: Path) -> Iterator[OwnStack]:
 
 
 def bucket(stack: OwnStack, wait_seconds: int = 30) -> subprocess.CompletedProcess[str]:
-    """What services/bucket.sh says."""
-    command = [str(ROOT / "services" / "bucket.sh"), "--wait-seconds", str(wait_seconds)]
+    """What faultline/services/bucket.sh says."""
+    command = [str(ROOT / "faultline" / "services" / "bucket.sh"), "--wait-seconds", str(wait_seconds)]
     return subprocess.run(command, env=stack.settings.environment(), capture_output=True, text=True, check=False)
 
 

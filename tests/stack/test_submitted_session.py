@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import ROOT
+from faultline.settings import ROOT
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(300)]
 
 PROGRAM = """
 import json
-from contract.settings import Settings
+from faultline.settings import Settings
 from spark_job.session import launch
 
 ours = {"spark.master": "local[1]", "spark.ui.enabled": "false", "spark.ui.retainedJobs": "7", "spark.app.name": "ours"}

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from contract.settings import ROOT
-from contract.visit import output_line
+from faultline.formats.visit import output_line
+from faultline.settings import ROOT
 from spark_job.options import SINKS
 from tests.stack.broker import Broker
 
@@ -45,7 +45,7 @@ class Run:
             "STACK_SPARK_UI_PORT": "0",
         }  # fmt: skip
         with self.log.open("wb") as log:
-            command = [str(ROOT / "services" / "spark.sh"), *flags]
+            command = [str(ROOT / "faultline" / "services" / "spark.sh"), *flags]
             self.process = subprocess.Popen(command, env=environ, stderr=log, start_new_session=True)
 
     def words(self) -> str:

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType  # type: ignore[attr-defined]
 
-from broker.start import configuration
-from contract.settings import ROOT, Settings, as_environment
-from stack.ports import answers, free_ports
-from stack.processes import Program
-from stack.waiting import wait_until
+from faultline.services.kafka.start import configuration
+from faultline.settings import ROOT, Settings, as_environment
+from faultline.stack.ports import answers, free_ports
+from faultline.stack.processes import Program
+from faultline.stack.waiting import wait_until
 from tests.stack.running_stack import RunningStack
 
 pytestmark = [pytest.mark.timeout(900)]
@@ -82,12 +82,14 @@ def test_one_broker_is_made_the_leader_and_each_by_itself_says_so(stack: Running
         return json.loads(stack.script("exec.sh", "generator", "python", "-m", module, *words).stdout)
 
     for broker, name in enumerate(NAMES, 1):
-        stack.script("exec.sh", "generator", "python", "-m", "broker.lead", name)
+        stack.script("exec.sh", "generator", "python", "-m", "faultline.services.kafka.lead", name)
         leaders = {"visits-0": broker, "visits-1": broker}
-        assert asked("measure.leaders") == {"1": leaders, "2": leaders, "3": leaders}
-    assert asked("measure.leaders", "--controller") in (1, 2, 3)
-    assert all(asked("measure.ends").values())
-    refused = stack.script("exec.sh", "generator", "python", "-m", "broker.lead", "kafka-4", check=False)
+        assert asked("faultline.probes.leaders") == {"1": leaders, "2": leaders, "3": leaders}
+    assert asked("faultline.probes.leaders", "--controller") in (1, 2, 3)
+    assert all(asked("faultline.probes.ends").values())
+    refused = stack.script(
+        "exec.sh", "generator", "python", "-m", "faultline.services.kafka.lead", "kafka-4", check=False
+    )
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "there is no broker 'kafka-4'; the brokers are: kafka, kafka-2, kafka-3" in refused.stderr
 
@@ -123,9 +125,9 @@ def test_a_broker_with_the_data_of_an_older_stack_still_starts(tmp_path: Path) -
     data.mkdir()
     config = data / "server.properties"
     config.write_text(configuration(Settings(environ), 1, data), encoding="utf-8")
-    tool = [str(ROOT / "broker" / "bin" / "kafka-storage.sh"), "format", "--standalone"]
+    tool = [str(ROOT / "faultline" / "services" / "kafka" / "bin" / "kafka-storage.sh"), "format", "--standalone"]
     subprocess.run([*tool, "--cluster-id", "AkU3OEVBNTcwNTJENDM2Qg", "--config", str(config)], check=True)
-    command = [str(ROOT / "services" / "kafka.sh"), "--data", str(data)]
+    command = [str(ROOT / "faultline" / "services" / "kafka.sh"), "--data", str(data)]
     with Program(command, environ, tmp_path / "broker.log", ROOT) as program:
         port = ports["KAFKA_PORT"]
         program.wait_for(lambda: answers("127.0.0.1", int(port)), "the broker", seconds=LIMIT_SECONDS)

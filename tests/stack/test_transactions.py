@@ -17,8 +17,8 @@ import pytest
 from confluent_kafka import Producer
 from kafka import KafkaProducer
 
-from contract.settings import ROOT
-from contract.visit import iso_time
+from faultline.formats.visit import iso_time
+from faultline.settings import ROOT
 from flink_job.rest import call
 from tests.stack.broker import Broker
 from tests.stack.flink_accounts import read_all
@@ -32,7 +32,7 @@ _ATTEMPTS = 60
 def transactions(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the program behind scripts/transactions.sh."""
     return subprocess.run(
-        [str(PYTHON), "-m", "transactions", *arguments],
+        [str(PYTHON), "-m", "faultline.inspector.transactions", *arguments],
         cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=LIMIT_SECONDS,
     )  # fmt: skip
 

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from contract.settings import ROOT
-from stack.waiting import wait_until
+from faultline.settings import ROOT
+from faultline.stack.waiting import wait_until
+from faultline.verdict.loading import PARALLEL_RECORDS
 from tests.judge.flink_world import placed
 from tests.stack.test_verdict_readers import Stack, ends_of, stack, world
-from verdict.loading import PARALLEL_RECORDS
 
 __all__ = ["stack"]
 pytestmark = [pytest.mark.ci, pytest.mark.timeout(600)]
@@ -54,7 +54,7 @@ def test_the_exit_code_is_that_of_the_outcome_wherever_the_report_goes(judged: t
     stack, code = judged
     for name, redirection in STREAMS.items():
         for flag in ("", "--json"):
-            command = f"{sys.executable} -m verdict flink {flag} {redirection}; exit ${{PIPESTATUS[0]}}"
+            command = f"{sys.executable} -m faultline.verdict flink {flag} {redirection}; exit ${{PIPESTATUS[0]}}"
             done = subprocess.run(
                 ["bash", "-c", command], env=environment(stack), cwd=ROOT, capture_output=True, text=True, check=False
             )

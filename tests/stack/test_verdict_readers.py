@@ -25,9 +25,11 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public, but
     ResourceType,
 )
 
-from contract.run import FLINK_RUN_FILE, as_json, flink_run_of
-from contract.settings import ROOT, Settings, as_environment
-from stack.waiting import wait_until
+from faultline.formats.run import FLINK_RUN_FILE, as_json, flink_run_of
+from faultline.settings import ROOT, Settings, as_environment
+from faultline.stack.waiting import wait_until
+from faultline.verdict.cluster import Cluster
+from faultline.verdict.records import Record
 from tests.judge.flink_world import (
     START,
     Outputs,
@@ -42,8 +44,6 @@ from tests.judge.flink_world import (
 from tests.judge.spark_world import Topic, even_batches, write_output
 from tests.stack.broker import Broker, run_broker
 from tests.stack.children import Spawn
-from verdict.cluster import Cluster
-from verdict.records import Record
 
 pytestmark = pytest.mark.ci
 
@@ -128,7 +128,7 @@ class Stack:
 
     def start_verdict(self, *arguments: str, **shell: str) -> subprocess.Popen[str]:
         environ = os.environ | {"PYTHONPATH": str(ROOT)} | self.settings | as_environment(shell)
-        return self.spawn([sys.executable, "-m", "verdict", *arguments], environ)
+        return self.spawn([sys.executable, "-m", "faultline.verdict", *arguments], environ)
 
     def verdict(self, *arguments: str, **shell: str) -> tuple[int, dict[str, object]]:
         process = self.start_verdict(*arguments, "--json", **shell)

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from contract.settings import ROOT, artifacts
-from stack.ports import free_ports
+from faultline.settings import ROOT, artifacts
+from faultline.stack.ports import free_ports
 from tests.stack.broker import Broker
 
 pytestmark = pytest.mark.ci
@@ -39,7 +39,7 @@ tables.execute_sql("INSERT INTO nowhere SELECT n FROM numbers")
 SPARK_PROGRAM = """
 import sys, tempfile, threading
 from pathlib import Path
-from contract.settings import Settings
+from faultline.settings import Settings
 from spark_job.options import parse
 from spark_job.session import check_guard, configuration, launch
 settings = Settings()
@@ -157,7 +157,7 @@ def flink(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flink]:
             with (home / f"{service}.log").open("wb") as log:
                 services.append(
                     subprocess.Popen(
-                        [str(ROOT / "services" / f"{service}.sh")],
+                        [str(ROOT / "faultline" / "services" / f"{service}.sh")],
                         env=page.environment, stdout=log, stderr=log, start_new_session=True,
                     )
                 )  # fmt: skip

@@ -12,7 +12,7 @@ from benchmarks.cpu import seconds_by_name
 from benchmarks.spread import records_by_executor, records_by_taskmanager, shares, taskmanager_service, worker_of
 from benchmarks.store_cost import files_of_batches
 from benchmarks.store_requests import Requests, parse
-from stack.errors import StackError
+from faultline.stack.errors import StackError
 
 METRICS = """# HELP SeaweedFS_s3_request_total Counter of s3 requests.
 # TYPE SeaweedFS_s3_request_total counter

@@ -12,7 +12,7 @@ from benchmarks.faultless import START
 from benchmarks.growth_report import Row, lines, load, save
 from benchmarks.job_times import Checkpoint, checkpoint_of, ended, initializing_seconds, run_since
 from benchmarks.state_growth import main, windows_in
-from contract.visit import parse_visit
+from faultline.formats.visit import parse_visit
 
 # As the JobManager of Flink 2.2 answers at /jobs/<id>/checkpoints.
 COMPLETED: dict[str, Any] = {

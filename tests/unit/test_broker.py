@@ -8,11 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from broker.start import configuration, format_flags, identity
-from contract.settings import ROOT, Settings
-from stack.backends.compose import ComposeBackend
-from stack.home import Home
-from stack.settings import load
+from faultline.services.kafka.start import configuration, format_flags, identity
+from faultline.settings import ROOT, Settings
+from faultline.stack.backends.compose import ComposeBackend
+from faultline.stack.home import Home
+from faultline.stack.settings import load
 
 DATA = Path("/data/kafka")
 # What docker-compose.yaml sets, besides the settings of .env.
@@ -173,7 +173,7 @@ def start(home: Path, **environ: str) -> tuple[int, str]:
     java.parent.mkdir(exist_ok=True)
     java.write_text("#!/bin/sh\nexit 0\n")
     java.chmod(0o755)
-    command = [str(ROOT / "services" / "kafka.sh"), "kafka-2"]
+    command = [str(ROOT / "faultline" / "services" / "kafka.sh"), "kafka-2"]
     path = f"{java.parent}:{Path(sys.executable).parent}:/usr/bin:/bin"
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, env={"PATH": path, "STACK_HOME": str(home)} | environ
@@ -197,7 +197,7 @@ def test_the_controllers_of_a_cluster_stay_where_they_were(tmp_path: Path) -> No
 
 def test_a_name_of_no_broker_is_refused(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "broker.start", "kafka-4", "--data", str(tmp_path / "data")],
+        [sys.executable, "-m", "faultline.services.kafka.start", "kafka-4", "--data", str(tmp_path / "data")],
         cwd=ROOT, capture_output=True, text=True, check=False, env={"PATH": "/usr/bin:/bin"},
     )  # fmt: skip
     assert done.returncode == 2
@@ -207,7 +207,7 @@ def test_a_name_of_no_broker_is_refused(tmp_path: Path) -> None:
 
 def test_topics_wait_for_a_broker_no_longer_than_they_may() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "broker.topics", "--wait-seconds", "0.1"],
+        [sys.executable, "-m", "faultline.services.kafka.topics", "--wait-seconds", "0.1"],
         cwd=ROOT, capture_output=True, text=True, check=False, timeout=30,
         # Port 9 (discard) has no listener.
         env={"PATH": "/usr/bin:/bin", "STACK_KAFKA_BOOTSTRAP": "127.0.0.1:9"},
@@ -219,7 +219,7 @@ def test_topics_wait_for_a_broker_no_longer_than_they_may() -> None:
 
 def test_a_broker_that_shall_lead_is_named() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "broker.lead", "kafka-4"],
+        [sys.executable, "-m", "faultline.services.kafka.lead", "kafka-4"],
         cwd=ROOT, capture_output=True, text=True, check=False, timeout=30, env={"PATH": "/usr/bin:/bin"},
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (2, "")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import ROOT
+from faultline.settings import ROOT
 from tests.changed_job import apply, patches
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import ROOT
+from faultline.settings import ROOT
 from tests.tree import SCRIPTS, files, require_none
 
 

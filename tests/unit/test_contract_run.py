@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from contract.run import (
+from faultline.formats.run import (
     FLINK_RUN_FILE,
     FlinkRun,
     RunError,
@@ -17,7 +17,7 @@ from contract.run import (
     flink_runs,
     read_run,
 )
-from contract.settings import Settings
+from faultline.settings import Settings
 
 
 def test_a_run_is_read_back(tmp_path: Path) -> None:

@@ -13,15 +13,15 @@ import pyspark
 import pytest
 from kubeflow_spark_api.models.spark_v1beta2_spark_application import SparkV1beta2SparkApplication
 
-from broker.start import configuration
-from contract.jobs import EXACTLY_ONCE
-from contract.settings import ROOT, Settings, SettingsError, read_env_file
 from deploy import flink, kafka, pod, spark
 from deploy.__main__ import MANIFESTS, main, write
 from deploy.settings import ENGINES, FILE, cluster_settings, of_pods
+from faultline.formats.jobs import EXACTLY_ONCE
+from faultline.services.kafka.start import configuration
+from faultline.settings import ROOT, Settings, SettingsError, read_env_file
+from faultline.storage.data import spark_checkpoints
 from flink_job.guarantees import job_configuration
 from flink_job.home import store_lines
-from places.data import spark_checkpoints
 from spark_job import session
 from spark_job.options import alone
 from tests.manifests import errors, names_in_classes, strict, written

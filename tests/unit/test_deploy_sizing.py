@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import ROOT, SettingsError
 from deploy.__main__ import main
 from deploy.measured import FILE, Figure, MeasuredError, measured, record
 from deploy.settings import FILE as KUBERNETES
 from deploy.settings import cluster_settings
 from deploy.size_table import sections, table
 from deploy.sizing import Load, Sizing, gibibytes, trigger_seconds
+from faultline.settings import ROOT, SettingsError
 
 SETTINGS = cluster_settings()
 FIGURES = measured()

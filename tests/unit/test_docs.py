@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import ROOT
-from stack.__main__ import VERBS, WITHOUT_A_STACK, run
-from stack.backends.local import LocalBackend
-from stack.header import header
-from stack.home import Home
-from stack.settings import load
-from stack.verbs.help import THEMES, scripts_of
-from stack.verbs.tools import MODULES
+from faultline.settings import ROOT
+from faultline.stack.__main__ import VERBS, WITHOUT_A_STACK, run
+from faultline.stack.backends.local import LocalBackend
+from faultline.stack.header import header
+from faultline.stack.home import Home
+from faultline.stack.settings import load
+from faultline.stack.verbs.help import THEMES, scripts_of
+from faultline.stack.verbs.tools import MODULES
 from tests.tree import PAGES, SCRIPTS, commands, files, places, require_none, text_of
 
 SCRIPT = re.compile(r"(?<![\w/])((?:scripts|services|docker|\.ci|tests|benchmarks)/[\w./-]+?\.(?:sh|py))\b")
@@ -42,7 +42,7 @@ def test_every_link_of_a_page_leads_to_a_file() -> None:
 
 
 def words_of(script: str) -> list[str]:
-    """What the last line of a script hands to `python -m stack`; nothing if it is a walkthrough on the stack."""
+    """What the last line of a script hands to `python -m faultline.stack`; nothing if it is a walkthrough on the stack."""
     begin, end = f'exec {HERE}{"../" * (script.count("/") - 1)}lib/verb.sh" ', ' "$@"'
     last = text_of(script).splitlines()[-1]
     return last.removeprefix(begin).removesuffix(end).split() if last.startswith(begin) and last.endswith(end) else []
@@ -112,7 +112,9 @@ def test_a_process_prints_the_same_help(script: str) -> None:
 def test_a_process_prints_the_same_flags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     backend = LocalBackend(load({}, {}, {}), Home(tmp_path))
-    assert backend.help_of(["inspector.flink", "list"], "tools") == program_help("inspector.flink", "list")
+    assert backend.help_of(["faultline.inspector.flink", "list"], "tools") == program_help(
+        "faultline.inspector.flink", "list"
+    )
 
 
 def test_help_begins_with_the_summary_of_every_script() -> None:

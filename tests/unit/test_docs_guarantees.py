@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from faults.guarantees import PAGE, control, page, promised
-from faults.model import Outcome, Row
-from faults.rows import CONTROL_ROWS, GROUPS, ROWS
-from faults.times import GAP
+from faultline.faults.guarantees import PAGE, control, page, promised
+from faultline.faults.model import Outcome, Row
+from faultline.faults.rows import CONTROL_ROWS, GROUPS, ROWS
+from faultline.faults.times import GAP
 from tests.tree import require_none
 
 NAMES = [*ROWS, *(row.name for rows in CONTROL_ROWS.values() for row in rows)]

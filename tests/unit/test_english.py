@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 
-from contract.settings import ROOT
+from faultline.settings import ROOT
 from tests.tree import files, places, require_none
 
 FORBIDDEN = re.compile(r"\banew\b|\bin vain\b|\bthe former\b|manieth|\band its kin\b", re.IGNORECASE)

@@ -12,29 +12,29 @@ from pathlib import Path
 
 import pytest
 
-from contract.jobs import AT_LEAST_ONCE, EXACTLY_ONCE
-from contract.settings import ROOT
-from faults.__main__ import main
-from faults.catalogue import catalogue, possible
-from faults.judge import Check
-from faults.lane import CLAIMS, claimed
-from faults.model import Fault, Need, Outcome, Result, Row, Step
-from faults.needs import missing
-from faults.plan import USUAL, groups, plan
-from faults.rows import CONTROL_ROWS, ROWS
-from faults.rows.lines import until
-from faults.scene import CommandFailed, Scene
-from faults.schedule import Strike, as_script, events, make, shortened
-from faults.shrink import shrink
-from faults.soak import cut_down, in_a_line
-from faults.times import CAUGHT_UP, FLINK_OUTPUT, GAP, NOTICED, RUNNING, SPARK_OUTPUT, longest_gap, measure
-from stack.backends.local import LocalBackend
-from stack.errors import StackError
-from stack.home import Home, Topics
-from stack.services import services
-from stack.settings import StackSettings, load
-from stack.stack import Stack
-from stack.waiting import wait_until
+from faultline.faults.__main__ import main
+from faultline.faults.catalogue import catalogue, possible
+from faultline.faults.judge import Check
+from faultline.faults.lane import CLAIMS, claimed
+from faultline.faults.model import Fault, Need, Outcome, Result, Row, Step
+from faultline.faults.needs import missing
+from faultline.faults.plan import USUAL, groups, plan
+from faultline.faults.rows import CONTROL_ROWS, ROWS
+from faultline.faults.rows.lines import until
+from faultline.faults.scene import CommandFailed, Scene
+from faultline.faults.schedule import Strike, as_script, events, make, shortened
+from faultline.faults.shrink import shrink
+from faultline.faults.soak import cut_down, in_a_line
+from faultline.faults.times import CAUGHT_UP, FLINK_OUTPUT, GAP, NOTICED, RUNNING, SPARK_OUTPUT, longest_gap, measure
+from faultline.formats.jobs import AT_LEAST_ONCE, EXACTLY_ONCE
+from faultline.settings import ROOT
+from faultline.stack.backends.local import LocalBackend
+from faultline.stack.errors import StackError
+from faultline.stack.home import Home, Topics
+from faultline.stack.services import services
+from faultline.stack.settings import StackSettings, load
+from faultline.stack.stack import Stack
+from faultline.stack.waiting import wait_until
 from tests.called import call
 from tests.tree import require_none
 
@@ -201,7 +201,7 @@ def test_a_command_in_a_row_gets_one_interrupt_and_ends_first(tmp_path: Path) ->
     """Also the loop inside `timeout`, which would otherwise go on to its limit."""
     line = f"trap 'echo cleaned > {tmp_path}/cleaned' EXIT; touch {tmp_path}/began; {until(60, 'false')}"
     program = (
-        "import os, signal; from faults.repair import run; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "import os, signal; from faultline.faults.repair import run; signal.signal(signal.SIGINT, signal.default_int_handler); "
         f"run(['bash', '-c', {line!r}], os.environ, 90)"
     )
     process = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stderr=subprocess.DEVNULL)

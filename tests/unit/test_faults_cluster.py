@@ -10,26 +10,26 @@ from typing import Any
 
 import pytest
 
-from contract.jobs import EXACTLY_ONCE
-from contract.ledger import SUFFIX, acked_line, sent_line
-from contract.settings import ROOT
-from faults.judge import Judge, Look, Predicted
-from faults.judges.cluster import GoesOn, NoCheckpoint, StaleLeader, StandsStill
-from faults.judges.moments import WRITTEN, InCommit, SlowBatch
-from faults.matrix import _no_room
-from faults.model import Row, Step
-from faults.phases import _does_not_apply
-from faults.plan import USUAL, plan
-from faults.rows import ROWS
-from faults.rows.cluster import ROWS as CLUSTER
-from faults.scene import CommandFailed, Scene
-from faults.timeline import EVENTS, SPARK, Timeline
-from faults.trial import Trial
-from stack.backend import EXITED, RUNNING
-from stack.backends.local import LocalBackend
-from stack.home import Home
-from stack.settings import StackSettings, load
-from stack.stack import Stack
+from faultline.faults.judge import Judge, Look, Predicted
+from faultline.faults.judges.cluster import GoesOn, NoCheckpoint, StaleLeader, StandsStill
+from faultline.faults.judges.moments import WRITTEN, InCommit, SlowBatch
+from faultline.faults.matrix import _no_room
+from faultline.faults.model import Row, Step
+from faultline.faults.phases import _does_not_apply
+from faultline.faults.plan import USUAL, plan
+from faultline.faults.rows import ROWS
+from faultline.faults.rows.cluster import ROWS as CLUSTER
+from faultline.faults.scene import CommandFailed, Scene
+from faultline.faults.timeline import EVENTS, SPARK, Timeline
+from faultline.faults.trial import Trial
+from faultline.formats.jobs import EXACTLY_ONCE
+from faultline.formats.ledger import SUFFIX, acked_line, sent_line
+from faultline.settings import ROOT
+from faultline.stack.backend import EXITED, RUNNING
+from faultline.stack.backends.local import LocalBackend
+from faultline.stack.home import Home
+from faultline.stack.settings import StackSettings, load
+from faultline.stack.stack import Stack
 
 BROKEN = 100.0
 TOPIC = "visits"
@@ -330,9 +330,9 @@ def test_a_machine_that_is_too_small_for_a_cluster_is_found_before_its_start(
     monkeypatch.setenv("STACK_HOME", str(tmp_path))
     monkeypatch.setenv("STACK_BACKEND", "local")
     monkeypatch.setenv("STACK_PROFILE", "cluster")
-    monkeypatch.setattr("faults.matrix.available_mebibytes", lambda: 4000)
+    monkeypatch.setattr("faultline.faults.matrix.available_mebibytes", lambda: 4000)
     assert _no_room() == "its stack needs 7072 MiB of memory, and 4000 MiB are available"
-    monkeypatch.setattr("faults.matrix.available_mebibytes", lambda: 8000)
+    monkeypatch.setattr("faultline.faults.matrix.available_mebibytes", lambda: 8000)
     assert _no_room() is None
 
 

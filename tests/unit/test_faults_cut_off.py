@@ -1,4 +1,4 @@
-"""faults/cut_off.sh with this machine's real firewall: who asks decides, and each connection is cut both ways."""
+"""faultline/faults/cut_off.sh with this machine's real firewall: who asks decides, and each connection is cut both ways."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from contract.settings import ROOT
-from faults.model import Need
-from faults.needs import why_not
-from stack.ports import free_ports
+from faultline.faults.model import Need
+from faultline.faults.needs import why_not
+from faultline.settings import ROOT
+from faultline.stack.ports import free_ports
 
 WHY_NOT = why_not(Need.CUT_OFF)
 pytestmark = pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
@@ -62,7 +62,11 @@ class Node:
 
 def cut_off(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [str(ROOT / "faults" / "cut_off.sh"), *words], capture_output=True, text=True, check=False, timeout=60
+        [str(ROOT / "faultline" / "faults" / "cut_off.sh"), *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
 
 

@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from contract.jobs import AT_LEAST_ONCE, EXACTLY_ONCE
-from faults.judge import Look, Predicted
-from faults.judges.batches import Batches, RepeatsBatch
-from faults.judges.moments import BatchPlanned
-from faults.judges.windows import LosesPrepared, RepeatsSinceCheckpoint
-from faults.model import Row
-from faults.rows import ROWS
-from faults.scene import Scene
-from faults.timeline import SPARK, Timeline
-from faults.verdicts import none_holds, of_verdict
-from places.engines import flink_name
+from faultline.faults.judge import Look, Predicted
+from faultline.faults.judges.batches import Batches, RepeatsBatch
+from faultline.faults.judges.moments import BatchPlanned
+from faultline.faults.judges.windows import LosesPrepared, RepeatsSinceCheckpoint
+from faultline.faults.model import Row
+from faultline.faults.rows import ROWS
+from faultline.faults.scene import Scene
+from faultline.faults.timeline import SPARK, Timeline
+from faultline.faults.verdicts import none_holds, of_verdict
+from faultline.formats.jobs import AT_LEAST_ONCE, EXACTLY_ONCE
+from faultline.storage.engines import flink_name
 
 KILL = ROWS["taskmanager-kill"]
 OLDER = ROWS["cancel-restore-older"]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import STORE_JARS, Settings, SettingsError, guard_jar
+from faultline.settings import STORE_JARS, Settings, SettingsError, guard_jar
+from faultline.storage.objects import CREDENTIALS
 from flink_job import home
-from places.objects import CREDENTIALS
 
 DEFAULTS = Settings(environ={})
 DISTRIBUTION_CONFIG = """env:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from contract.jobs import AT_LEAST_ONCE, EXACTLY_ONCE
-from contract.settings import Settings, SettingsError
+from faultline.formats.jobs import AT_LEAST_ONCE, EXACTLY_ONCE
+from faultline.settings import Settings, SettingsError
+from faultline.stack.settings import load
 from flink_job.guarantees import (
     job_configuration,
     sink_options,
     source_options,
     with_clause,
 )
-from stack.settings import load
 
 SETTINGS = Settings(environ={})
 SINKS = ("VISIT_WINDOWS_TOPIC", "VISITS_LATE_TOPIC", "VISITS_REJECTED_TOPIC")

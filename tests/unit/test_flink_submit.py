@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import ROOT, Settings, SettingsError
+from faultline.settings import ROOT, Settings, SettingsError
+from faultline.storage.objects import CREDENTIALS
 from flink_job.rest import FlinkError, cause
 from flink_job.room import require_room
 from flink_job.submit import client_command, lost_its_leader, repeated
-from places.objects import CREDENTIALS
 
 TRACE = """java.lang.RuntimeException: the task failed
 \tat a.B.c(B.java:1)

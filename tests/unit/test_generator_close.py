@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from contract.settings import Settings
-from contract.visit import CLOSING_PREFIX, iso_time, parse_visit
+from faultline.formats.visit import CLOSING_PREFIX, iso_time, parse_visit
+from faultline.settings import Settings
 from generator.close import closing_id, closing_visits
 from generator.config import add_flags, load
 from generator.event_times import PartitionClock, Windows, closed_to, leader, still_open

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from contract.settings import ROOT, Settings
+from faultline.settings import ROOT, Settings
 from generator.config import DEFAULT_FILE, FIELDS, Config, ConfigError, add_flags, load
 from generator.visits import stream
 

@@ -12,8 +12,8 @@ from itertools import islice
 import pytest
 from kafka.partitioner.default import DefaultPartitioner
 
-from contract.settings import ROOT, Settings
-from contract.visit import iso_time, parse_visit
+from faultline.formats.visit import iso_time, parse_visit
+from faultline.settings import ROOT, Settings
 from generator.config import Config, add_flags, load
 from generator.sender import partition_of
 from generator.visits import DUPLICATED, LATE, ON_TIME, UNPARSABLE, Record, event_time_text, stream

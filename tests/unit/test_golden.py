@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import ROOT
+from faultline.settings import ROOT
 from tests.golden import archives
 
 

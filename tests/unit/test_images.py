@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from contract.settings import ROOT, read_env_file
-from stack.services import TABLE
+from faultline.settings import ROOT, read_env_file
+from faultline.stack.services import TABLE
 
 # Compose itself, the images, or the host's scripts use these; no service does.
 NOT_FOR_SERVICES = {

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from inspector.__main__ import arguments_of
-from inspector.against import (
+from faultline.inspector.__main__ import arguments_of
+from faultline.inspector.against import (
     CANNOT_BE_SAID,
     DOES_NOT_MAP,
     EXIT_CODES,

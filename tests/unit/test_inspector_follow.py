@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from inspector.flink import follow as module
-from inspector.flink.folder import CheckpointFolder
-from inspector.flink.follow import follow
-from inspector.flink.report import describe
-from inspector.model import Report
-from places.place import Place
+from faultline.inspector.flink import follow as module
+from faultline.inspector.flink.folder import CheckpointFolder
+from faultline.inspector.flink.follow import follow
+from faultline.inspector.flink.report import describe
+from faultline.inspector.model import Report
+from faultline.storage.place import Place
 
 
 def test_following_goes_on_after_a_folder_that_cannot_be_read(

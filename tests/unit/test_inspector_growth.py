@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from inspector.flink.report import folder_report
-from inspector.growth import DAY_MS, bytes_per_day, sentence
-from inspector.model import Growth, Report, as_dict, report_from
-from inspector.spark.report import read_report
-from inspector.words import size_words
+from faultline.inspector.flink.report import folder_report
+from faultline.inspector.growth import DAY_MS, bytes_per_day, sentence
+from faultline.inspector.model import Growth, Report, as_dict, report_from
+from faultline.inspector.spark.report import read_report
+from faultline.inspector.words import size_words
 from tests.golden.archives import golden
 
 FILES = golden("spark-4.0") / "files_windowed"

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import STORE_JARS
-from inspector.errors import InspectorError
-from inspector.flink import jvm
-from places.engines import flink_environment, flink_options
-from places.objects import ObjectPlace, ObjectStore, store_among
+from faultline.inspector.errors import InspectorError
+from faultline.inspector.flink import jvm
+from faultline.settings import STORE_JARS
+from faultline.storage.engines import flink_environment, flink_options
+from faultline.storage.objects import ObjectPlace, ObjectStore, store_among
 
 
 @pytest.fixture

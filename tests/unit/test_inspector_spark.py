@@ -19,20 +19,20 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import ROOT
-from inspector.__main__ import main
-from inspector.diff import compare
-from inspector.ends import set_against
-from inspector.errors import InspectorError
-from inspector.flink.folder import list_folders, resolve
-from inspector.flink.report import folder_report
-from inspector.model import Report, as_dict, report_from
-from inspector.recognize import engine_of
-from inspector.render.prose import render, restart_sentence
-from inspector.spark import report as report_module
-from inspector.spark.log import LogFolder, list_log
-from inspector.spark.report import read_report
-from inspector.spark.sources import file_entries, kind_of
+from faultline.inspector.__main__ import main
+from faultline.inspector.diff import compare
+from faultline.inspector.ends import set_against
+from faultline.inspector.errors import InspectorError
+from faultline.inspector.flink.folder import list_folders, resolve
+from faultline.inspector.flink.report import folder_report
+from faultline.inspector.model import Report, as_dict, report_from
+from faultline.inspector.recognize import engine_of
+from faultline.inspector.render.prose import render, restart_sentence
+from faultline.inspector.spark import report as report_module
+from faultline.inspector.spark.log import LogFolder, list_log
+from faultline.inspector.spark.report import read_report
+from faultline.inspector.spark.sources import file_entries, kind_of
+from faultline.settings import ROOT
 from tests.called import call
 from tests.golden.archives import golden, releases
 
@@ -40,8 +40,8 @@ SPARK = releases("spark")
 NOBODY = 65534
 AS_USER = """
 import contextlib, io, os, sys
-from contract.settings import Settings
-from inspector import __main__ as inspector
+from faultline.settings import Settings
+from faultline.inspector import __main__ as inspector
 user, whole, *arguments = sys.argv[1:]
 with contextlib.redirect_stdout(io.StringIO()):
     assert inspector.main(["--no-lag", whole]) == 0
@@ -473,7 +473,7 @@ def test_the_difference_on_the_command_line(killed: Path, tmp_path: Path) -> Non
 
 
 def test_following_a_query_says_each_batch_and_its_commit_once(killed: Path) -> None:
-    command = [sys.executable, "-m", "inspector", "--no-lag", "--follow", "--json", str(killed)]
+    command = [sys.executable, "-m", "faultline.inspector", "--no-lag", "--follow", "--json", str(killed)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -509,7 +509,7 @@ def test_a_broker_that_does_not_answer_costs_only_the_lag(killed: Path, address:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         bootstrap = address.format(free=unused.getsockname()[1])
-        command = [sys.executable, "-m", "inspector", str(killed)]
+        command = [sys.executable, "-m", "faultline.inspector", str(killed)]
         asked = subprocess.run(
             [*command, "--bootstrap", bootstrap], cwd=ROOT, capture_output=True, text=True, check=False
         )
@@ -535,7 +535,7 @@ def test_a_broker_that_does_not_answer_costs_only_the_lag(killed: Path, address:
 @pytest.mark.parametrize("query", ["kafka_killed", "several_sources", "files_windowed"])
 def test_a_terminal_gets_tables_and_colour_a_pipe_plain_text(query: str) -> None:
     checkpoint = golden("spark-4.0") / query / "checkpoint"
-    command = [sys.executable, "-m", "inspector", "--no-lag", "--all", str(checkpoint)]
+    command = [sys.executable, "-m", "faultline.inspector", "--no-lag", "--all", str(checkpoint)]
     ours, theirs = os.openpty()
     os.set_blocking(ours, False)
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 300, 0, 0))

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from inspector.__main__ import main
-from inspector.model import Report
-from inspector.render.prose import render, restart_sentence
-from inspector.spark.releases import TRIED, is_before
-from inspector.spark.report import read_report
-from inspector.spark.state import list_operators
+from faultline.inspector.__main__ import main
+from faultline.inspector.model import Report
+from faultline.inspector.render.prose import render, restart_sentence
+from faultline.inspector.spark.releases import TRIED, is_before
+from faultline.inspector.spark.report import read_report
+from faultline.inspector.spark.state import list_operators
 from tests.called import call
 from tests.golden.archives import golden, releases
 

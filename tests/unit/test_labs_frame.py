@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import Settings
+from faultline.settings import Settings
 from labs.frame.count import compare
 from labs.frame.errors import LabError
 from labs.frame.folder import LabFolder

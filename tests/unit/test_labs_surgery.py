@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from contract.settings import Settings
-from inspector.spark.releases import TRIED
+from faultline.inspector.spark.releases import TRIED
+from faultline.settings import Settings
 from labs.delete_x_then_start import __main__ as delete_x
 from labs.delete_x_then_start.case import Case, Group, Measured
 from labs.delete_x_then_start.damage import nothing

@@ -13,9 +13,9 @@ from urllib.parse import unquote_to_bytes
 import pytest
 import yaml
 
-from contract.digest import record_digest
-from contract.ledger import ACKED, FIELDS, SENT, SUFFIX, TOPIC, ledger_files
-from contract.settings import ROOT
+from faultline.formats.digest import record_digest
+from faultline.formats.ledger import ACKED, FIELDS, SENT, SUFFIX, TOPIC, ledger_files
+from faultline.settings import ROOT
 from generator.ledger import Ledger, LedgerError, stamp
 from generator.visits import ON_TIME, Record
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from contract.run import SPARK_RUN_FILE
-from measure.again import Restores
-from measure.batches import newest_batches
-from verdict.model import Unknown
+from faultline.formats.run import SPARK_RUN_FILE
+from faultline.probes.again import Restores
+from faultline.probes.batches import newest_batches
+from faultline.verdict.model import Unknown
 
 HEAD = 'v1\n{"batchWatermarkMs":0}\n'
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from contract.settings import Settings
-from contract.visit import SOURCE_OFFSET_HEADER, SOURCE_PARTITION_HEADER, iso_time
-from measure.fields import count, document_of
-from measure.pages import Ends, Topics, compare
-from verdict.records import Record
+from faultline.formats.visit import SOURCE_OFFSET_HEADER, SOURCE_PARTITION_HEADER, iso_time
+from faultline.probes.fields import count, document_of
+from faultline.probes.pages import Ends, Topics, compare
+from faultline.settings import Settings
+from faultline.verdict.records import Record
 
 LENGTH_MS = 10_000
 START = 1_767_225_600_000

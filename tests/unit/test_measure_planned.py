@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from measure.batches import batch_range
-from measure.planned import as_it_is, being_written, lines_of, wait_written
-from measure.written import lines_since
+from faultline.probes.batches import batch_range
+from faultline.probes.planned import as_it_is, being_written, lines_of, wait_written
+from faultline.probes.written import lines_since
+from faultline.verdict.spark.sink_log import METADATA_FOLDER
 from tests.unit.test_measure_batches import commit, plan, write
-from verdict.spark.sink_log import METADATA_FOLDER
 
 
 def test_lines_of_a_batch_are_those_of_its_own_files(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from measure.watch import read_up_to, sample_once
+from faultline.probes.watch import read_up_to, sample_once
 
 
 def test_it_goes_on_after_the_last_whole_line(tmp_path: Path) -> None:

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import ROOT, STORE_CREDENTIALS, Settings, SettingsError
-from object_store.bucket import wait_for_bucket
-from object_store.keys import write_keys, write_private
-from object_store.start import command, environment
-from places.objects import CREDENTIALS, PlaceError, store_of
-from stack.services import service
-from stack.settings import load
+from faultline.services.store.bucket import wait_for_bucket
+from faultline.services.store.keys import write_keys, write_private
+from faultline.services.store.start import command, environment
+from faultline.settings import ROOT, STORE_CREDENTIALS, Settings, SettingsError
+from faultline.stack.services import service
+from faultline.stack.settings import load
+from faultline.storage.objects import CREDENTIALS, PlaceError, store_of
 
 PORTS = service("store", load({"STACK_DATA": "s3://b"}, {}, {}).values).listens
 FILES = {STORE_CREDENTIALS, "s3.json", "security.toml"}
@@ -116,7 +116,11 @@ def test_a_store_without_its_program_ends_with_a_line(tmp_path: Path) -> None:
         "STACK_HOME": str(tmp_path),
     }  # fmt: skip
     done = subprocess.run(
-        [sys.executable, "-m", "object_store.start"], env=environ, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "faultline.services.store.start"],
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 2
     assert done.stderr == (
@@ -160,7 +164,7 @@ def test_a_bucket_in_a_store_that_is_not_there_is_one_line(tmp_path: Path) -> No
         "PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "STACK_HOME": str(tmp_path), "STACK_DATA": "s3://faultline",
         "STACK_STORE_PORT": "1", "AWS_EC2_METADATA_DISABLED": "true",
     }  # fmt: skip
-    command_line = [sys.executable, "-m", "object_store.bucket", "--wait-seconds", "0"]
+    command_line = [sys.executable, "-m", "faultline.services.store.bucket", "--wait-seconds", "0"]
     done = subprocess.run(command_line, env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     [line] = done.stderr.splitlines()

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from contract.settings import ROOT
-from page.document import SCRIPTS, STATIC, STYLES, saved
-from page.items import Items, of_timeline
-from page.replay import ReplayError, main, recording, rows_of, write
+from faultline.page.document import SCRIPTS, STATIC, STYLES, saved
+from faultline.page.items import Items, of_timeline
+from faultline.page.replay import ReplayError, main, recording, rows_of, write
+from faultline.settings import ROOT
 from tests.called import call
 from tests.golden.archives import golden
 

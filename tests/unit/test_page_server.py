@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from contract.settings import ROOT, artifacts, as_environment
-from page.watching import MOST_PAGES
-from stack.ports import free_ports
-from stack.waiting import wait_until
+from faultline.page.watching import MOST_PAGES
+from faultline.settings import ROOT, artifacts, as_environment
+from faultline.stack.ports import free_ports
+from faultline.stack.waiting import wait_until
 
 PYTHON = str(artifacts() / "venv-page" / "bin" / "python")
 LIMIT_SECONDS = 60
@@ -105,7 +105,7 @@ def started(home: Path, *flags: str) -> Iterator[Server]:
     names = ("PAGE_PORT", "PAGE_BUTTONS_PORT", "KAFKA_PORT", "FLINK_UI_PORT", "SPARK_UI_PORT")
     ports = dict(zip(names, map(str, free_ports("127.0.0.1", len(names))), strict=True))
     environ = os.environ | as_environment({"HOME": str(home), "BACKEND": "local", **ports}) | {"PYTHONPATH": str(ROOT)}
-    command = [PYTHON, "-m", "page.server", *flags]
+    command = [PYTHON, "-m", "faultline.page.server", *flags]
     with subprocess.Popen(command, env=environ, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -356,7 +356,7 @@ def test_a_taken_port_is_one_line(tmp_path: Path) -> None:
         port = str(taken.getsockname()[1])
         environ = os.environ | as_environment({"HOME": str(tmp_path), "PAGE_PORT": port}) | {"PYTHONPATH": str(ROOT)}
         done = subprocess.run(
-            [PYTHON, "-m", "page.server"],
+            [PYTHON, "-m", "faultline.page.server"],
             env=environ,
             cwd=ROOT,
             capture_output=True,

@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
-from contract.settings import Settings
-from page import actions, following, watching
-from page.actions import Action, Refused, Runner
-from page.items import Item, Items
-from page.kept import Kept
-from page.reached import answers_http, broker_words, spark_pages, taskmanager_words
-from page.watching import WAITING, Sampler, Watching
-from stack.waiting import wait_until
+from faultline.page import actions, following, watching
+from faultline.page.actions import Action, Refused, Runner
+from faultline.page.items import Item, Items
+from faultline.page.kept import Kept
+from faultline.page.reached import answers_http, broker_words, spark_pages, taskmanager_words
+from faultline.page.watching import WAITING, Sampler, Watching
+from faultline.settings import Settings
+from faultline.stack.waiting import wait_until
 
 
 def log(end: int, at: float = 1.0) -> dict[str, Any]:

@@ -11,20 +11,20 @@ from typing import Any, Literal
 
 import pytest
 
-from contract.run import SINKS
-from inspector.flink.folder import list_folders
-from inspector.model import as_dict
-from inspector.recognize import engine_of
-from inspector.spark.report import read_report
-from inspector.spark.state import list_operators
-from measure.batches import newest_batches
-from places.__main__ import main
-from places.place import Place, Status
-from places.reading import names, read, size_below, walk
+from faultline.formats.run import SINKS
+from faultline.inspector.flink.folder import list_folders
+from faultline.inspector.model import as_dict
+from faultline.inspector.recognize import engine_of
+from faultline.inspector.spark.report import read_report
+from faultline.inspector.spark.state import list_operators
+from faultline.probes.batches import newest_batches
+from faultline.storage.__main__ import main
+from faultline.storage.place import Place, Status
+from faultline.storage.reading import names, read, size_below, walk
+from faultline.verdict.spark.checkpoint import newest_commit
+from faultline.verdict.spark.lines import Part, read_lines
+from faultline.verdict.spark.output import list_output
 from tests.golden.archives import golden
-from verdict.spark.checkpoint import newest_commit
-from verdict.spark.lines import Part, read_lines
-from verdict.spark.output import list_output
 
 QUERIES = sorted(path.parent for path in golden("spark-4.0").glob("*/checkpoint"))
 

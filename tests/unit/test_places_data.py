@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from contract.run import SPARK_RUN_FILE, SparkRun, as_json
-from contract.settings import Settings, SettingsError
-from places.data import flink_checkpoints, noted, notes_of, place_noted, spark_checkpoints
-from places.objects import CREDENTIALS
-from places.words import place_of
-from verdict.checker import Options
-from verdict.model import Unknown
-from verdict.spark.places import places
+from faultline.formats.run import SPARK_RUN_FILE, SparkRun, as_json
+from faultline.settings import Settings, SettingsError
+from faultline.storage.data import flink_checkpoints, noted, notes_of, place_noted, spark_checkpoints
+from faultline.storage.objects import CREDENTIALS
+from faultline.storage.words import place_of
+from faultline.verdict.checker import Options
+from faultline.verdict.model import Unknown
+from faultline.verdict.spark.places import places
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import ROOT, as_environment
+from faultline.settings import ROOT, as_environment
+from faultline.stack.home import Home, Topics
+from faultline.stack.settings import load
 from flink_job.rest import call
-from stack.home import Home, Topics
-from stack.settings import load
 
 REFUSED = (
     "start.sh kafka", "stop.sh kafka", "kill.sh kafka", "pause.sh kafka", "resume.sh kafka", "generator_start.sh",

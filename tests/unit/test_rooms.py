@@ -6,7 +6,7 @@ import ast
 import re
 from pathlib import Path
 
-from contract.settings import ROOT, Settings, read_env_file
+from faultline.settings import ROOT, Settings, read_env_file
 from tests.tree import files, places, require_none, text_of
 
 # Each room and the rooms that it may import.
@@ -78,7 +78,7 @@ ON_THE_HOST = {"stack", "faults"}
 
 
 def test_what_the_host_runs_imports_nothing_of_a_newer_python() -> None:
-    """Some names are newer than that version; each of these modules is found from stack/ and faults/ by its imports."""
+    """Some names are newer than that version; each of these modules is found from faultline/stack/ and faultline/faults/ by its imports."""
     newer = {("datetime", "UTC"), ("enum", "StrEnum"), ("asyncio", "timeout"), ("itertools", "batched")}
     asked = [ROOT / module for module in MODULES if module.partition("/")[0] in ON_THE_HOST]
     seen: set[Path] = set()

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from requirements import sbom
-from requirements.jars import Jar
-from requirements.sbom import (
+from faultline.stack.packages import sbom
+from faultline.stack.packages.jars import Jar
+from faultline.stack.packages.sbom import (
     BillError,
     environment_parts,
     environments_in,

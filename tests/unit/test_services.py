@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from contract.settings import ROOT, read_env_file
-from stack.errors import StackError
-from stack.services import (
+from faultline.settings import ROOT, read_env_file
+from faultline.stack.errors import StackError
+from faultline.stack.services import (
     COUNTS,
     LOCAL_PORTS,
     TABLE,
@@ -34,7 +34,7 @@ def test_there_is_one_of_each_by_default() -> None:
 def test_a_setting_adds_a_spare_taskmanager() -> None:
     assert set(names(FLINK_TASKMANAGERS="2")) - set(names()) == {"taskmanager-2"}
     row = service("taskmanager-2", DEFAULTS | {"FLINK_TASKMANAGERS": "2"})
-    assert row.command == ["services/taskmanager.sh", "taskmanager-2"]
+    assert row.command == ["faultline/services/taskmanager.sh", "taskmanager-2"]
 
 
 def test_a_setting_adds_as_many_taskmanagers_as_it_says() -> None:
@@ -68,7 +68,7 @@ def test_the_first_number_of_each_setting_is_the_usual_one() -> None:
 def test_a_setting_adds_two_brokers_with_ports_of_their_own() -> None:
     assert set(names(KAFKA_BROKERS="3")) - set(names()) == {"kafka-2", "kafka-3"}
     third = service("kafka-3", DEFAULTS | {"KAFKA_BROKERS": "3"})
-    assert third.command == ["services/kafka.sh", "kafka-3"]
+    assert third.command == ["faultline/services/kafka.sh", "kafka-3"]
     assert third.port == third.published == "KAFKA_3_PORT"
     assert third.listens == ("KAFKA_3_PORT", "KAFKA_3_CONTAINER_PORT", "KAFKA_3_CONTROLLER_PORT")
     with pytest.raises(StackError, match=r"down\.sh --wipe, then STACK_KAFKA_BROKERS=3 scripts/up\.sh"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from contract.settings import ROOT
+from faultline.settings import ROOT
 from tests.tree import SCRIPTS, files, require_none, text_of
 
 # Containers and CI machines are Debian.
@@ -23,7 +23,7 @@ LACKING = {
     "an array that may be empty, which bash 3.2 takes for unset": re.compile(r'(?<!\+)"\$\{\w+\[@\]\}"'),
 }
 # Arrays that are never empty.
-FULL = {"broker/bin/kafka-run-class.sh": {"${heap[@]}"}}
+FULL = {"faultline/services/kafka/bin/kafka-run-class.sh": {"${heap[@]}"}}
 
 
 def test_nothing_is_used_that_macos_lacks() -> None:

@@ -1,4 +1,4 @@
-"""faults/small_disk.sh keeps every file, also when it is interrupted or has no room."""
+"""faultline/faults/small_disk.sh keeps every file, also when it is interrupted or has no room."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import ROOT
-from faults.model import Need
-from faults.needs import why_not
+from faultline.faults.model import Need
+from faultline.faults.needs import why_not
+from faultline.settings import ROOT
 
-SCRIPT = ROOT / "faults" / "small_disk.sh"
+SCRIPT = ROOT / "faultline" / "faults" / "small_disk.sh"
 MIB = 1 << 20
 
 pytestmark = pytest.mark.skipif(bool(why_not(Need.MOUNT)), reason=f"{why_not(Need.MOUNT)}")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from contract.run import SPARK_RUN_FILE
-from contract.settings import Settings
+from faultline.formats.run import SPARK_RUN_FILE
+from faultline.settings import Settings
 from spark_job.checkpoint import Checkpoint, claim, newest_batch
 from spark_job.options import Options, UserError, parse
 from spark_job.visits_json_synchronizer import main

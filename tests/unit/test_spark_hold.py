@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import Settings
+from faultline.settings import Settings
 from spark_job.hold import Hold
 from spark_job.options import parse
 

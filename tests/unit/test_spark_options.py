@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import ROOT, Settings
-from places.engines import spark_name
-from places.objects import CREDENTIALS
+from faultline.settings import ROOT, Settings
+from faultline.storage.engines import spark_name
+from faultline.storage.objects import CREDENTIALS
 from spark_job.options import AVAILABLE_NOW, SINKS, Options, parse
 
 

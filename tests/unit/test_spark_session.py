@@ -8,9 +8,9 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from contract.settings import ROOT, Settings
-from places.engines import spark_environment
-from places.objects import CREDENTIALS, store_among
+from faultline.settings import ROOT, Settings
+from faultline.storage.engines import spark_environment
+from faultline.storage.objects import CREDENTIALS, store_among
 from spark_job.options import UserError, alone, parse
 from spark_job.report import batch_line
 from spark_job.session import (

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import ROOT, Settings, SettingsError
-from places.objects import CREDENTIALS
+from faultline.settings import ROOT, Settings, SettingsError
+from faultline.storage.objects import CREDENTIALS
 from spark_job.options import UserError
 from spark_job.session import GUARD
 from spark_job.standalone import command, copy_of, environment, java_options, make_folders

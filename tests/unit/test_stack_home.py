@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import ROOT
-from stack.errors import StackError
-from stack.home import LAYOUT, MARKER, Home, Topics, Up
+from faultline.settings import ROOT
+from faultline.stack.errors import StackError
+from faultline.stack.home import LAYOUT, MARKER, Home, Topics, Up
 
 
 def write(file: Path, text: str = "x") -> Path:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from stack.backends.compose import ComposeBackend
-from stack.errors import StackError
-from stack.home import Home
-from stack.settings import load
-from stack.stack import Stack
-from stack.verbs import judge
+from faultline.stack.backends.compose import ComposeBackend
+from faultline.stack.errors import StackError
+from faultline.stack.home import Home
+from faultline.stack.settings import load
+from faultline.stack.stack import Stack
+from faultline.stack.verbs import judge
 
 
 @pytest.mark.parametrize("words", [["s3://bucket/x"], ["--diff", "s3://bucket/x", "s3://bucket/y"]])

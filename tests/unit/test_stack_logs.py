@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from stack.backends.local import LocalBackend
-from stack.home import Home
-from stack.keeper import put_away
-from stack.services import service
-from stack.settings import load
+from faultline.stack.backends.local import LocalBackend
+from faultline.stack.home import Home
+from faultline.stack.keeper import put_away
+from faultline.stack.services import service
+from faultline.stack.settings import load
 
 
 def test_a_log_that_was_put_away_is_read_as_far_as_lines_are_asked_for(tmp_path: Path) -> None:

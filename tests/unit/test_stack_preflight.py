@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from stack import preflight
-from stack.errors import StackError
+from faultline.stack import preflight
+from faultline.stack.errors import StackError
 
 
 def answering_java(folder: Path, version: str) -> Path:

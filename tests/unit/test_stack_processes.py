@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import ROOT
-from stack.errors import StackError
-from stack.processes import KEEPER, Process, Program, end, keep, of_stack, send
-from stack.waiting import wait_until
+from faultline.settings import ROOT
+from faultline.stack.errors import StackError
+from faultline.stack.processes import KEEPER, Process, Program, end, keep, of_stack, send
+from faultline.stack.waiting import wait_until
 
 ENVIRON = {**os.environ, "PYTHONPATH": str(ROOT)}
 LIMIT_SECONDS = 30.0
@@ -113,7 +113,7 @@ def test_a_program_ends_with_a_caller_that_is_killed(tmp_path: Path) -> None:
     caller = f"""
 import os, sys, time
 from pathlib import Path
-from stack.processes import Program
+from faultline.stack.processes import Program
 command = ["bash", "-c", "echo $$; exec sleep 1000"]
 program = Program(command, dict(os.environ), Path({str(tmp_path / "log")!r}), Path("/"))
 program.wait_for(lambda: bool(program.words()), "its pid", seconds=30)

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import ROOT, read_env_file
-from stack.arguments import split_flags
-from stack.backends.local import LocalBackend
-from stack.errors import StackError
-from stack.home import Home, Topics, Up
-from stack.services import mebibytes, services, table
-from stack.settings import ENV_FILE, load
-from stack.stack import open_stack
-from stack.steps import Steps
+from faultline.settings import ROOT, read_env_file
+from faultline.stack.arguments import split_flags
+from faultline.stack.backends.local import LocalBackend
+from faultline.stack.errors import StackError
+from faultline.stack.home import Home, Topics, Up
+from faultline.stack.services import mebibytes, services, table
+from faultline.stack.settings import ENV_FILE, load
+from faultline.stack.stack import open_stack
+from faultline.stack.steps import Steps
 
 CLUSTER = {"PROFILE": "cluster"}
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import SettingsError, own_store, read_env_file
-from stack.backend import START
-from stack.backends.containers import Docker
-from stack.backends.local import LocalBackend
-from stack.errors import StackError
-from stack.home import Home
-from stack.services import service, services
-from stack.settings import ENV_FILE, OF_ONE_CALL, SHOW_COMMANDS, StackSettings, load, unknown_variables
+from faultline.settings import SettingsError, own_store, read_env_file
+from faultline.stack.backend import START
+from faultline.stack.backends.containers import Docker
+from faultline.stack.backends.local import LocalBackend
+from faultline.stack.errors import StackError
+from faultline.stack.home import Home
+from faultline.stack.services import service, services
+from faultline.stack.settings import ENV_FILE, OF_ONE_CALL, SHOW_COMMANDS, StackSettings, load, unknown_variables
 
 DEFAULTS = read_env_file(ENV_FILE)
 
@@ -138,9 +138,9 @@ def test_what_a_script_stands_for_is_shown_for_one_call_only(tmp_path: Path) -> 
     backend = LocalBackend(shown, Home(tmp_path))
     kafka = service("kafka", shown.values)
     assert backend.typed(kafka, ["kafka-topics.sh", "--list"]) == "scripts/exec.sh kafka kafka-topics.sh --list"
-    assert backend.typed_act(kafka, START) == "services/kafka.sh"
+    assert backend.typed_act(kafka, START) == "faultline/services/kafka.sh"
     spark = service("spark", shown.values)
-    assert backend.typed_act(spark, START, ["--hold-batch", "next"]) == "services/spark.sh --hold-batch next"
+    assert backend.typed_act(spark, START, ["--hold-batch", "next"]) == "faultline/services/spark.sh --hold-batch next"
 
 
 def test_compose_names_its_project_only_when_it_is_another_one() -> None:

@@ -7,14 +7,25 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import Settings
-from places.objects import CREDENTIALS
-from transactions.__main__ import arguments_of
-from transactions.advice import advise, allow
-from transactions.errors import Refused
-from transactions.jobs import job_of, job_runs
-from transactions.model import ABORT, COMMIT, UNKNOWN, WAIT, Found, Held, OpenTransaction, Promise, Stop, as_document
-from transactions.render import render
+from faultline.inspector.transactions.__main__ import arguments_of
+from faultline.inspector.transactions.advice import advise, allow
+from faultline.inspector.transactions.errors import Refused
+from faultline.inspector.transactions.jobs import job_of, job_runs
+from faultline.inspector.transactions.model import (
+    ABORT,
+    COMMIT,
+    UNKNOWN,
+    WAIT,
+    Found,
+    Held,
+    OpenTransaction,
+    Promise,
+    Stop,
+    as_document,
+)
+from faultline.inspector.transactions.render import render
+from faultline.settings import Settings
+from faultline.storage.objects import CREDENTIALS
 
 PROMISE = Promise("a" * 32, 12, "checkpoints/flink/a/chk-12")
 ID = "visit_windows-visit_windows-0-1"

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from contract.settings import ROOT
+from faultline.settings import ROOT
 from tests.tree import by_git, by_walking, files
 
 KEPT = [
-    ".env", ".gitignore", "README.md", "checkpoints/README.md", "docker/certs/README.md", "stack/a b.py",
+    ".env", ".gitignore", "README.md", "checkpoints/README.md", "docker/certs/README.md", "faultline/stack/a b.py",
     "tests/golden/x/checkpoints/deep/.offsets.crc", "tests/golden/x/output/part-0.json",
 ]  # fmt: skip
 IGNORED = [
     ".artifacts/venv/bin/python", ".stack/id", "checkpoints/flink/chk-1/_metadata", "docker/certs/company.crt",
-    "output/x", "stack/__pycache__/a.cpython-311.pyc", "stack/b.pyc", ".mypy_cache/3.11/x.json",
+    "output/x", "faultline/stack/__pycache__/a.cpython-311.pyc", "faultline/stack/b.pyc", ".mypy_cache/3.11/x.json",
 ]  # fmt: skip
 
 
@@ -32,5 +32,5 @@ def test_a_walk_finds_what_git_would_add(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_the_files_of_this_project_are_listed() -> None:
-    assert {"README.md", "scripts/up.sh", "stack/__main__.py", "tests/unit/test_tree.py"} <= set(files())
+    assert {"README.md", "scripts/up.sh", "faultline/stack/__main__.py", "tests/unit/test_tree.py"} <= set(files())
     assert len(files()) > 500

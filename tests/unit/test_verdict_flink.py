@@ -8,7 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from contract.visit import CLOSING_PREFIX, LATE_REASON, NO_EVENT_TIME, iso_time
+from faultline.formats.visit import CLOSING_PREFIX, LATE_REASON, NO_EVENT_TIME, iso_time
+from faultline.verdict.model import Outcome, Verdict
+from faultline.verdict.records import Record
 from tests.judge.flink_world import (
     BOUND_MS,
     RULES,
@@ -26,8 +28,6 @@ from tests.judge.flink_world import (
     settle,
     window_record,
 )
-from verdict.model import Outcome, Verdict
-from verdict.records import Record
 
 
 def assert_adds_up(verdict: Verdict) -> None:

@@ -11,6 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from faultline.verdict.checker import Moved
+from faultline.verdict.model import Unknown
+from faultline.verdict.spark import reader
+from faultline.verdict.spark.checkpoint import newest_commit
+from faultline.verdict.spark.lines import CHUNK_BYTES, LONG_BYTES, Part, Text, line_at, line_digest, read_lines
+from faultline.verdict.spark.output import OutputFile, list_output
+from faultline.verdict.spark.reader import LinesJob, lines_jobs, load_lines
+from faultline.verdict.store import open_store
 from tests.judge.spark_world import (
     FILES,
     FOREACH_APPEND,
@@ -24,14 +32,6 @@ from tests.judge.spark_world import (
     visit,
     write_output,
 )
-from verdict.checker import Moved
-from verdict.model import Unknown
-from verdict.spark import reader
-from verdict.spark.checkpoint import newest_commit
-from verdict.spark.lines import CHUNK_BYTES, LONG_BYTES, Part, Text, line_at, line_digest, read_lines
-from verdict.spark.output import OutputFile, list_output
-from verdict.spark.reader import LinesJob, lines_jobs, load_lines
-from verdict.store import open_store
 
 
 def part(number: int) -> str:

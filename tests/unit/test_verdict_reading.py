@@ -13,18 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.partitioner.default import murmur2
 
-from contract.digest import digest, record_digest
-from contract.settings import ROOT
-from contract.visit import VisitWindow, iso_time
+from faultline.formats.digest import digest, record_digest
+from faultline.formats.visit import VisitWindow, iso_time
+from faultline.settings import ROOT
+from faultline.verdict.escape import printable, shown
+from faultline.verdict.flink.reader import parse_window, routed_rows
+from faultline.verdict.keys import key_hashes
+from faultline.verdict.model import Finding, Outcome, Verdict, unknown, worst
+from faultline.verdict.program import main
+from faultline.verdict.records import Headers, Record, batch_of
+from faultline.verdict.report import print_report
+from faultline.verdict.store import open_store
 from tests.judge.flink_world import START, WINDOW_MS
-from verdict.escape import printable, shown
-from verdict.flink.reader import parse_window, routed_rows
-from verdict.keys import key_hashes
-from verdict.model import Finding, Outcome, Verdict, unknown, worst
-from verdict.program import main
-from verdict.records import Headers, Record, batch_of
-from verdict.report import print_report
-from verdict.store import open_store
 
 WINDOW: dict[str, object] = {
     "visit_id": "a",
@@ -180,7 +180,7 @@ def test_no_text_forges_a_line_or_moves_the_cursor(capsys: pytest.CaptureFixture
 
 def test_an_ascii_terminal_gets_escapes_and_no_error() -> None:
     program = (
-        "from verdict.model import *; from verdict.report import print_report;"
+        "from verdict.model import *; from faultline.verdict.report import print_report;"
         "print_report([Verdict('flink', Outcome.VIOLATED, 'caf\\u00e9', records={'source': 1})])"
     )
     environment = os.environ | {"PYTHONIOENCODING": "ascii", "LC_ALL": "C"}

@@ -10,7 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from contract.visit import output_line
+from faultline.formats.visit import output_line
+from faultline.verdict.checker import Options
+from faultline.verdict.model import Outcome, Unknown, Verdict
+from faultline.verdict.records import Batch as Rows
+from faultline.verdict.records import Spans
 from tests.judge.spark_world import (
     FOREACH_APPEND,
     FOREACH_OVERWRITE,
@@ -32,10 +36,6 @@ from tests.judge.spark_world import (
     visit,
     write_output,
 )
-from verdict.checker import Options
-from verdict.model import Outcome, Unknown, Verdict
-from verdict.records import Batch as Rows
-from verdict.records import Spans
 
 VALUES: dict[int, list[bytes | None]] = {
     0: [visit("a", 0), visit("b", 1_000), visit("c", 2_000), b"{ not json", None],

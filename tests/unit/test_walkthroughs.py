@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import subprocess
 
-from contract.settings import ROOT
-from stack.header import header
+from faultline.settings import ROOT
+from faultline.stack.header import header
 from tests.tree import require_none
 
 WALKTHROUGHS = sorted((ROOT / "scripts" / "walkthroughs").glob("*.sh"))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from faultline.services.web_guard import build
 from spark_job.session import GUARD
-from web_guard import build
 
 
 def folder(path: Path, *names: str) -> Path:

@@ -13,9 +13,9 @@ import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.core.JsonParser;
 import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.core.JsonToken;
 import org.apache.flink.shaded.jackson2.com.fasterxml.jackson.core.StreamReadConstraints;
 
-/** Decides whether a value is a visit: the rule of contract/visit.py, which also gives the patterns and the nesting. */
+/** Decides whether a value is a visit: the rule of faultline/formats/visit.py, which also gives the patterns and the nesting. */
 public final class VisitRule implements Serializable {
-    /** What a value is: a visit, or the number of a reason in contract.visit.REFUSAL_REASONS. */
+    /** What a value is: a visit, or the number of a reason in faultline.formats.visit.REFUSAL_REASONS. */
     static final int VISIT = 0;
     static final int NULL_VALUE = 1;
     static final int NOT_UTF8 = 2;

@@ -1,1 +1,0 @@
-"""What processes share: settings, Visit, VisitWindow and their JSON. Standard library only."""

@@ -1,0 +1,13 @@
+"""The third broker stands still: its connections stay open, and the others elect leaders without it."""
+
+from __future__ import annotations
+
+from faultline.faults.model import Fault, Step
+
+FAULT = Fault(
+    name="broker-3-freeze",
+    breaks=(Step("scripts/pause.sh kafka-3"),),
+    heals=(Step("scripts/resume.sh kafka-3"),),
+    needs=frozenset({"kafka-3"}),
+    seconds=(1.0, 15.0),
+)

@@ -1,0 +1,13 @@
+"""SIGKILL to the first of two JobManagers: if it leads, the other one takes the job over."""
+
+from __future__ import annotations
+
+from faultline.faults.model import Fault, Step
+
+FAULT = Fault(
+    name="jobmanager-1-of-2-kill",
+    breaks=(Step("scripts/kill.sh jobmanager"),),
+    heals=(Step("scripts/start.sh jobmanager"),),
+    # With both gone, the restore of another fault would find none that leads.
+    needs=frozenset({"jobmanager", "jobmanager-2"}),
+)

@@ -1,0 +1,153 @@
+"""What only a cluster can promise: it goes on while something is broken, or stands still and loses nothing."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from faultline.faults.judge import Check, Judge, Look
+from faultline.faults.timeline import CHECKPOINTS, FLINK, SPARK, broken_at, read_lines
+from faultline.faults.times import phase_at
+from faultline.formats.ledger import ACKED, ledger_files
+from faultline.stack.backend import RUNNING
+
+_STORE_SECONDS = 1.0
+"""The time of an object is in whole seconds, and rounded down: one that came after the repair may seem to be older."""
+_SAMPLED_SECONDS = 1.0
+"""What comes so soon after the fault may have been there before: samples come twice a second."""
+_GRACE_SECONDS = 5.0
+"""What was on its way when the fault came: an acknowledgement, or a window that was committed just before."""
+
+
+@dataclass(frozen=True)
+class GoesOn(Judge):
+    """While it is broken, Flink commits windows of a new checkpoint, and the synchronizer a new batch."""
+
+    def broken(self, look: Look) -> list[Check]:
+        """Look at the samples since the fault."""
+        folder = look.scene.folder
+        since = broken_at(folder)
+        flink, spark = read_lines(folder / FLINK), read_lines(folder / SPARK)
+        windows = _windows_of_a_new_checkpoint(flink, read_lines(folder / "seen.jsonl"), since)
+        return [
+            Check("windows of a new checkpoint are committed while it is broken", str(windows), "True"),
+            Check("a new batch is committed while it is broken", str(_new_batch(spark, since)), "True"),
+        ]
+
+
+def _windows_of_a_new_checkpoint(flink: list[dict[str, Any]], seen: list[dict[str, Any]], since: float) -> bool:
+    """Whether windows came after the end of a checkpoint that began after the fault."""
+    ended = [
+        each["at"] / 1000
+        for sample in flink
+        for each in sample.get("checkpoints", ())
+        if (each["at"] - each["milliseconds"]) / 1000 > since
+    ]
+    return bool(ended) and any(each["at"] > min(ended) for each in seen)
+
+
+def _new_batch(spark: list[dict[str, Any]], since: float) -> bool:
+    """Whether a batch was committed that was not planned before the fault."""
+    samples = [each for each in spark if "batch" in each]
+    known = max((_newest(each) for each in samples if each["at"] <= since + _SAMPLED_SECONDS), default=None)
+    return known is not None and any(each["batch"] > known for each in samples)
+
+
+def _newest(sample: dict[str, Any]) -> int:
+    """The newest batch of a sample, committed or planned."""
+    planned = sample.get("planned")
+    return int(planned["batch"] if planned else sample["batch"])
+
+
+@dataclass(frozen=True)
+class StandsStill(Judge):
+    """While it is broken nothing is written: no visit is added or acknowledged, and no window is committed."""
+
+    def struck(self, look: Look) -> None:
+        """Remember where the partitions of the visits end, as far as they have a leader."""
+        look.keep(self, look.scene.measure("ends"))
+
+    def broken(self, look: Look) -> list[Check]:
+        """Look at what came some seconds after the fault."""
+        folder, settings = look.scene.folder, look.scene.stack.settings.typed
+        since = broken_at(folder) + _GRACE_SECONDS
+        windows = sum(each["at"] > since for each in read_lines(folder / "seen.jsonl"))
+        acked = sum(
+            _acked_after(line, since * 1000)
+            for file in ledger_files(settings.ledger, settings.text("VISITS_TOPIC"))
+            for line in file.read_text(encoding="utf-8").splitlines()
+        )
+        stack = look.scene.stack
+        generator = stack.backend.state(stack.service("generator"))
+        return [
+            # Otherwise nothing would come for another reason.
+            Check("the generator, which waits, is", generator, RUNNING),
+            Check("the partitions of the visits end at", _words(look.scene.measure("ends")), _words(look.kept(self))),
+            Check("visits that were acknowledged while it was broken", str(acked), "0"),
+            Check("windows that were committed while it was broken", str(windows), "0"),
+        ]
+
+
+def _words(ends: str) -> str:
+    found = json.loads(ends).items()
+    return ", ".join(f"{partition}: {'no leader' if end is None else end}" for partition, end in sorted(found))
+
+
+def _acked_after(line: str, milliseconds: float) -> bool:
+    """Whether a line of a ledger says that a visit was acknowledged after this time; the last line may be torn."""
+    event, *fields = line.split(",")
+    return event == ACKED and len(fields) > 4 and fields[4].isdigit() and int(fields[4]) > milliseconds
+
+
+@dataclass(frozen=True)
+class StaleLeader(Judge):
+    """The broker that is cut off still says that it leads, while the others have elected another one."""
+
+    def struck(self, look: Look) -> None:
+        """Remember what it leads."""
+        own = _number(look.scene.controlling())
+        look.keep(self, [name for name, leader in (_leaders(look)[own] or {}).items() if leader == int(own)])
+
+    def broken(self, look: Look) -> list[Check]:
+        """Ask each broker."""
+        own = _number(look.scene.controlling())
+        said, led = _leaders(look), look.kept(self)
+        others = [leaders for broker, leaders in said.items() if broker != own and leaders is not None]
+        own_words = [name for name in led if (said[own] or {}).get(name) == int(own)]
+        moved = [name for name in led if others and all(each[name] not in (int(own), -1) for each in others)]
+        return [
+            Check("the broker that is cut off led partitions of the visits", str(bool(led)), "True"),
+            Check("it still says that it leads", ", ".join(own_words), ", ".join(led)),
+            Check("the others have elected another leader for", ", ".join(moved), ", ".join(led)),
+        ]
+
+
+@dataclass(frozen=True)
+class NoCheckpoint(Judge):
+    """While it is broken no checkpoint of the job is completed: otherwise the fault would have met nothing."""
+
+    def settled(self, look: Look) -> list[Check]:
+        """Look at the times of all checkpoints that were ever retained; a JobManager may not answer meanwhile."""
+        since, until = broken_at(look.scene.folder), phase_at(look.scene.folder, "heal")
+        times = {
+            each["at"] / 1000
+            for sample in read_lines(look.scene.folder / CHECKPOINTS)
+            for each in sample["checkpoints"]
+        }
+        completed = sum(since + _SAMPLED_SECONDS < at < until - _STORE_SECONDS for at in times)
+        # Some before and some after it: they were looked at.
+        known = any(at <= since for at in times) and any(at >= until for at in times)
+        return [
+            Check("checkpoints that were completed while it was broken", str(completed if known else "unknown"), "0")
+        ]
+
+
+def _number(broker: str) -> str:
+    """The number of a broker by the name of its service."""
+    return broker.rpartition("-")[2] if "-" in broker else "1"
+
+
+def _leaders(look: Look) -> dict[str, dict[str, int] | None]:
+    found: dict[str, dict[str, int] | None] = json.loads(look.scene.measure("leaders"))
+    return found

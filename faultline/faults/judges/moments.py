@@ -1,0 +1,110 @@
+"""Moments: what must be so when the fault comes. Otherwise it is repaired, and broken once more."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import statistics
+from dataclasses import dataclass
+
+from faultline.faults.judge import Judge, Look
+from faultline.faults.timeline import SPARK, broken_at, last_lines, read_lines
+from faultline.faults.times import phase_at
+
+
+@dataclass(frozen=True)
+class InTransaction(Judge):
+    """Windows are written and not committed; it remembers how many."""
+
+    is_moment = True
+
+    def struck(self, look: Look) -> None:
+        """Count them."""
+        hits_the_broker = any(" kafka" in step.command for step in look.row.breaks)
+        look.keep(self, _last_uncommitted(look) if hits_the_broker else _uncommitted(look))
+
+    def hit(self, look: Look) -> bool:
+        """Whether there were some."""
+        return bool(look.kept(self))
+
+
+def _uncommitted(look: Look) -> int:
+    topic = look.scene.stack.settings.values["VISIT_WINDOWS_TOPIC"]
+    return int(json.loads(look.scene.ask(f"scripts/open_transactions.sh {topic}", codes=(0, 1)))["open"])
+
+
+def _last_uncommitted(look: Look) -> int:
+    """By the last sample before the fault: a broker that comes back has aborted or committed some of them."""
+    at = phase_at(look.scene.folder, "break")
+    samples = [each for each in read_lines(look.scene.folder / "kafka.jsonl") if "stable" in each]
+    last = max((each for each in samples if each["at"] <= at), key=lambda each: each["at"], default=None)
+    return 0 if last is None else sum(last["windows"].values()) - sum(last["stable"].values())
+
+
+@dataclass(frozen=True)
+class BetweenPhases(Judge):
+    """A checkpoint is complete, and its transaction not committed: the row's lines touch {results}/moment before."""
+
+    is_moment = True
+
+    def hit(self, look: Look) -> bool:
+        """Whether a checkpoint was completed after the moment from which the broker could not answer."""
+        moment = (look.scene.folder / "moment").stat().st_mtime
+        return any(each["completed_at"] > moment for each in look.scene.complete_checkpoints())
+
+
+WRITTEN = "written.json"
+"""In the row's results: the batch that `faultline.probes.planned --wait-written` has found."""
+
+
+@dataclass(frozen=True)
+class InCommit(Judge):
+    """A batch has written files and is not committed; the row's lines write its number to {results}/written.json."""
+
+    is_moment = True
+
+    def met(self, look: Look) -> bool:
+        """Whether it was committed after the fault: what it has written may be where nothing can be read before."""
+        name = str(json.loads((look.scene.folder / WRITTEN).read_text(encoding="utf-8"))["batch"])
+        broken = broken_at(look.scene.folder)
+        committed = json.loads(look.scene.measure("planned", name))[name]["committed_at"]
+        return committed is None or bool(committed > broken)
+
+
+@dataclass(frozen=True)
+class BatchPlanned(Judge):
+    """A batch of the synchronizer is planned and not committed."""
+
+    is_moment = True
+
+    def hit(self, look: Look) -> bool:
+        """Whether there is one, by the watcher's samples since the fault."""
+        broken = broken_at(look.scene.folder)
+        samples = last_lines(look.scene.folder / SPARK, 1)
+        return bool(samples) and samples[-1]["at"] > broken and bool(samples[-1].get("planned"))
+
+
+_SLOWER_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class SlowBatch(Judge):
+    """The synchronizer commits a batch a second later than usual, between the first of the lines and the repair.
+
+    Flink's own seconds of a checkpoint would not show a slow store: they end when the last task has answered, and the
+    metadata, in which a small state is, is written after that.
+    """
+
+    is_moment = True
+
+    def met(self, look: Look) -> bool:
+        """Whether the longest time between two commits is longer than the median of those before."""
+        begin, heal = (phase_at(look.scene.folder, phase) for phase in ("break", "heal"))
+        committed: dict[int, float] = {}
+        for sample in read_lines(look.scene.folder / SPARK):
+            if "batch" in sample:
+                committed.setdefault(sample["batch"], sample["at"])
+        pairs = list(itertools.pairwise(committed.values()))
+        before = [end - start for start, end in pairs if end <= begin]
+        meanwhile = [end - start for start, end in pairs if end > begin and start < heal]
+        return bool(before and meanwhile) and max(meanwhile) > statistics.median(before) + _SLOWER_SECONDS

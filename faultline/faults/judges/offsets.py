@@ -1,0 +1,111 @@
+"""The job: where it reads on, which checkpoint it was restored from, whether it has started again."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+from faultline.faults.judge import Check, Judge, Look
+from faultline.faults.timeline import CHECKPOINTS, read_lines
+from faultline.storage.engines import flink_name
+
+_STARTING = re.compile(r"Partition: (?P<topic>\S+)-(?P<partition>\d+), StartingOffset: (?P<offset>-?\d+)")
+
+
+@dataclass(frozen=True)
+class Offsets(Judge):
+    """A job that has started again begins to read, by its log, where the offsets of its checkpoint are."""
+
+    def healed(self, look: Look) -> list[Check]:
+        """Compare the offsets, if it was restored since."""
+        if not has_started_again(look) or not look.job["restored_from"]:
+            return []
+        promised = _offsets_in(look, flink_name(look.job["restored_from"]))
+        return [Check("the job began to read at", _words(_began_at(look, promised)), _words(promised))]
+
+
+def has_started_again(look: Look) -> bool:
+    """Whether the job is another one than before the fault, or another attempt of it."""
+    return any(look.job[name] != look.job_before[name] for name in ("job_id", "restored_from", "restarts"))
+
+
+def _began_at(look: Look, promised: dict[str, int]) -> dict[str, int]:
+    topic = look.scene.stack.settings.values["VISITS_TOPIC"]
+    # Lines begin with their time, so that the newest of each partition is the last of all TaskManagers.
+    lines = sorted(
+        line
+        for row in look.scene.stack.copies("taskmanager")
+        for line in look.scene.ask(f"scripts/logs.sh {row.name} 100000").splitlines()
+    )
+    read = [each for line in lines for each in _STARTING.finditer(line)]
+    wanted = [each for each in read if each["topic"] == topic and each["partition"] in promised]
+    return {each["partition"]: int(each["offset"]) for each in wanted[-len(promised) :]}
+
+
+def _offsets_in(look: Look, checkpoint: str) -> dict[str, int]:
+    """The offsets that a checkpoint has, by partition; the inspector has followed most of them."""
+    for sample in reversed(read_lines(look.scene.folder / CHECKPOINTS)):
+        for each in sample["checkpoints"]:
+            if each["path"] == checkpoint and each.get("offsets"):
+                return {str(partition): int(offset) for partition, offset in each["offsets"].items()}
+    line = f"scripts/exec.sh jobmanager python -m faultline.inspector.flink offsets {checkpoint}"
+    return {partition: int(offset) for partition, offset in json.loads(look.scene.ask(line)).items()}
+
+
+def _words(offsets: dict[str, int]) -> str:
+    return ", ".join(f"partition {partition} offset {offset}" for partition, offset in sorted(offsets.items()))
+
+
+@dataclass(frozen=True)
+class Restored(Judge):
+    """A person restores the job from this checkpoint: newest or oldest."""
+
+    which: str = "newest"
+
+    def broken(self, look: Look) -> list[Check]:
+        """Remember its path."""
+        look.keep(self, look.scene.filled(f"{{{self.which}}}"))
+        return []
+
+    def healed(self, look: Look) -> list[Check]:
+        """Compare it with that of the job."""
+        path = look.job["restored_from"]
+        found = look.scene.stack.backend.path_outside(flink_name(path)) if path else "no checkpoint"
+        return [Check("it was restored from", found, look.kept(self))]
+
+
+@dataclass(frozen=True)
+class Restarted(Judge):
+    """The job starts again by itself, or does not."""
+
+    expected: bool = True
+
+    def healed(self, look: Look) -> list[Check]:
+        """Compare the job with that before the fault."""
+        return [Check("the job has started again", str(has_started_again(look)), str(self.expected))]
+
+
+@dataclass(frozen=True)
+class Cancelled(Judge):
+    """The job is cancelled, and nothing of it runs while it is broken."""
+
+    def broken(self, look: Look) -> list[Check]:
+        """Look at the job and its tasks."""
+        job = look.scene.job()
+        return [
+            Check("state of the job after the cancel", job["state"], "CANCELED"),
+            Check("its tasks that still run", str(job["running_tasks"]), "0"),
+        ]
+
+
+@dataclass(frozen=True)
+class Rescaled(Judge):
+    """The restored job has so many times as many tasks."""
+
+    times: int
+
+    def healed(self, look: Look) -> list[Check]:
+        """Count its tasks."""
+        expected = look.job_before["tasks"] * self.times
+        return [Check("tasks of the restored job", str(look.job["tasks"]), str(expected))]

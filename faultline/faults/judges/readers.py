@@ -1,0 +1,68 @@
+"""Readers of committed windows, and the transactions that they wait for."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from faultline.faults.judge import Check, Judge, Look
+from faultline.faults.timeline import broken_at, read_lines
+
+_WAITED_SECONDS = 8.0
+"""Longer than two checkpoints, shorter than the timeout of the transaction that is in the way."""
+
+
+@dataclass(frozen=True)
+class Readers(Judge):
+    """A reader that reads all the time has seen every committed window that is there at the end, and no other."""
+
+    def settled(self, look: Look) -> list[Check]:
+        """Compare what it saw with what is there; no transaction is open either."""
+        checks = [Check("the watcher ran to the end", str(look.scene.watches()), "True")]
+        seen = json.loads(look.scene.measure("aftermath", str(look.scene.folder)))
+        checks += [
+            Check(f"records of open transactions in {topic}", str(found), "0") for topic, found in seen["open"].items()
+        ]
+        differ = seen["different"] + seen["missing"] + seen["unseen"]
+        checks.append(Check("a reader saw windows meanwhile", str(seen["seen"] > 0), "True"))
+        checks.append(Check("records that a reader meanwhile and a reader now disagree on", str(differ), "0"))
+        return checks
+
+
+@dataclass(frozen=True)
+class BlocksReaders(Judge):
+    """While it is broken, readers of committed windows wait in some partition."""
+
+    def broken(self, look: Look) -> list[Check]:
+        """Look at the last stable offsets since the fault."""
+        since = broken_at(look.scene.folder)
+        samples = [
+            each
+            for each in read_lines(look.scene.folder / "kafka.jsonl")
+            if "stable" in each and since < each["at"] < since + _WAITED_SECONDS
+        ]
+        waited = len(samples) > 1 and any(_stood_still(samples, partition) for partition in samples[0]["stable"])
+        return [Check("readers of committed windows waited", str(waited), "True")]
+
+
+def _stood_still(samples: list[dict[str, Any]], partition: str) -> bool:
+    """Whether the partition had uncommitted records all the time, and its last stable offset did not move."""
+    moved = len({each["stable"][partition] for each in samples}) > 1
+    return not moved and all(each["windows"][partition] > each["stable"][partition] for each in samples)
+
+
+@dataclass(frozen=True)
+class Wrote(Judge):
+    """The load was what the row says, by the lines that the synchronizer has written since the row began.
+
+    `what` is a number of faultline/probes/written.py, and `least` the least that it must be.
+    """
+
+    what: str
+    least: int
+
+    def verdict(self, look: Look, verdict: dict[str, Any]) -> list[Check]:  # noqa: ARG002
+        """Look at the lines."""
+        found = json.loads(look.scene.measure("written", str(look.scene.folder)))[self.what]
+        return [Check(f"{self.what} in the lines written, at least {self.least}", str(found >= self.least), "True")]

@@ -1,0 +1,103 @@
+"""Windows that must be there twice, or be lost: each is a number that is known before the verdict."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from faultline.faults.judge import Check, Judge, Look, Predicted
+from faultline.faults.judges.moments import InTransaction
+from faultline.storage.engines import flink_name
+
+_WINDOWS = "windows"
+"""The uid of the operator that counts."""
+
+
+@dataclass(frozen=True)
+class RepeatsSinceCheckpoint(Judge):
+    """The committed windows that end after the watermark in the restored checkpoint are there twice."""
+
+    repeats = True
+
+    def broken(self, look: Look) -> list[Check]:
+        """Remember where the committed windows end."""
+        look.keep(self, _stable_offsets(look))
+        return []
+
+    def predicted(self, look: Look) -> Predicted:
+        """Count them, once the job runs again."""
+        watermark = int(min(each["watermark"] for each in _restored(look) if each.get("watermark")))
+        return Predicted(repeated=_windows_after(look, watermark, look.kept(self)))
+
+
+@dataclass(frozen=True)
+class RepeatsAll(Judge):
+    """All committed windows are there twice, and so are late and unparsable visits."""
+
+    repeats = True
+
+    def broken(self, look: Look) -> list[Check]:
+        """Remember where the committed windows end, and how many visits are set aside."""
+        settings = look.scene.stack.settings.values
+        topics = (settings["VISITS_LATE_TOPIC"], settings["VISITS_REJECTED_TOPIC"])
+        aside = sum(len(look.scene.ask(f"scripts/consume.sh {each} --to-the-end").split("\n")) - 1 for each in topics)
+        look.keep(self, (_stable_offsets(look), aside))
+        return []
+
+    def predicted(self, look: Look) -> Predicted:
+        """Count them."""
+        ends, aside = look.kept(self)
+        return Predicted(repeated=_windows_after(look, 0, ends) + aside)
+
+
+@dataclass(frozen=True)
+class LosesPrepared(Judge):
+    """The windows of the transaction that the restored checkpoint has prepared are lost."""
+
+    loses = True
+
+    def predicted(self, look: Look) -> Predicted:
+        """As many as were written and not committed."""
+        return Predicted(lost=look.kept(InTransaction()))
+
+
+@dataclass(frozen=True)
+class LosesOpen(Judge):
+    """The windows that are open in the restored checkpoint are lost."""
+
+    loses = True
+
+    def predicted(self, look: Look) -> Predicted:
+        """Count them."""
+        states = [state for each in _restored(look) if each["uid"] == _WINDOWS for state in each["state"]]
+        lost = sum(window["keys"] for state in states if state["kind"] == "value" for window in state["windows"])
+        return Predicted(lost=lost, partial=True)
+
+
+@dataclass(frozen=True)
+class SetsAside(Judge):
+    """The load or the fault adds visits that are late or rejected, and some have come."""
+
+    names: tuple[str, ...]
+
+    def verdict(self, look: Look, verdict: dict[str, Any]) -> list[Check]:  # noqa: ARG002
+        """Look at the verdict's counts."""
+        [flink] = [each for each in verdict["verdicts"] if each["pipeline"] == "flink"]
+        return [Check(f"some visits are {name}", str(flink[name] > 0), "True") for name in self.names]
+
+
+def _stable_offsets(look: Look) -> list[str]:
+    topic = look.scene.stack.settings.values["VISIT_WINDOWS_TOPIC"]
+    found = json.loads(look.scene.ask(f"scripts/open_transactions.sh {topic}", codes=(0, 1)))
+    return [f"{each['partition']}:{each['stable']}" for each in found["partitions"]]
+
+
+def _windows_after(look: Look, watermark: int, ends: list[str]) -> int:
+    return int(look.scene.measure("windows_after", str(watermark), *ends))
+
+
+def _restored(look: Look) -> list[dict[str, Any]]:
+    """The operators in the checkpoint that the job was restored from."""
+    path = look.scene.stack.backend.path_outside(flink_name(look.job["restored_from"]))
+    return list(json.loads(look.scene.ask(f"scripts/inspect.sh {path} --json --no-lag"))["operators"])

@@ -1,0 +1,53 @@
+"""Two faults at once."""
+
+from __future__ import annotations
+
+from faultline.faults.judges.offsets import Cancelled, Restored
+from faultline.faults.model import Need, Row, Step
+from faultline.faults.rows.lines import (
+    CHECKPOINTS_BACK,
+    CHECKPOINTS_ON_A_SMALL_DISK,
+    FAULT,
+    NOTHING,
+    SAME_RANGE,
+    SERVICES,
+)
+
+_TASKMANAGER = FAULT["taskmanager-kill"]
+_SPARK = FAULT["synchronizer-kill"]
+
+ROWS = (
+    Row(
+        "broker-bounce-while-the-job-restarts", (*_TASKMANAGER.breaks, Step("scripts/stop.sh kafka")),
+        (Step("scripts/start.sh taskmanager"), Step("scripts/start.sh kafka", after=3)),
+        promise=NOTHING, why="each recovers from what is on disk",
+    ),
+    Row(
+        "broker-kill-while-the-taskmanager-is-frozen", (Step("scripts/pause.sh taskmanager"),
+        Step("scripts/kill.sh kafka")),
+        (Step("scripts/start.sh kafka"), Step("scripts/resume.sh taskmanager")), seconds=10,
+        promise=NOTHING, why="the broker's log has the transaction; whoever owns its id now ends it",
+    ),
+    Row(
+        "synchronizer-kill-while-the-broker-is-frozen", (Step("scripts/pause.sh kafka"), *_SPARK.breaks),
+        (Step("scripts/resume.sh kafka"), *_SPARK.heals),
+        promise=NOTHING, why=SAME_RANGE,
+    ),
+    Row(
+        "restore-while-the-disk-is-full", (*FAULT["job-cancel"].breaks, Step("faultline/faults/small_disk.sh fill {flink}")),
+        (
+            Step("scripts/flink_restore.sh latest", refused="No space left on device"),
+            Step("faultline/faults/small_disk.sh free {flink}"), Step("scripts/flink_restore.sh latest"),
+        ),
+        prepares=CHECKPOINTS_ON_A_SMALL_DISK, undo=CHECKPOINTS_BACK,
+        needs=(Need.DISK, Need.MOUNT), seconds=1,
+        judged=(Restored(), Cancelled()),
+        promise="the restore is refused until there is room; nothing is lost or repeated",
+        why="a job leaves its settings beside its checkpoints: without room for them it is not submitted",
+    ),
+    Row(
+        "everything-frozen", tuple(Step(f"scripts/pause.sh {name}") for name in SERVICES),
+        tuple(Step(f"scripts/resume.sh {name}") for name in SERVICES), seconds=12,
+        promise=NOTHING, why="a laptop that sleeps: each service finds its peers again, or starts from its checkpoint",
+    ),
+)  # fmt: skip

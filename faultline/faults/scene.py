@@ -1,0 +1,306 @@
+"""The stack that is broken: its scripts as a person types them, and the questions that the matrix asks it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from flink_job.rest import FlinkError, call
+
+from faultline.copies import name_of, setting_of
+from faultline.faults.model import Step
+from faultline.faults.repair import generator_runs, run
+from faultline.faults.timeline import CHECKPOINTS, FLINK, Timeline, last_lines
+from faultline.settings import ROOT
+from faultline.stack.errors import StackError
+from faultline.stack.stack import Stack, open_stack
+from faultline.storage.data import flink_checkpoints, spark_checkpoints, spark_outputs
+from faultline.storage.place import Place
+
+_COMMAND_SECONDS = 600
+_WATCHER_SECONDS = 120
+_POLL_SECONDS = 0.1
+_ANSWER_SECONDS = 60
+_CHECKPOINTS_SECONDS = 180
+_ELECTED = "DefaultDispatcherRunner was granted leadership"
+
+
+class CommandFailed(Exception):
+    """A line of a row did not do what the row says; the message has its output."""
+
+
+class Scene:
+    """One stack, and the folder of one row's results."""
+
+    def __init__(self, folder: Path, timeline: Timeline, mode: str) -> None:
+        self.folder, self.timeline, self.mode = folder, timeline, mode
+        self._watcher: subprocess.Popen[bytes] | None = None
+        self._follower: subprocess.Popen[bytes] | None = None
+        self._named: dict[str, str] = {}
+        self.attempts = 0
+        """How many times the row has begun to break something."""
+        self.prepared = False
+        """Whether the lines before the fault have begun."""
+
+    @property
+    def stack(self) -> Stack:
+        """The stack as it is now."""
+        return open_stack({})
+
+    @property
+    def checkpoint_seconds(self) -> float:
+        """Seconds from one checkpoint of the Flink job to the next."""
+        return int(self.stack.settings.values["FLINK_CHECKPOINT_INTERVAL_MS"]) / 1000
+
+    @property
+    def spark(self) -> Place:
+        """The synchronizer's checkpoint."""
+        settings = self.stack.settings.typed
+        return spark_checkpoints(settings) / settings.query()
+
+    @property
+    def notes(self) -> Path:
+        """The folder for the settings of the synchronizer's run; beside it is the mark of a held batch."""
+        settings = self.stack.settings.typed
+        return settings.spark_notes / settings.query()
+
+    @property
+    def flink(self) -> Place:
+        """The folder of Flink's checkpoints."""
+        return flink_checkpoints(self.stack.settings.typed)
+
+    @property
+    def output(self) -> Place:
+        """The folder that the synchronizer writes to."""
+        settings = self.stack.settings.typed
+        return spark_outputs(settings) / settings.query()
+
+    def do(self, step: Step) -> None:
+        """Type a line. Raises CommandFailed when it fails, or when it should have been refused and was not."""
+        if step.after:
+            time.sleep(step.after)
+        line = self.filled(step.command)
+        self.timeline.command(line)
+        done = self._run(line)
+        if step.refused:
+            if done.returncode == 0 or step.refused not in done.stderr + done.stdout:
+                raise CommandFailed(
+                    f"{line}: must be refused with '{step.refused}', exit code {done.returncode}:\n{_tail(done)}"
+                )
+            self.timeline.add("note", f"refused: {step.refused}")
+        elif done.returncode != 0:
+            raise CommandFailed(f"{line}: exit code {done.returncode}:\n{_tail(done)}")
+
+    def ask(self, line: str, *, codes: tuple[int, ...] = (0,)) -> str:
+        """Return what a line prints, without showing it. Raises CommandFailed for another exit code."""
+        done = self._run(line)
+        if done.returncode not in codes:
+            raise CommandFailed(f"{line}: exit code {done.returncode}:\n{_tail(done)}")
+        return done.stdout
+
+    def measure(self, module: str, *words: str) -> str:
+        """Return what a module of faultline/probes/ prints, with the tools of the stack. Raises CommandFailed."""
+        try:
+            done = self.stack.backend.tool(
+                ["python", "-m", f"faultline.probes.{module}", *words], writable=[self.folder], capture=True
+            )
+        except StackError as error:
+            raise CommandFailed(f"measure.{module} failed: {error}") from None
+        if done.returncode:
+            raise CommandFailed(f"measure.{module}: exit code {done.returncode}")
+        return done.stdout
+
+    def _run(self, line: str) -> subprocess.CompletedProcess[str]:
+        return run(["bash", "-c", line], {**os.environ, "STACK_FLINK_MODE": self.mode}, _COMMAND_SECONDS)
+
+    def filled(self, command: str) -> str:
+        """Put the stack's places into a line. Raises CommandFailed when it names a checkpoint and there is none."""
+        for name, place in self.PLACES.items():
+            if f"{{{name}}}" in command:
+                command = command.replace(f"{{{name}}}", place(self))
+        return command
+
+    def _checkpoint(self, number: int) -> str:
+        complete = self.complete_checkpoints()
+        if not complete:
+            raise CommandFailed("the job has no complete checkpoint")
+        return self.stack.backend.path_outside(complete[number]["path"])
+
+    PLACES: ClassVar[Mapping[str, Callable[[Scene], str]]] = {
+        "newest": lambda scene: scene._checkpoint(-1),
+        "oldest": lambda scene: scene._checkpoint(0),
+        "flink": lambda scene: str(scene.flink),
+        "spark": lambda scene: str(scene.spark),
+        "output": lambda scene: str(scene.output),
+        "notes": lambda scene: str(scene.notes),
+        "results": lambda scene: str(scene.folder),
+        "broker": lambda scene: str(scene.stack.home.state / "kafka"),
+        "bootstrap": lambda scene: scene.stack.backend.bootstrap_inside,
+        "kafka_port": lambda scene: scene.stack.settings.values["KAFKA_PORT"],
+        "rpc_port": lambda scene: scene.stack.settings.values["FLINK_RPC_PORT"],
+        "working": lambda scene: scene._once("working", lambda: scene.working(scene.job())),
+        "leading": lambda scene: scene._once("leading", scene._leading),
+        "controlling": lambda scene: scene.controlling(),
+        "inner_ports": lambda scene: scene._inner_ports(),
+    }
+    """What stands for {name} in a line; see `faultline.faults.model.Step`."""
+
+    def forget(self) -> None:
+        """Ask again who works and who leads: the next attempt may meet another one."""
+        self._named.clear()
+
+    def _once(self, place: str, ask: Callable[[], str]) -> str:
+        """Ask once in an attempt: the one that was broken is the one to repair."""
+        if place not in self._named:
+            self._named[place] = ask()
+        return self._named[place]
+
+    def working(self, job: Mapping[str, Any]) -> str:
+        """The TaskManager that runs the job's first task, by the name under which it has registered."""
+        base, job_id = self.stack.settings.typed.flink_rest, job["job_id"]
+        try:
+            vertex = call(base, f"/jobs/{job_id}")["vertices"][0]["id"]
+            managers = call(base, f"/jobs/{job_id}/vertices/{vertex}/taskmanagers")["taskmanagers"]
+        except FlinkError as error:
+            raise CommandFailed(str(error)) from None
+        return str(managers[0]["taskmanager-id"]).rpartition("_")[0]
+
+    def _leading(self) -> str:
+        """The JobManager that was elected last, by the logs, whose lines begin with their time."""
+        elected = [
+            (line[:23], row.name)
+            for row in self.stack.copies("jobmanager")
+            for line in self.ask(f"scripts/logs.sh {row.name} 100000").splitlines()
+            if _ELECTED in line
+        ]
+        if not elected:
+            raise CommandFailed("no JobManager says in its log that it leads")
+        return max(elected)[1]
+
+    def controlling(self) -> str:
+        """The broker that was the active controller when this attempt first asked."""
+        return self._once("controlling", lambda: name_of("kafka", int(self.measure("leaders", "--controller"))))
+
+    def _inner_ports(self) -> str:
+        """The ports on which that broker listens for other brokers, and those on which they do."""
+        values, broker = self.stack.settings.values, self.controlling()
+        ports = {
+            row.name: ",".join(
+                values[setting_of("KAFKA", each, row.copy)] for each in ("CONTAINER_PORT", "CONTROLLER_PORT")
+            )
+            for row in self.stack.copies("kafka")
+        }
+        return f"{ports.pop(broker)} {','.join(ports.values())}"
+
+    def generate(self, flags: str) -> None:
+        """Start the generator with these flags: one that runs may have others. Raises CommandFailed."""
+        self.stop_generator()
+        self.ask(f"scripts/generator_start.sh {flags}".strip())
+
+    def stop_generator(self) -> None:
+        """Stop the generator if it runs. Raises CommandFailed."""
+        if generator_runs():
+            self.ask("scripts/generator_stop.sh")
+
+    def settle(self) -> None:
+        """Close the open windows, and wait until both pipelines have committed everything. Raises CommandFailed."""
+        self.timeline.phase("settle")
+        self.stop_generator()
+        self.ask("scripts/settle.sh --wait 180")
+
+    def verdict(self, *flags: str) -> dict[str, Any]:
+        """The verdict on both pipelines, which also goes to the folder."""
+        if not flags:
+            self.timeline.phase("judge")
+        answer: dict[str, Any] = json.loads(
+            self.ask(" ".join(("scripts/verdict.sh all --json", *flags)), codes=(0, 1, 2))
+        )
+        (self.folder / "verdict.json").write_text(json.dumps(answer, indent=2) + "\n", encoding="utf-8")
+        return answer
+
+    # Flink
+
+    def job(self) -> dict[str, Any]:
+        """The job's status now, as the watcher sees it. Raises CommandFailed when there is none."""
+        return self._status(lambda _: True, _ANSWER_SECONDS, "no job")
+
+    def wait_for_checkpoints(self, count: int) -> dict[str, Any]:
+        """Wait until the job has completed so many more, and return its status. Raises CommandFailed."""
+        wanted = self.job()["checkpoints_completed"] + count
+        return self._status(
+            lambda status: bool(status["checkpoints_completed"] >= wanted), _CHECKPOINTS_SECONDS,
+            f"the job has not completed {wanted} checkpoints",
+        )  # fmt: skip
+
+    def _status(self, enough: Callable[[dict[str, Any]], bool], seconds: float, what: str) -> dict[str, Any]:
+        """Wait for a sample of the watcher that is enough. The first new one may have been asked for before now."""
+        begin = time.time()
+        fresh: dict[str, Any] = {}
+        while time.time() < begin + seconds:
+            samples = [each for each in last_lines(self.folder / FLINK, 2) if each["at"] > begin]
+            fresh = samples[-1] if len(samples) == 2 else {}
+            if "job_id" in fresh and enough(fresh):
+                return fresh
+            if not self.watches():
+                raise CommandFailed(f"the watcher has ended; see {self.folder / 'watch.log'}")
+            time.sleep(_POLL_SECONDS)
+        raise CommandFailed(f"{what} within {seconds:g} s: {fresh or 'no answer'}")
+
+    def complete_checkpoints(self) -> list[dict[str, Any]]:
+        """Complete checkpoints of the newest job that has some, the oldest first, as listed. Raises CommandFailed."""
+        listed = json.loads(self.ask("scripts/flink_checkpoints.sh --json"))
+        complete = [each for each in listed if each["complete"] and each["number"] is not None]
+        newest = max(complete, key=lambda each: each["completed_at"], default={"job_id": ""})["job_id"]
+        return [each for each in complete if each["job_id"] == newest]
+
+    # Watching
+
+    def watch(self, seconds: float = 3600) -> None:
+        """Begin to watch, for so long at most; the samples go to the folder. Returns when its reader reads."""
+        self._start_watchers(seconds)
+        deadline = time.monotonic() + _WATCHER_SECONDS
+        while not (self.folder / "seen.jsonl").exists():
+            if not self.watches() or time.monotonic() > deadline:
+                raise CommandFailed(f"the watcher does not read; see {self.folder / 'watch.log'}")
+            time.sleep(_POLL_SECONDS)
+
+    def watch_on(self, seconds: float = 3600) -> None:
+        """Start the watcher again if it has gone with the stack: on Compose it runs in a container."""
+        if not self.watches():
+            self.timeline.add("note", "the watcher went with the stack; it reads on where it was")
+            self._start_watchers(seconds)
+
+    def _start_watchers(self, seconds: float) -> None:
+        self._watcher = self._begin("watch", "watch.log", "--limit", str(seconds))
+        self._follower = self._begin("watch_checkpoints", CHECKPOINTS, "--words")
+
+    def _begin(self, verb: str, output: str, *words: str) -> subprocess.Popen[bytes]:
+        command = [str(ROOT / "scripts" / "lib" / "verb.sh"), "scripts/faults.sh", verb, str(self.folder), *words]
+        with (self.folder / output).open("ab") as out, (self.folder / "watch.log").open("ab") as log:
+            return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=log)
+
+    def watches(self) -> bool:
+        """Whether the watcher runs."""
+        return self._watcher is not None and self._watcher.poll() is None
+
+    def stop_watching(self) -> None:
+        """End the watcher, and the inspector that follows the checkpoints."""
+        if self._watcher is None:
+            return
+        (self.folder / "stop").touch()
+        for process in filter(None, (self._watcher, self._follower)):
+            try:
+                process.wait(timeout=_WATCHER_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.terminate()
+                process.wait()
+        self._watcher = self._follower = None
+
+
+def _tail(done: subprocess.CompletedProcess[str]) -> str:
+    return "\n".join((done.stdout + done.stderr).splitlines()[-12:])

@@ -1,0 +1,231 @@
+"""Open a Spark or Flink checkpoint and say what is in it and what a restart from it does.
+
+Usage:
+    python -m faultline.inspector PATH [--json | --format prose|table] [--bootstrap HOST:PORT] [--state] [--all] [--follow]
+    python -m faultline.inspector --diff PATH OTHER_PATH [--json]
+    python -m faultline.inspector PATH --against windows|classic|FILE.py [--json] [-- ARGUMENT...]
+
+Runs in the tools environment, where Flink's part is a process of the Flink environment; for Flink's checkpoints
+alone also in the Flink environment, without colour.
+Exit codes: 0 read, 1 a problem was found (what can be read is still shown), 2 wrong usage; with --against: 0 the job
+can restore it, 1 it cannot, 2 it cannot be said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+
+from faultline.command import quiet_imports
+from faultline.command import run as run_program
+
+if __name__ == "__main__":
+    quiet_imports()
+
+from faultline.inspector.against import CANNOT_BE_SAID, EXIT_CODES, render, render_json
+from faultline.inspector.diff import compare
+from faultline.inspector.ends import add_lag
+from faultline.inspector.errors import InspectorError
+from faultline.inspector.held_back import add_fates
+from faultline.inspector.model import Report, as_dict
+from faultline.inspector.reading import flink_comparison, flink_python, flink_reports, spark_report
+from faultline.inspector.recognize import engine_of
+from faultline.inspector.render import prose
+from faultline.settings import Settings, SettingsError
+from faultline.storage.place import Place
+from faultline.storage.words import place_argument
+
+FOLLOW_SECONDS = 0.5
+"""How often a Spark checkpoint is looked at while it is followed."""
+
+
+def arguments_of(argv: list[str] | None) -> argparse.Namespace:
+    """Parse the command line; `program`: the words after `--`, for the program of --against."""
+    words = sys.argv[1:] if argv is None else argv
+    own, program = (words[: words.index("--")], words[words.index("--") + 1 :]) if "--" in words else (words, [])
+    parser = argparse.ArgumentParser(prog="inspect", description="What is in a checkpoint, and what a restart does.")
+    parser.add_argument(
+        "path",
+        type=place_argument,
+        nargs="*",
+        help="a Spark checkpoint location; a Flink job folder, chk-N or savepoint; also s3://BUCKET/PATH",
+    )
+    parser.add_argument("--diff", action="store_true", help="what changed from the first path to the second")
+    parser.add_argument(
+        "--against",
+        metavar="JOB",
+        help="whether this Flink job could restore it: windows, classic, or a program; its arguments follow --",
+    )
+    parser.add_argument("--json", action="store_true", help="JSON for programs (with --follow: one document a line)")
+    parser.add_argument("--format", choices=("prose", "table"), help="default: table on a terminal, prose in a pipe")
+    parser.add_argument("--follow", action="store_true", help="print each new batch or checkpoint until Ctrl-C")
+    parser.add_argument(
+        "--bootstrap", metavar="HOST:PORT", help="broker whose topic ends give the lag; default: the stack's"
+    )
+    parser.add_argument("--no-lag", action="store_true", help="do not ask a broker")
+    parser.add_argument("--state", action="store_true", help="read Spark's state too; starts Spark, some seconds")
+    parser.add_argument("--rows", type=int, default=5, help="rows of each state to show")
+    parser.add_argument("--last", type=int, default=10, help="batches to show")
+    parser.add_argument("--all", action="store_true", help="show every batch")
+    parser.add_argument(
+        "--sink", type=place_argument, help="folder of Spark's file sink; default: the stack's for its queries"
+    )
+    parser.add_argument(
+        "--can-read", action="store_true", help="only say by the exit code whether all is here to read it"
+    )
+    arguments = parser.parse_args(own)
+    arguments.program = program
+    if not arguments.can_read and len(arguments.path) != (2 if arguments.diff else 1):
+        parser.error("name one path, or two with --diff")
+    if program and not arguments.against:
+        parser.error("words after -- are for the program of --against JOB")
+    if arguments.against and (arguments.diff or arguments.follow):
+        parser.error("--against goes with neither --diff nor --follow")
+    if arguments.last < 1 or arguments.rows < 0:
+        parser.error("--last must be at least 1 and --rows at least 0")
+    return arguments
+
+
+def reports(arguments: argparse.Namespace, settings: Settings) -> Iterator[Report]:
+    """Yield one report per path; with --follow, reports without end."""
+    engines = [engine_of(path) for path in arguments.path]
+    if set(engines) == {"flink"}:
+        yield from flink_reports(arguments.path, arguments.rows, arguments.follow)
+        return
+    for path, engine in zip(arguments.path, engines, strict=True):
+        if engine == "flink":
+            yield from flink_reports([path], arguments.rows, False)
+            continue
+        while True:
+            yield spark_report(path, arguments, settings)
+            if not arguments.follow:
+                break
+            time.sleep(FOLLOW_SECONDS)
+
+
+def can_read(paths: list[Place]) -> bool:
+    """Whether this environment has what the paths need: Flink's files need Flink's classes."""
+    try:
+        engines = [engine_of(path) for path in paths]
+    except InspectorError:
+        # A path that is not a checkpoint can be refused anywhere.
+        return True
+    return "flink" not in engines or flink_python().exists()
+
+
+def with_lag(report: Report, arguments: argparse.Namespace, settings: Settings) -> Report:
+    """Compare the restart with the topics' ends; a default broker that does not answer is a note, not a problem."""
+    if arguments.no_lag:
+        return report
+    try:
+        add_lag(report, arguments.bootstrap or settings.bootstrap)
+        if find_spec("kafka"):
+            add_fates(report, arguments.bootstrap or settings.bootstrap)
+    except InspectorError as error:
+        (report.problems if arguments.bootstrap else report.notes).append(str(error))
+    return report
+
+
+def show(report: Report, arguments: argparse.Namespace) -> None:
+    """Print one report in the format that was asked for, or that fits the output."""
+    if arguments.json:
+        print(json.dumps(as_dict(report), indent=2))
+        return
+    wants_table = arguments.format == "table" or (arguments.format is None and sys.stdout.isatty())
+    if wants_table and find_spec("rich"):
+        from rich.console import Console  # noqa: PLC0415 - costs as much as reading a checkpoint
+
+        from faultline.inspector.render import table  # noqa: PLC0415
+
+        table.render(report, Console())
+        return
+    print(prose.render(report))
+
+
+def follow(found: Iterator[Report], arguments: argparse.Namespace) -> None:
+    """Print each batch or checkpoint when it is new or its state has changed."""
+    seen: dict[str, str] = {}
+    for report in found:
+        for step in report.steps:
+            if seen.get(step.path + step.name) == step.state:
+                continue
+            seen[step.path + step.name] = step.state
+            if arguments.json:
+                single = Report(report.engine, report.kind, report.path, report.id, steps=[step])
+                print(json.dumps(as_dict(single)), flush=True)
+            else:
+                print(prose.step_line(report, step), flush=True)
+
+
+def show_diff(before: Report, after: Report, as_json: bool) -> None:
+    """Print what changed between two reports."""
+    differences = compare(before, after)
+    if as_json:
+        print(json.dumps([vars(difference) for difference in differences], indent=2))
+        return
+    print(f"from {before.path} to {after.path}:")
+    for difference in differences:
+        print(f"  {difference.sentence()}")
+    if not differences:
+        print("  no figure differs")
+
+
+def show_comparison(arguments: argparse.Namespace) -> int:
+    """Print whether a job can restore a checkpoint; returns the exit code."""
+    try:
+        if engine_of(arguments.path[0]) != "flink":
+            raise InspectorError(f"{arguments.path[0]} is of Spark; --against plans Flink jobs")
+        comparison = flink_comparison(arguments.path[0], arguments.against, arguments.program)
+    except InspectorError as error:
+        print(error, file=sys.stderr)
+        return EXIT_CODES[CANNOT_BE_SAID]
+    print(render_json(comparison) if arguments.json else render(comparison))
+    return EXIT_CODES[comparison.outcome]
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do what was asked for; returns the exit code."""
+    if arguments.can_read:
+        return 0 if can_read(arguments.path) else 1
+    if arguments.against:
+        return show_comparison(arguments)
+    settings = Settings()
+    found = reports(arguments, settings)
+    if arguments.follow:
+        with contextlib.suppress(KeyboardInterrupt):
+            follow(found, arguments)
+        return 0
+    read = list(found)
+    if arguments.diff:
+        if len(read) != 2:
+            raise InspectorError(f"a difference needs two checkpoints, {len(read)} could be read")
+        show_diff(read[0], read[1], arguments.json)
+    else:
+        for report in read:
+            show(with_lag(report, arguments, settings), arguments)
+    return 1 if any(report.problems for report in read) else 0
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    arguments = arguments_of(argv)
+    try:
+        return run(arguments)
+    except (InspectorError, SettingsError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # A disk may fail in the middle of it, and an object store be stopped.
+        print(f"{error.filename or 'the checkpoint'} cannot be read: {error.strerror or error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    run_program("inspect", main)

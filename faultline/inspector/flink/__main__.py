@@ -1,0 +1,199 @@
+"""Flink checkpoints on the command line; runs in the Flink environment.
+
+Usage:
+    python -m faultline.inspector.flink list [--json]      chk-N and savepoints of this stack, newest last
+    python -m faultline.inspector.flink resolve WHICH      the folder of latest, chk-N or a path, if it can be restored
+    python -m faultline.inspector.flink offsets PATH       {"0": 900, "1": 900}: where a restore reads on, if it may
+    python -m faultline.inspector.flink restore-point WHICH   {"path", "newest", "offsets"}: the three above at once
+    python -m faultline.inspector.flink describe PATH... [--follow] [--rows N]   one JSON report per line, for the inspector
+    python -m faultline.inspector.flink follow [--until FILE] [--words FOLDER]   the retained checkpoints, whenever they change
+    python -m faultline.inspector.flink against PATH JOB [ARGUMENT...]   whether the job can restore it, as a line of JSON
+
+Exit codes: 0 done, 1 refused or unreadable, 2 wrong usage, 3 `latest` and no checkpoint at all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import time
+from contextlib import ExitStack, suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from faultline.command import quiet_imports, run
+
+if __name__ == "__main__":
+    quiet_imports()
+
+from faultline.formats.jobs import JOBS, MAIN, PROGRAMS, settings_of
+from faultline.inspector.errors import InspectorError, NothingToRestore
+from faultline.inspector.flink.folder import (
+    LATEST,
+    METADATA,
+    CheckpointFolder,
+    is_checkpoint_folder,
+    list_folders,
+    resolve,
+)
+from faultline.inspector.model import as_dict
+from faultline.settings import Settings, SettingsError
+from faultline.storage.data import flink_checkpoints
+from faultline.storage.place import Place
+from faultline.storage.words import place_argument
+
+FOLLOW_SECONDS = 1.0
+"""How often a folder is looked at while it is followed; listing it costs a millisecond."""
+
+
+def print_list(folders: list[CheckpointFolder], as_json: bool) -> None:
+    """Print one line per checkpoint, or a JSON array of objects."""
+    if as_json:
+        print(json.dumps([asdict(folder) | {"path": str(folder.path)} for folder in folders]))
+        return
+    if not folders:
+        print("no checkpoint yet; scripts/flink_status.sh shows whether the job runs", file=sys.stderr)
+    for folder in folders:
+        age = time.time() - (folder.completed_at or folder.changed_at)
+        state = "complete" if folder.complete else f"incomplete ({folder.reason})"
+        print(f"{folder.job_id or '-':32}  {folder.name:24}  {age:8.0f} s old  {folder.size:10} bytes  {state}")
+
+
+def restore_offsets(path: Place) -> dict[str, int]:
+    """Read where a restore reads on, partition to offset. Raises InspectorError when it may not be restored."""
+    # Only the Flink environment has the JVM's client library; list and resolve do not need it.
+    from faultline.inspector.flink.jvm import flink_jvm  # noqa: PLC0415
+    from faultline.inspector.flink.metadata import check_files, load_metadata, operators  # noqa: PLC0415
+    from faultline.inspector.flink.offsets import MARKERS, all_offsets, by_partition  # noqa: PLC0415
+    from faultline.inspector.flink.rescaling import check_parallelism  # noqa: PLC0415
+
+    with flink_jvm([path]) as jvm:
+        entries = operators(jvm, load_metadata(jvm, path))
+        check_files(jvm, entries)
+        check_parallelism(jvm, entries, Settings().number("FLINK_PARALLELISM"))
+        offsets = all_offsets(jvm, entries)
+    if not offsets:
+        print(
+            f"{path}: no partition had been read yet; a restore starts at the job's own starting offsets",
+            file=sys.stderr,
+        )
+    ends = by_partition(offsets)
+    for partition, offset in ends.items():
+        if offset in MARKERS:
+            words = f"partition {partition} was not read yet: {offset} means its {MARKERS[offset]} record"
+            print(words, file=sys.stderr)
+    return ends
+
+
+def print_restore_point(which: str, root: Place) -> None:
+    """Print one line of JSON: the folder to restore, the newest one, and the offsets at which the restore reads on."""
+    path = newest = resolve(which, root)
+    if which != LATEST:
+        # A path may be that of another stack, while this one has none yet.
+        with suppress(NothingToRestore):
+            newest = resolve(LATEST, root)
+    print(json.dumps({"path": str(path), "newest": str(newest), "offsets": restore_offsets(path)}))
+
+
+def print_reports(paths: list[Place], rows: int, follow: bool) -> None:
+    """Print one JSON report per path; with `follow`, again whenever the newest restorable checkpoint changes."""
+    from faultline.inspector.flink.jvm import flink_jvm  # noqa: PLC0415
+    from faultline.inspector.flink.report import describe, folder_report  # noqa: PLC0415
+
+    if follow:
+        # It waits for the end of a report: an exception in the middle of a call of py4j can be lost.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    with ExitStack() as stack:
+        jvm: Any = None
+        for path in paths:
+            described: list[tuple[str, bool]] = []
+            while True:
+                report, folders = folder_report(path)
+                states = [(step.path, step.state == "complete") for step in report.steps]
+                if states != described:
+                    if folders:
+                        jvm = jvm or stack.enter_context(flink_jvm(paths))
+                        describe(jvm, report, folders, rows)
+                    print(json.dumps(as_dict(report)), flush=True)
+                described = states
+                if not follow:
+                    break
+                if signal.sigtimedwait({signal.SIGINT}, FOLLOW_SECONDS):
+                    raise KeyboardInterrupt
+
+
+def print_retained(root: Place, until: Path | None, words: Path | None) -> None:
+    """Print the retained checkpoints whenever they change, until the file `until` appears; keep words on each."""
+    from faultline.inspector.flink.follow import follow  # noqa: PLC0415
+
+    follow(root, FOLLOW_SECONDS, lambda: until is not None and until.exists(), words)
+
+
+def print_comparison(path: Place, job: str, arguments: list[str]) -> None:
+    """Print one line of JSON: the checkpoint, or the newest below the path, set against the job."""
+    from faultline.inspector.against import as_document  # noqa: PLC0415
+    from faultline.inspector.flink.against import compare  # noqa: PLC0415
+
+    folder = path.parent if path.name == METADATA else path
+    which = folder if is_checkpoint_folder(folder) else resolve(LATEST, folder)
+    program = PROGRAMS.get(job, Path(job))
+    if not program.is_file():
+        raise InspectorError(f"{job} is neither a job of this project ({', '.join(JOBS)}) nor a file")
+    print(json.dumps(as_document(compare(which, job, program, arguments))))
+
+
+def main() -> int:
+    """Run the command line; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="faultline.inspector.flink", description="Flink checkpoints of this stack.")
+    parser.add_argument("--job", choices=JOBS, default=MAIN, help="whose checkpoints (default: %(default)s)")
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("list").add_argument("--json", action="store_true")
+    commands.add_parser("resolve").add_argument("which")
+    commands.add_parser("offsets").add_argument("path")
+    commands.add_parser("restore-point").add_argument("which")
+    describe_parser = commands.add_parser("describe")
+    describe_parser.add_argument("paths", type=place_argument, nargs="+")
+    describe_parser.add_argument("--rows", type=int, default=5)
+    describe_parser.add_argument("--follow", action="store_true")
+    follow_parser = commands.add_parser("follow")
+    follow_parser.add_argument("--until", type=Path, metavar="FILE")
+    follow_parser.add_argument("--words", type=Path, metavar="FOLDER")
+    against_parser = commands.add_parser("against")
+    against_parser.add_argument("path", type=place_argument)
+    against_parser.add_argument("planned", metavar="JOB")
+    against_parser.add_argument("words", nargs=argparse.REMAINDER)
+    arguments = parser.parse_args()
+    try:
+        root = flink_checkpoints(settings_of(arguments.job, Settings()))
+        if arguments.command == "list":
+            print_list(list_folders(root) if root.is_dir() else [], arguments.json)
+        elif arguments.command == "resolve":
+            print(resolve(arguments.which, root))
+        elif arguments.command == "restore-point":
+            print_restore_point(arguments.which, root)
+        elif arguments.command == "describe":
+            print_reports(arguments.paths, arguments.rows, arguments.follow)
+        elif arguments.command == "follow":
+            print_retained(root, arguments.until, arguments.words)
+        elif arguments.command == "against":
+            print_comparison(arguments.path, arguments.planned, arguments.words)
+        else:
+            print(json.dumps(restore_offsets(resolve(arguments.path, root))))
+    except NothingToRestore as error:
+        print(error, file=sys.stderr)
+        return 3
+    except (InspectorError, SettingsError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    except OSError as error:
+        # A disk may fail in the middle of it, and an object store be stopped.
+        print(f"{error.filename or 'a checkpoint'} cannot be read: {error.strerror or error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    run("faultline.inspector.flink", main)

@@ -1,0 +1,169 @@
+"""Kafka offsets from which a restore continues, from the source operators of a checkpoint.
+
+A source operator is recognized by its list state `SourceReaderState` (Flink's SourceOperator), not by its name.
+Partitions that no reader had yet are in the enumerator's state, which the coordinator wrote.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+
+from faultline.inspector.errors import InspectorError
+from faultline.inspector.flink.jvm import each, java_cause
+from faultline.inspector.flink.metadata import Entry
+
+READER_STATE = "SourceReaderState"
+MARKERS = {-1: "latest", -2: "earliest", -3: "committed"}
+"""KafkaPartitionSplit's starting offsets of a partition that nothing was read from yet."""
+
+Offsets = dict[tuple[str, int], int]
+"""(topic, partition) -> offset of the next record to read, or one of MARKERS."""
+
+
+def _restored_list(jvm: Any, entry: Entry, name: str, serializer: Any) -> list[Any]:
+    """Elements of a list state, restored by Flink's operator state backend.
+
+    Raises InspectorError when it cannot be read; a running job deletes old checkpoints while they are looked at.
+    """
+    handles = _handles_with(jvm, entry, name)
+    try:
+        return _elements(jvm, handles, name, serializer)
+    except Py4JJavaError as error:
+        raise InspectorError(f"operator {entry.label}: its state {name} cannot be read ({java_cause(error)})") from None
+
+
+def _elements(jvm: Any, handles: list[Any], name: str, serializer: Any) -> list[Any]:
+    flink = jvm.org.apache.flink
+    collected = jvm.java.util.ArrayList()
+    for handle in handles:
+        collected.add(handle)
+    backend = flink.runtime.state.DefaultOperatorStateBackendBuilder(
+        jvm.java.lang.ClassLoader.getSystemClassLoader(),
+        flink.api.common.ExecutionConfig(),
+        False,
+        collected,
+        flink.core.fs.CloseableRegistry(),
+    ).build()
+    descriptor = flink.api.common.state.ListStateDescriptor(name, serializer)
+    # The backend distinguishes a union list (`watermark`) from a split one and refuses the wrong access.
+    state = backend.getUnionListState(descriptor) if _is_union(handles, name) else backend.getListState(descriptor)
+    elements = each(jvm, state.get())
+    backend.dispose()
+    return elements
+
+
+def _is_union(handles: list[Any], name: str) -> bool:
+    mode = handles[0].getStateNameToPartitionOffsets()[name].getDistributionMode()
+    return bool(mode.toString() == "UNION")
+
+
+def list_state(jvm: Any, entry: Entry, name: str) -> list[bytes]:
+    """Elements of an operator's list state of byte arrays. Raises InspectorError when it cannot be read."""
+    serializers = jvm.org.apache.flink.api.common.typeutils.base.array
+    return [
+        bytes(element)
+        for element in _restored_list(jvm, entry, name, serializers.BytePrimitiveArraySerializer.INSTANCE)
+    ]
+
+
+def list_longs(jvm: Any, entry: Entry, name: str) -> list[int]:
+    """Elements of an operator's list state of longs. Raises InspectorError when it cannot be read."""
+    serializers = jvm.org.apache.flink.api.common.typeutils.base
+    return [int(element) for element in _restored_list(jvm, entry, name, serializers.LongSerializer.INSTANCE)]
+
+
+def list_pairs(jvm: Any, entry: Entry, name: str) -> list[tuple[int, int]]:
+    """Elements of an operator's list state of Tuple2<Integer, Long>. Raises InspectorError when it cannot be read."""
+    types = jvm.org.apache.flink.api.common.typeinfo.Types
+    fields = jvm.java.lang.reflect.Array.newInstance(
+        jvm.java.lang.Class.forName("org.apache.flink.api.common.typeinfo.TypeInformation"), 2
+    )
+    fields[0], fields[1] = types.INT, types.LONG
+    serializer = types.TUPLE(fields).createSerializer(
+        jvm.org.apache.flink.api.common.serialization.SerializerConfigImpl()
+    )
+    pairs = _restored_list(jvm, entry, name, serializer)
+    return [(int(pair.getField(0)), int(pair.getField(1))) for pair in pairs]
+
+
+def _handles_with(jvm: Any, entry: Entry, name: str) -> list[Any]:
+    """Find the managed operator state handles of all subtasks that hold a list state of that name."""
+    return [
+        handle
+        for subtask in each(jvm, entry.state.getStates())
+        for handle in each(jvm, subtask.getManagedOperatorState())
+        if handle.getStateNameToPartitionOffsets().containsKey(name)
+    ]
+
+
+def state_names(jvm: Any, entry: Entry) -> set[str]:
+    """Names of the operator's list states. They identify an operator: a source has READER_STATE."""
+    return {
+        name
+        for subtask in each(jvm, entry.state.getStates())
+        for handle in each(jvm, subtask.getManagedOperatorState())
+        for name in handle.getStateNameToPartitionOffsets()
+    }
+
+
+def source_offsets(jvm: Any, entry: Entry) -> Offsets:
+    """Offsets of one source operator, readers first, then partitions that wait in the enumerator.
+
+    Raises InspectorError when the state cannot be read, or is not one of Flink's Kafka source.
+    """
+    kafka = jvm.org.apache.flink.connector.kafka.source
+    read = jvm.org.apache.flink.core.io.SimpleVersionedSerialization.readVersionAndDeSerialize
+    offsets: Offsets = {}
+    try:
+        serializer = kafka.split.KafkaPartitionSplitSerializer()
+        for element in list_state(jvm, entry, READER_STATE):
+            split = read(serializer, element)
+            offsets[(split.getTopic(), split.getPartition())] = split.getStartingOffset()
+        for split in _waiting_splits(jvm, entry):
+            offsets.setdefault((split.getTopic(), split.getPartition()), split.getStartingOffset())
+    except Py4JJavaError as error:
+        raise InspectorError(
+            f"source {entry.label}: its state is not of this Kafka connector ({java_cause(error)})"
+        ) from None
+    return dict(sorted(offsets.items()))
+
+
+def _waiting_splits(jvm: Any, entry: Entry) -> list[Any]:
+    """Partitions that the enumerator knew and had not given to a reader.
+
+    SourceCoordinator writes a version, then the enumerator's state with its own version and length.
+    """
+    handle = entry.state.getCoordinatorState()
+    if handle is None:
+        return []
+    stream = jvm.java.io.DataInputStream(handle.openInputStream())
+    stream.readInt()
+    version = stream.readInt()
+    content = stream.readNBytes(stream.readInt())
+    serializer = jvm.org.apache.flink.connector.kafka.source.enumerator.KafkaSourceEnumStateSerializer()
+    return each(jvm, serializer.deserialize(version, content).unassignedSplits())
+
+
+def all_offsets(jvm: Any, entries: list[Entry]) -> Offsets:
+    """Offsets of every source operator together.
+
+    Raises InspectorError when two sources read the same partition: there is then no single offset to name.
+    """
+    offsets: Offsets = {}
+    for operator in (entry for entry in entries if READER_STATE in state_names(jvm, entry)):
+        for partition, offset in source_offsets(jvm, operator).items():
+            if offsets.get(partition, offset) != offset:
+                raise InspectorError(f"two sources read {partition[0]}-{partition[1]} from different offsets")
+            offsets[partition] = offset
+    return offsets
+
+
+def by_partition(offsets: Offsets) -> dict[str, int]:
+    """`{"0": 900}` for one topic, `{"visits-0": 900}` when there are several."""
+    topics = {topic for topic, _ in offsets}
+    return {
+        str(partition) if len(topics) == 1 else f"{topic}-{partition}": offset
+        for (topic, partition), offset in sorted(offsets.items())
+    }

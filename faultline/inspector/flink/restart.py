@@ -1,0 +1,66 @@
+"""What Flink does when a job is restored from a checkpoint: where it reads on, and what is written again."""
+
+from __future__ import annotations
+
+from faultline.inspector.flink.offsets import Offsets
+from faultline.inspector.model import Partition, Report, Restart
+from faultline.inspector.words import count, positions
+
+
+def partitions_of(offsets: Offsets) -> list[Partition]:
+    """Offsets of one source as partitions without an end."""
+    return [Partition(topic, partition, offset, None) for (topic, partition), offset in offsets.items()]
+
+
+def predict(report: Report, offsets: dict[str, Offsets], name: str, exactly_once: bool | None) -> Restart:
+    """Predict a restore from the checkpoint `name`; `exactly_once` None: the job has no sink that Flink knows."""
+    number = int(report.id)
+    merged: Offsets = {}
+    for found in offsets.values():
+        for partition, offset in found.items():
+            merged[partition] = min(offset, merged.get(partition, offset))
+    partitions = partitions_of(merged)
+    if not partitions:
+        sentence = (
+            f"Restored from {name} now, it starts at the job's own starting offsets: no Kafka partition had been read"
+        )
+        return Restart("restore", number, sentence)
+    restart = Restart("restore", number, f"Restored now, it reads on from {positions(partitions)}", partitions)
+    restart.details.append("nothing before them is read again")
+    waiting = len(report.transactions)
+    if waiting:
+        what = count(waiting, "prepared transaction")
+        restart.transactions = f"first it commits {what}, unless that was done already"
+    if exactly_once is not None:
+        restart.details.append(_repeated(report, exactly_once))
+    return restart
+
+
+def _repeated(report: Report, exactly_once: bool) -> str:
+    """Say what the sink writes a second time: windows that closed after the checkpoint."""
+    open_windows = {window.end for each in report.operators for store in each.state for window in store.windows}
+    keys = sum(window.keys for each in report.operators for store in each.state for window in store.windows)
+    # Windows that closed before the checkpoint are not in its state and are not written again.
+    what = (
+        f"windows that closed since (of the {len(open_windows)} open here with {count(keys, 'key')}, or begun later)"
+        if open_windows
+        else "results written since"
+    )
+    if not exactly_once:
+        return f"its sink is not transactional (at-least-once): {what} are written a second time"
+    later = report.counts.get("later", 0)
+    if later:
+        return (
+            f"{count(later, 'later checkpoint')} committed results that stay in the topic: {what} are written"
+            " a second time"
+        )
+    others = report.counts.get("later_runs", 0)
+    unless = (
+        f", unless {count(others, 'later checkpoint')} of other runs beside it came of a restore from it"
+        if others
+        else ""
+    )
+    return (
+        f"what its sink wrote since was not committed and is aborted, so nothing is written twice{unless};"
+        f" under at-least-once, {what} would be"
+    )

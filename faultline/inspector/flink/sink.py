@@ -1,0 +1,62 @@
+"""Kafka transactions that a checkpoint holds: prepared by the writer, kept by the committer.
+
+A sink operator's committer keeps list state `streaming_committer_raw_states`; each element is a collector of
+committables, one per transaction. A restore commits them first (Sink V2, KafkaSink).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+
+from faultline.inspector.errors import InspectorError
+from faultline.inspector.flink.hidden import new
+from faultline.inspector.flink.jvm import each, java_cause
+from faultline.inspector.flink.metadata import Entry
+from faultline.inspector.flink.offsets import list_state
+from faultline.inspector.model import Transaction
+
+COMMITTER_STATE = "streaming_committer_raw_states"
+WRITER_STATE = "writer_raw_states"
+KAFKA = "org.apache.flink.connector.kafka.sink"
+
+
+def transactional_writers(jvm: Any, entry: Entry) -> int:
+    """Count the writer subtasks that keep transactions: 0 when the sink is not exactly-once."""
+    return len(list_state(jvm, entry, WRITER_STATE))
+
+
+def prepared(jvm: Any, entry: Entry) -> list[Transaction]:
+    """List the transactions of one committer.
+
+    Raises InspectorError when its state cannot be read, or its committables are not of this Kafka connector.
+    """
+    flink = jvm.org.apache.flink
+    groups = flink.runtime.metrics.groups
+    found = []
+    try:
+        # Counting committables is part of restoring them; this group registers its counters nowhere.
+        metrics = groups.InternalSinkCommitterMetricGroup.wrap(
+            groups.UnregisteredMetricGroups.createUnregisteredOperatorMetricGroup()
+        )
+        serializer = flink.streaming.runtime.operators.sink.committables.CommittableCollectorSerializer(
+            new(jvm, f"{KAFKA}.KafkaCommittableSerializer"), 0, 1, metrics
+        )
+        read = flink.core.io.SimpleVersionedSerialization.readVersionAndDeSerialize
+        for element in list_state(jvm, entry, COMMITTER_STATE):
+            for manager in each(jvm, read(serializer, element).getCheckpointCommittablesUpTo(2**63 - 1)):
+                for subtask in each(jvm, manager.getSubtaskCommittableManagers()):
+                    for request in each(jvm, subtask.getRequests()):
+                        found.append(_transaction(request.getCommittable(), manager.getCheckpointId()))
+    except Py4JJavaError as error:
+        raise InspectorError(
+            f"sink {entry.label}: its committables are not of this Kafka connector ({java_cause(error)})"
+        ) from None
+    return found
+
+
+def _transaction(committable: Any, checkpoint: int) -> Transaction:
+    return Transaction(
+        committable.getTransactionalId(), committable.getProducerId(), committable.getEpoch(), checkpoint
+    )

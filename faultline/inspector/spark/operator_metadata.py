@@ -1,0 +1,75 @@
+"""What Spark writes of a stateful operator into `state/N/_metadata`: its name, its stores, and its state variables.
+
+Version 1 is the file `metadata`; version 2 (transformWithState, since Spark 4.0) has a file for each batch that
+changed it, in `v2/`. Both are a line with the version and a line of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from faultline.storage.place import Place
+
+
+class MetadataError(Exception):
+    """The file is cut short or not JSON; the message names it."""
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A state variable of transformWithState. `kind`: ValueState, ListState, MapState or TimerState."""
+
+    name: str
+    kind: str
+
+    @property
+    def timers(self) -> bool:
+        """Whether it holds the timers, which have a name of Spark's own."""
+        return self.kind == "TimerState"
+
+
+@dataclass(frozen=True)
+class OperatorMetadata:
+    """One operator. `stores`: name and partitions.
+
+    `variables` and `schemas` (paths of the schema files, as Spark writes them, absolute) are empty but for
+    transformWithState.
+    """
+
+    name: str
+    stores: tuple[tuple[str, int], ...]
+    variables: tuple[Variable, ...] = ()
+    schemas: tuple[str, ...] = ()
+
+
+def read(folder: Place) -> OperatorMetadata | None:
+    """Return what is in `folder`, a `state/N`; None when it has no metadata. Raises MetadataError."""
+    file = folder / "_metadata" / "metadata"
+    logged = logged_files(folder)
+    if logged:
+        file = logged[-1]
+    try:
+        document = json.loads(file.read_bytes().split(b"\n", 1)[1])
+        return OperatorMetadata(
+            document["operatorInfo"]["operatorName"],
+            tuple((store["storeName"], store["numPartitions"]) for store in document["stateStoreInfo"]),
+            tuple(_variables(json.loads(document.get("operatorPropertiesJson") or "{}"))),
+            tuple(path for store in document["stateStoreInfo"] for path in store.get("stateSchemaFilePaths", [])),
+        )
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+        raise MetadataError(f"{file} is cut short or not JSON") from None
+
+
+def logged_files(folder: Place) -> list[Place]:
+    """List the files of version 2 in `folder`, a `state/N`, the newest last; empty for version 1."""
+    logged = folder / "_metadata" / "v2"
+    files = [each for each in logged.iterdir() if each.name[:1].isdigit()] if logged.is_dir() else []
+    return sorted(files, key=lambda place: int(place.name))
+
+
+def _variables(properties: dict[str, Any]) -> list[Variable]:
+    return [Variable(each["stateName"], each["stateVariableType"]) for each in properties.get("stateVariables", [])]

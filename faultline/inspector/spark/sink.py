@@ -1,0 +1,34 @@
+"""The file sink's own log, `_spark_metadata` in the output folder, compared with the commits."""
+
+from __future__ import annotations
+
+from faultline.inspector.model import Sink
+from faultline.inspector.spark.log import LogError, list_log, parse, read_lines
+from faultline.inspector.words import count
+from faultline.storage.place import Place
+
+SINK_LOG = "_spark_metadata"
+
+
+def read_sink(output: Place, committed: set[int], problems: list[str]) -> Sink | None:
+    """Read the log of a file sink; None when the folder has none. What cannot be read goes to `problems`."""
+    log = list_log(output / SINK_LOG)
+    if not log.numbers and not log.compact:
+        return None
+    latest = log.compact[-1] if log.compact else -1
+    names = ([f"{latest}.compact"] if log.compact else []) + [str(each) for each in log.numbers if each > latest]
+    files = 0
+    for name in names:
+        try:
+            entries = [parse(line) for line in read_lines(log.path, name) if line]
+            files += sum(1 for entry in entries if entry.get("action") == "add")
+        except LogError as error:
+            problems.append(f"{log.path}/{name} cannot be read: {error}; readers of the sink would fail on it")
+    batches = sorted({*log.numbers, *log.compact})
+    ahead = [each for each in log.numbers if committed and each > max(committed)]
+    if not committed:
+        ahead = log.numbers
+    words = f"the sink holds {count(files, 'file')}, its log goes up to batch {batches[-1]}"
+    if ahead:
+        words += f"; batch {ahead[-1]} is in the sink and not committed: a re-run skips it, nothing is written twice"
+    return Sink(str(output), batches, files, words)

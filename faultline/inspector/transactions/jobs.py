@@ -1,0 +1,35 @@
+"""To which job of this project a transaction belongs, and whether that job runs."""
+
+from __future__ import annotations
+
+import socket
+import urllib.error
+
+from faultline.formats.jobs import JOBS, settings_of
+from faultline.settings import Settings
+from flink_job.rest import FlinkError, active_job
+
+
+def job_of(transactional_id: str, topic: str, settings: Settings) -> str:
+    """Name the job whose sinks write to the topic under such ids; empty for another program."""
+    for job in JOBS:
+        prefix = settings_of(job, settings).text("FLINK_TRANSACTIONAL_ID_PREFIX")
+        if transactional_id.startswith(f"{prefix}-{topic}-"):
+            return job
+    return ""
+
+
+def job_runs(job: str, settings: Settings) -> bool | None:
+    """Whether Flink runs the job or will start it again; False without a JobManager, None when it gives no answer."""
+    try:
+        return active_job(settings.flink_rest, settings_of(job, settings).text("FLINK_JOB_NAME")) is not None
+    except FlinkError as error:
+        # Several JobManagers are asked in turn, and the error is that of the last one alone.
+        return False if "," not in settings.flink_rest and _is_absent(error) else None
+
+
+def _is_absent(error: FlinkError) -> bool:
+    """Whether nothing listens at the address, or no such container exists: unlike one that is paused or cut off."""
+    cause = error.__cause__
+    reason = cause.reason if isinstance(cause, urllib.error.URLError) else cause
+    return isinstance(reason, ConnectionRefusedError | socket.gaierror)

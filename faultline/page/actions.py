@@ -1,0 +1,192 @@
+"""What the buttons do: lines of the fault matrix, as a person types them. Nothing else can be run.
+
+A request names an action of this list and, for a restore, one of the retained checkpoints. No word of a request ever
+becomes a part of a command.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from faultline.faults.catalogue import catalogue
+from faultline.faults.model import Step
+from faultline.faults.repair import run_apart
+from faultline.faults.rows import ROWS
+from faultline.faults.scene import Scene
+from faultline.faults.timeline import Timeline
+from faultline.formats.jobs import EXACTLY_ONCE
+from faultline.page.items import Item
+from faultline.settings import ROOT, as_environment
+from faultline.stack.errors import StackError
+from faultline.stack.stack import open_stack
+
+RESTORE = "restore"
+JUDGE = "judge"
+_ROWS = ("commit-deleted",)
+"""Rows of the matrix that are no fault of the catalogue, and a lesson all the same."""
+_STOP, _SETTLE = "scripts/generator_stop.sh", "scripts/settle.sh"
+_VERDICT = "scripts/verdict.sh all --json"
+_AS_IS = f"{_VERDICT} --as-is"
+_LIMIT_SECONDS = 900
+_LOOK_SECONDS = 0.2
+_SAID_LINES = 3
+
+
+@dataclass(frozen=True)
+class Action:
+    """A button: its name, what it says, the heading that it stands under, and its lines."""
+
+    name: str
+    label: str
+    group: str
+    lines: tuple[str, ...]
+    chooses: bool = False
+    """It needs one of the retained checkpoints, which stands for {checkpoint} in its lines."""
+
+
+class Refused(Exception):
+    """An action cannot be run now; the message says why. `status`: of the answer."""
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+def _lines(steps: Sequence[Step]) -> tuple[str, ...]:
+    return tuple(step.command for step in steps)
+
+
+def actions() -> dict[str, Action]:
+    """All actions by name, in the order of the page."""
+    found = []
+    for fault in catalogue().values():
+        subject = fault.name.replace("-", " ")
+        found.append(Action(fault.name, subject, "break", _lines(fault.breaks)))
+        if fault.heals:
+            found.append(Action(f"{fault.name}-repair", f"repair: {subject}", "repair", _lines(fault.heals)))
+    for name in _ROWS:
+        row = ROWS[name]
+        subject = name.replace("-", " ")
+        found.append(Action(name, subject, "break", _lines(row.breaks)))
+        found.append(Action(f"{name}-repair", f"repair: {subject}", "repair", _lines(row.heals)))
+    found += [
+        Action(RESTORE, "restore from", "repair", ("scripts/flink_restore.sh {checkpoint}",), chooses=True),
+        Action("generator-start", "start the generator", "judge", ("scripts/generator_start.sh",)),
+        Action("judge-now", "judge as it is now", "judge", (_AS_IS,)),
+        Action("judge-open", "stop, and judge with open windows", "judge", (_STOP, _VERDICT)),
+        Action(JUDGE, "settle, and judge", "judge", (_STOP, _SETTLE, _VERDICT)),
+        Action(
+            "reset", "remove topics, checkpoints and outputs; start again", "clean",
+            ("scripts/reset.sh", "scripts/up.sh"),
+        ),
+    ]  # fmt: skip
+    return {action.name: action for action in found}
+
+
+class Runner:
+    """Runs one action at a time. `tell` gets the items; `outside` names a path of the services as the host does."""
+
+    def __init__(self, tell: Callable[[list[Item]], None], outside: Callable[[str], str]) -> None:
+        self._tell, self._outside = tell, outside
+        self._busy = threading.Lock()
+        self._running: tuple[Action, threading.Thread] | None = None
+        self._actions = actions()
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """For the page; lines as they are typed in the project's folder."""
+        return [
+            {
+                "name": action.name, "label": action.label, "group": action.group, "chooses": action.chooses,
+                "lines": [shown(line) for line in self._lines(action, self._fill("{flink}/{checkpoint}"))],
+            }
+            for action in self._actions.values()
+        ]  # fmt: skip
+
+    def start(self, name: object, checkpoint: str | None) -> None:
+        """Start an action in a thread of its own; `checkpoint`: a retained one, by its path or URI. Raises Refused."""
+        action = self._actions.get(name) if isinstance(name, str) else None
+        if action is None:
+            raise Refused(404, "there is no such action")
+        if action.chooses and checkpoint is None:
+            raise Refused(409, "this checkpoint is not retained any more; choose another")
+        if not self._busy.acquire(blocking=False):
+            raise Refused(409, "another action runs; wait for its end")
+        thread = threading.Thread(target=self._run, args=(action, checkpoint), daemon=True)
+        self._running = (action, thread)
+        thread.start()
+
+    def end(self, given_up: Callable[[], bool]) -> None:
+        """Wait for the action that runs, if one does: half an action is a fault that nobody chose."""
+        if self._running is None or not self._running[1].is_alive():
+            return
+        action, thread = self._running
+        sys.stderr.write(f"page.sh: '{action.label}' still runs; waiting for its end (Ctrl-C: do not wait)\n")
+        while thread.is_alive() and not given_up():
+            thread.join(timeout=_LOOK_SECONDS)
+
+    def _run(self, action: Action, checkpoint: str | None) -> None:
+        failed = ""
+        try:
+            # As in the fault matrix: the settings of the stack stay after a reset, when nothing else says them.
+            environ = {**as_environment(open_stack({}).settings.chosen), **os.environ}
+            # It comes from the list of retained checkpoints, not from the request.
+            for line in self._lines(action, shlex.quote(self._outside(checkpoint)) if checkpoint else ""):
+                failed = self._type(line, environ)
+                if failed and line != _SETTLE:
+                    break
+                # What cannot settle is judged all the same: the verdict says what is unknown.
+        except Exception as error:  # the page shows it
+            failed = str(error) or type(error).__name__
+            self._event("note", failed)
+        finally:
+            self._busy.release()
+            self._event("done", f"{'failed' if failed else 'done'}: {action.label}")
+
+    def _lines(self, action: Action, checkpoint: str) -> list[str]:
+        """The lines of an action, filled in as in the fault matrix for the stack as it is now."""
+        return [self._fill(line).replace("{checkpoint}", checkpoint) for line in action.lines]
+
+    def _fill(self, line: str) -> str:
+        return Scene(ROOT, Timeline(ROOT), EXACTLY_ONCE).filled(line)
+
+    def _type(self, line: str, environ: Mapping[str, str]) -> str:
+        """Run one line; returns why it failed, or nothing."""
+        self._event("command", line)
+        try:
+            # Ctrl-C for the page does not end it.
+            done = run_apart(["bash", "-c", line], environ, _LIMIT_SECONDS)
+            code, out, words = done.returncode, done.stdout, done.stderr
+        except StackError:
+            code, out, words = 124, "", f"no end after {_LIMIT_SECONDS} s"
+        if line in (_VERDICT, _AS_IS):
+            try:
+                verdict = json.loads(out)
+            except ValueError:
+                verdict = {"pipeline": "all", "outcome": "unknown", "reason": _end_of(words) or "it printed nothing"}
+            self._tell([{"kind": "verdict", "at": time.time(), "as_is": line == _AS_IS, "verdict": verdict}])
+            return ""
+        if code:
+            failed = f"exit code {code}: {_end_of(words or out)}"
+            self._event("note", failed)
+            return failed
+        return ""
+
+    def _event(self, what: str, text: str) -> None:
+        self._tell([{"kind": "event", "at": time.time(), "what": what, "text": text}])
+
+
+def shown(line: str) -> str:
+    """A line as it is typed in the project's folder."""
+    return line.replace(f"{ROOT}/", "")
+
+
+def _end_of(text: str) -> str:
+    return " ".join(text.strip().splitlines()[-_SAID_LINES:])

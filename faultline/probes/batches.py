@@ -1,0 +1,73 @@
+"""The newest batches of a synchronizer's checkpoint: committed, planned, and taken up again by a new run of the query.
+
+A batch is planned when `offsets/N` is there, and committed when `commits/N` is. Each run of the query claims the
+checkpoint first (spark_job/checkpoint.py): the time of the file with its settings is that of the newest run.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from faultline.storage.place import Place
+from faultline.storage.reading import names
+from faultline.verdict.model import Unknown
+
+
+def newest_batches(checkpoint: Place, run_file: Path) -> dict[str, Any]:
+    """Return `batch`, `offsets` (its end, by partition), `planned` and `again`; raises Unknown before the first commit.
+
+    `planned` and `again` are None or have `batch`, `begin` and `end` (offsets by partition) and `visits` between them.
+    Without a file with the settings of a run, `again` is None.
+    """
+    try:
+        committed = _newest(checkpoint / "commits")
+        newest = _newest(checkpoint / "offsets")
+        if committed is None or newest is None:
+            raise Unknown(f"no committed batch in {checkpoint}")
+        is_planned = newest > committed
+        return {
+            "batch": committed,
+            "offsets": _end(checkpoint, committed),
+            "planned": batch_range(checkpoint, newest) if is_planned else None,
+            "again": batch_range(checkpoint, newest) if _runs_again(checkpoint, newest, run_file, is_planned) else None,
+        }
+    except (OSError, ValueError) as error:
+        # Spark removes old batches meanwhile.
+        raise Unknown(f"the newest batch in {checkpoint} cannot be read: {error}") from None
+
+
+def _newest(folder: Place) -> int | None:
+    try:
+        return max((int(name) for name in names(folder) if name.isdigit()), default=None)
+    except FileNotFoundError:
+        return None
+
+
+def _end(checkpoint: Place, batch: int) -> dict[str, int]:
+    *_, last = (checkpoint / "offsets" / str(batch)).read_text(encoding="utf-8").splitlines()
+    [offsets] = json.loads(last).values()
+    return dict(offsets)
+
+
+def batch_range(checkpoint: Place, batch: int) -> dict[str, Any]:
+    """Return `batch`, `begin` and `end` (offsets by partition), and `visits` between them.
+
+    Raises OSError or ValueError when it cannot be read.
+    """
+    end = _end(checkpoint, batch)
+    begin = _end(checkpoint, batch - 1) if batch else dict.fromkeys(end, 0)
+    visits = sum(offset - begin.get(partition, 0) for partition, offset in end.items())
+    return {"batch": batch, "begin": begin, "end": end, "visits": visits}
+
+
+def _runs_again(checkpoint: Place, batch: int, run_file: Path, is_planned: bool) -> bool:
+    """Whether an earlier run of the query had planned the batch, and had not committed it."""
+    try:
+        began = run_file.stat().st_mtime
+    except FileNotFoundError:
+        return False
+    if (checkpoint / "offsets" / str(batch)).stat().st_mtime >= began:
+        return False
+    return is_planned or (checkpoint / "commits" / str(batch)).stat().st_mtime > began

@@ -1,0 +1,61 @@
+"""Records at the end of a topic that are written and not committed: those of open transactions, and all behind them.
+
+Prints one line of JSON: {"open": 11, "partitions": [{"partition": 0, "stable": 120, "end": 131}, ...]}. A reader of
+committed records stops at `stable`, the last stable offset; `end` is the offset of the next record; `open` counts the
+offsets between them, in all partitions. Exit codes: 0 there are some, 1 there are none, 2 it cannot be known.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+
+from faultline.command import quiet_imports, run
+
+if __name__ == "__main__":
+    quiet_imports()
+
+from faultline.settings import Settings, SettingsError
+from faultline.verdict.cluster import Cluster
+from faultline.verdict.model import Unknown
+
+_POLL_SECONDS = 0.1
+
+
+def positions(cluster: Cluster, topic: str) -> list[dict[str, int]]:
+    """Return `partition`, `stable` and `end` of each partition. Raises Unknown when the broker does not answer."""
+    # Stable offsets first: a commit in between then shows records as open, never the other way round.
+    stable = cluster.spans(topic, committed=True)
+    ends = cluster.spans(topic, committed=False)
+    return [{"partition": each, "stable": stable[each].end, "end": ends[each].end} for each in sorted(stable)]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Look until there are some, at most `--wait` seconds; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="open_transactions", description=__doc__, allow_abbrev=False)
+    parser.add_argument("topic", help="the topic")
+    parser.add_argument(
+        "--wait", type=float, default=0.0, metavar="SECONDS", help="how long to wait for some (default: %(default)g)"
+    )
+    chosen = parser.parse_args(arguments)
+    deadline = time.monotonic() + chosen.wait
+    try:
+        cluster = Cluster(Settings().bootstrap)
+        while True:
+            found = positions(cluster, chosen.topic)
+            number = sum(each["end"] - each["stable"] for each in found)
+            if number or time.monotonic() >= deadline:
+                break
+            time.sleep(_POLL_SECONDS)
+    except (Unknown, SettingsError) as reason:
+        sys.stderr.write(f"open_transactions: {reason}\n")
+        return 2
+    print(json.dumps({"open": number, "partitions": found}))
+    return 0 if number else 1
+
+
+if __name__ == "__main__":
+    run("open_transactions.sh", main)

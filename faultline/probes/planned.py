@@ -1,0 +1,129 @@
+"""What the synchronizer's planned batches have come to.
+
+Usage: python -m faultline.probes.planned BATCH...                 these batches, as they are now
+       python -m faultline.probes.planned --wait-written SECONDS   wait until one is not committed and has written a file
+
+Prints one line of JSON. Of batches, by their numbers: the range as in faultline/probes/batches.py, null when the file in
+offsets/ is gone; `lines`, how many it has written by the sink's log, null when the sink has none; `committed_at`, in
+seconds since the epoch, null when it is not committed. Of a wait: `batch`, the number of the one that was found. Exit
+codes: 0 done, 1 not within SECONDS, 2 it cannot be read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from faultline.probes.batches import batch_range
+from faultline.settings import Settings, SettingsError
+from faultline.storage.data import spark_checkpoints, spark_outputs
+from faultline.storage.place import Place
+from faultline.storage.reading import names
+from faultline.verdict.spark.sink_log import METADATA_FOLDER
+
+_POLL_SECONDS = 0.1
+
+
+def as_it_is(checkpoint: Place, output: Place, batch: int) -> dict[str, Any]:
+    """The range of a batch, the lines that it has written, and its commit. Raises OSError and ValueError."""
+    commit = checkpoint / "commits" / str(batch)
+    return {
+        "range": batch_range(checkpoint, batch) if (checkpoint / "offsets" / str(batch)).exists() else None,
+        "lines": lines_of(output, batch) if (output / METADATA_FOLDER).is_dir() else None,
+        "committed_at": commit.stat().st_mtime if commit.exists() else None,
+    }
+
+
+def being_written(checkpoint: Place, output: Place) -> int | None:
+    """The newest batch, if it is not committed and has written a file since it was planned. Raises OSError."""
+    newest = max((name for name in names(checkpoint / "offsets") if name.isdigit()), key=int, default="")
+    if not newest or (checkpoint / "commits" / newest).exists():
+        return None
+    planned = (checkpoint / "offsets" / newest).stat().st_mtime
+    later = {file.name for file in output.rglob("part-*") if _is_later(file.stat().st_mtime, planned)}
+    # Within a second of an object store they may be files of the batch before.
+    return int(newest) if later and not later <= _files_of(output / METADATA_FOLDER, int(newest) - 1) else None
+
+
+def _files_of(log: Place, batch: int) -> set[str]:
+    """Names of the files that the sink's log has for a batch; after a compaction also those of earlier batches."""
+    return {name for file in (str(batch), f"{batch}.compact") for name in _logged(log / file) or ()}
+
+
+def _is_later(time_of_file: float, planned: float) -> bool:
+    """Whether a file was written after the plan; an object store keeps whole seconds, and both may be in one."""
+    return time_of_file > planned or (time_of_file == planned and planned.is_integer())
+
+
+def lines_of(output: Place, batch: int) -> int:
+    """Count the lines in the files of a batch; a compacted log also names those of earlier batches."""
+    log = output / METADATA_FOLDER
+    own = _logged(log / str(batch))
+    if own is None:
+        before = [
+            _logged(file) or []
+            for file in log.iterdir()
+            if (number := file.name.removesuffix(".compact")).isdigit() and int(number) < batch
+        ]
+        own = [name for name in _logged(log / f"{batch}.compact") or [] if not any(name in each for each in before)]
+    return sum((output / name).read_bytes().count(b"\n") for name in own)
+
+
+def _logged(file: Place) -> list[str] | None:
+    """Names of the files in a file of the log: a line `v1`, then one JSON object a line. None when it is not there."""
+    if not file.exists():
+        return None
+    entries = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()[1:]]
+    return [PurePosixPath(unquote(urlsplit(each["path"]).path)).name for each in entries]
+
+
+def wait_written(checkpoint: Place, output: Place, seconds: float) -> int | None:
+    """Wait until a batch is being written, and return its number; None when none was. Raises OSError."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            if (batch := being_written(checkpoint, output)) is not None:
+                return batch
+        except FileNotFoundError:
+            # Spark has removed an old batch, or a file that it did not commit.
+            pass
+        time.sleep(_POLL_SECONDS)
+    return None
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="planned", description="Planned batches.", allow_abbrev=False)
+    parser.add_argument("batches", nargs="*", type=int, metavar="BATCH")
+    parser.add_argument("--wait-written", type=float, metavar="SECONDS")
+    chosen = parser.parse_args(arguments)
+    try:
+        settings = Settings()
+        query = settings.query()
+        checkpoint, output = spark_checkpoints(settings) / query, spark_outputs(settings) / query
+        if chosen.wait_written is not None:
+            found = wait_written(checkpoint, output, chosen.wait_written)
+            if found is None:
+                sys.stderr.write(
+                    f"planned: no batch was being written within {chosen.wait_written:g} s; is there a load?\n"
+                )
+                return 1
+            print(json.dumps({"batch": found}))
+        if chosen.batches:
+            print(json.dumps({batch: as_it_is(checkpoint, output, batch) for batch in chosen.batches}))
+    except (OSError, ValueError, SettingsError) as error:
+        sys.stderr.write(f"planned: {error}\n")
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

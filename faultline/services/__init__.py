@@ -1,0 +1,1 @@
+"""The services beside the engines, and the scripts that start each service."""

@@ -1,0 +1,41 @@
+"""See that an object store which is there already takes the stack's data, before anything of the stack starts.
+
+Usage: python -m faultline.services.store.check
+
+Exit codes: 0 it has the bucket, and an object was written and removed; 2 not.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from faultline.command import quiet_imports, run
+
+if __name__ == "__main__":
+    quiet_imports()
+
+from faultline.settings import Settings, SettingsError
+from faultline.storage.words import place_of
+from faultline.storage.writing import require_writable
+
+
+def main() -> int:
+    """Run the command line; returns the exit code."""
+    try:
+        settings = Settings()
+        require_writable(place_of(settings.data, settings), 1)
+    except SettingsError as error:
+        print(f"up.sh: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(
+            f"up.sh: {error.filename}: {error.strerror}; correct STACK_STORE_ENDPOINT, STACK_DATA or the file in "
+            "AWS_SHARED_CREDENTIALS_FILE",
+            file=sys.stderr,
+        )
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    run("object store", main)

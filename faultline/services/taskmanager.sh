@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Summary: Run a Flink TaskManager in the foreground.
+# Usage: faultline/services/taskmanager.sh [taskmanager-2]
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+
+home="$("${ARTIFACTS}/venv-flink/bin/python" -m flink_job.home "${1:-taskmanager}")"
+eval "${home}"
+exec "${FLINK_HOME}/bin/taskmanager.sh" start-foreground

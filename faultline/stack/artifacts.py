@@ -1,0 +1,242 @@
+"""The files that the local backend runs: two virtual environments and the jars, fetched once per lock file."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Callable
+
+from faultline.settings import ROOT, STORE_JARS
+from faultline.stack.errors import StackError
+from faultline.stack.lock import exclusive
+from faultline.stack.messages import say
+
+LOCKS = ROOT / "docker" / "requirements"
+JAR_GROUPS = ("kafka", "spark", "flink", "zookeeper")
+BUILD = "build"
+ENVIRONMENTS = ("tools", "flink", "page")
+ON_REQUEST = ("store",)
+"""Environments of parts that not every stack has: they are fetched when such a part is used."""
+GUARDED = ("spark", "flink")
+"""Engines whose web pages have a guard."""
+ADDITIONS = {"dev": "the test tools", "notebook": "Jupyter"}
+"""Locks that are installed into the tools environment, and their names in messages."""
+
+
+class Artifacts:
+    """The folder of environments and jars, shared by all stacks of a clone.
+
+    With `store` also the engines' jars for data in an object store, with `own_store` also the store itself.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        python: Callable[[], Path],
+        java: Callable[[], Path],
+        environ: Mapping[str, str],
+        *,
+        store: bool,
+        own_store: bool,
+    ) -> None:
+        self.folder = folder
+        self._environments = (*ENVIRONMENTS, *ON_REQUEST) if own_store else ENVIRONMENTS
+        self._groups = (*JAR_GROUPS, *STORE_JARS.values()) if store else JAR_GROUPS
+        self._python, self._java = python, java
+        # pip's configuration is the user's: an index, a proxy, a certificate.
+        self._environ = environ
+
+    def environment(self, name: str) -> Path:
+        """Folder of a virtual environment."""
+        return self.folder / f"venv-{name}"
+
+    def interpreter(self, name: str) -> Path:
+        """Python of a virtual environment."""
+        return self.environment(name) / "bin" / "python"
+
+    def complete(self) -> bool:
+        """Whether everything that the stack needs is fetched."""
+        environments = all(map(self._has_environment, self._environments))
+        guarded = all(map(self._has_guard, GUARDED))
+        return environments and not self._missing_jars(self._groups) and guarded and self._has_class_archive()
+
+    def make_all(self) -> None:
+        """Make everything that the stack needs; Flink's environment and the rest are made in parallel."""
+        if self.complete():
+            return
+        with self._locked():
+            failed: list[StackError] = []
+
+            def make_flink() -> None:
+                try:
+                    self._make_environment("flink")
+                except StackError as error:
+                    failed.append(error)
+
+            beside = threading.Thread(target=make_flink)
+            beside.start()
+            try:
+                for name in self._environments:
+                    if name != "flink":
+                        self._make_environment(name)
+                self._fetch_jars(self._groups)
+                self._make_guard("spark")
+                # Made while the other environment is fetched.
+                self._make_class_archive()
+            finally:
+                beside.join()
+            if failed:
+                raise failed[0]
+            self._link_connector()
+            for engine in GUARDED:
+                self._make_guard(engine)
+
+    def make_tools(self, *jars: str) -> None:
+        """Make the tools environment, and fetch these groups of jars."""
+        guarded = "spark" not in jars or self._has_guard("spark")
+        if self._has_environment("tools") and not self._missing_jars(jars) and guarded:
+            return
+        with self._locked():
+            self._make_environment("tools")
+            self._fetch_jars(jars)
+            if "spark" in jars:
+                self._make_guard("spark")
+
+    def add_to_tools(self, name: str) -> None:
+        """Install a lock of ADDITIONS into the tools environment."""
+        files = _locks(BUILD, "tools", name)
+        if self._is_made(name, files):
+            return
+        with self._locked():
+            self._make_environment("tools")
+            say(f"fetching {ADDITIONS[name]} ...")
+            self._pip("tools", "--requirement", str(LOCKS / f"{name}.lock"))
+            self._made(name, files)
+
+    def make_environment(self, name: str) -> None:
+        """Make one virtual environment."""
+        if not self._has_environment(name):
+            with self._locked():
+                self._make_environment(name)
+
+    def _has_environment(self, name: str) -> bool:
+        return self._is_made(f"venv-{name}", _locks(BUILD, name)) and self.interpreter(name).exists()
+
+    def _missing_jars(self, groups: tuple[str, ...]) -> list[str]:
+        return [group for group in groups if not self._is_made(f"jars-{group}", _locks("jars"))]
+
+    def _make_environment(self, name: str) -> None:
+        if self._has_environment(name):
+            return
+        say(f"fetching the Python environment '{name}' ...")
+        folder = self.environment(name)
+        shutil.rmtree(folder, ignore_errors=True)
+        # This removes the additions too.
+        for addition in ADDITIONS if name == "tools" else ():
+            self._stamp(addition).unlink(missing_ok=True)
+        self._run([str(self._python()), "-m", "venv", str(folder)])
+        self._pip(name, "--requirement", str(LOCKS / f"{BUILD}.lock"))
+        # Source distributions are built with the hashed tools just installed, not with unchecked ones.
+        self._pip(name, "--no-build-isolation", "--requirement", str(LOCKS / f"{name}.lock"))
+        self._made(f"venv-{name}", _locks(BUILD, name))
+
+    def _fetch_jars(self, groups: tuple[str, ...]) -> None:
+        for group in self._missing_jars(groups):
+            say(f"fetching the jars of {group} ...")
+            target = self.folder / "jars" / group
+            shutil.rmtree(target, ignore_errors=True)
+            self._run([str(self.interpreter("tools")), str(LOCKS / "jars.py"), "fetch", group, str(target)])
+            self._made(f"jars-{group}", _locks("jars"))
+
+    def _has_guard(self, engine: str) -> bool:
+        return self._is_made(f"web-guard-{engine}", _guard_sources())
+
+    def _make_guard(self, engine: str) -> None:
+        """Compile the web guard (web_guard/) against the classes of Spark or Flink."""
+        if self._has_guard(engine):
+            return
+        folders = [*self.environment("tools").glob("lib/python*/site-packages/pyspark/jars")]
+        if engine == "flink":
+            folders += self.environment("flink").glob("lib/python*/site-packages/pyflink/lib")
+        jar = self.folder / "jars" / "web_guard" / f"web-guard-{engine}.jar"
+        command = [str(self.interpreter("tools")), "-m", "faultline.services.web_guard.build", engine, str(jar)]
+        self._run([*command, *map(str, folders)])
+        self._made(f"web-guard-{engine}", _guard_sources())
+
+    def _class_archive_sources(self) -> list[Path]:
+        # Another Java could not use it; Java's installation has a file that names its version.
+        release = self._java().resolve().parent.parent / "release"
+        program = ROOT / "spark_job" / "class_archive.py"
+        return [program, *_locks("tools", "jars"), *([release] if release.is_file() else [])]
+
+    def _has_class_archive(self) -> bool:
+        return self._is_made("class-archive-spark", self._class_archive_sources())
+
+    def _make_class_archive(self) -> None:
+        """Write the archive of classes with which Spark starts in half the time."""
+        if self._has_class_archive():
+            return
+        say("writing Spark's class archive, so that Spark starts faster ...")
+        target = self.folder / "class-archives" / "spark.jsa"
+        self._run([str(self.interpreter("tools")), "-m", "spark_job.class_archive", str(target)])
+        self._made("class-archive-spark", self._class_archive_sources())
+
+    def _link_connector(self) -> None:
+        """Link the connector into Flink's jar folder, where Python programs that start Flink look for it."""
+        for library in self.environment("flink").glob("lib/python*/site-packages/pyflink/lib"):
+            for jar in sorted((self.folder / "jars" / "flink").glob("*.jar")):
+                link = library / jar.name
+                link.unlink(missing_ok=True)
+                # Relative: the folder may be moved.
+                link.symlink_to(os.path.relpath(jar, library))
+
+    def _pip(self, name: str, *arguments: str) -> None:
+        # As a module: the first line of bin/pip names a path that a moved clone does not have.
+        command = [str(self.interpreter(name)), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        self._run([*command, "--require-hashes", *arguments])
+
+    def _run(self, command: list[str]) -> None:
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=False, env=dict(self._environ), cwd=ROOT)
+        if done.returncode:
+            raise StackError(f"{command[0]} could not fetch what is needed; see the lines above, then run again")
+
+    def _stamp(self, name: str) -> Path:
+        return self.folder / f"{name}.made-from"
+
+    def _is_made(self, name: str, files: list[Path]) -> bool:
+        try:
+            return self._stamp(name).read_text(encoding="ascii").strip() == _digest(files)
+        except OSError:
+            return False
+
+    def _made(self, name: str, files: list[Path]) -> None:
+        self._stamp(name).write_text(_digest(files) + "\n", encoding="ascii")
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Let only one program make the artifacts at a time."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with exclusive(self.folder / "lock", "another program fetches what is needed; waiting for it ..."):
+            yield
+
+
+def _locks(*names: str) -> list[Path]:
+    return [LOCKS / f"{name}.lock" for name in names]
+
+
+def _guard_sources() -> list[Path]:
+    return [
+        *sorted((ROOT / "faultline" / "services" / "web_guard").rglob("*.java")),
+        ROOT / "faultline" / "services" / "web_guard" / "build.py",
+        *_locks("tools", "flink"),
+    ]
+
+
+def _digest(files: list[Path]) -> str:
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()

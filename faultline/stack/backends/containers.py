@@ -1,0 +1,237 @@
+"""Calls to Docker and Compose: find containers by their labels, run commands in them.
+
+Containers are found by the labels that Compose gives them: looking at one needs no Compose, which is slow.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from faultline.settings import ROOT, read_env_file
+from faultline.stack.children import run_child, waiting_for
+from faultline.stack.errors import StackError
+from faultline.stack.messages import say
+
+_PROGRESS_SECONDS = 10.0
+_STEP = re.compile(r"^(Step \d|#\d+ \[|(Creating|Starting|Stopping|Removing) | *Container )")
+_NOISE = re.compile(r"^((Creating|Starting|Recreating|Stopping|Removing) .*(\.\.\.|done)|Encountered errors.*|)$")
+_RUN_NOISE = re.compile(
+    r"^\s*(Creating (\S+_run|network|volume) .*|Container .*-run-.*|(Network|Volume) \S+ +Creat(ing|ed) *)$"
+)
+_SHOWN_LINES = 30
+
+
+def engine_answers() -> bool:
+    """Whether a container engine can be used by this user."""
+    if shutil.which("docker") is None:
+        return False
+    return subprocess.run(["docker", "info"], capture_output=True, check=False).returncode == 0
+
+
+def on_terminal() -> bool:
+    """Whether all three streams are a terminal; otherwise stdout carries results, which a tty would mix with stderr."""
+    return all(os.isatty(descriptor) for descriptor in (0, 1, 2))
+
+
+@dataclass(frozen=True)
+class Container:
+    """State of one container. `status` as Docker shows it: `Up 5 seconds (healthy)`, `Exited (0) 2 hours ago`."""
+
+    name: str
+    service: str
+    state: str
+    image: str
+    status: str
+
+    @property
+    def healthy(self) -> bool:
+        """Whether its health check succeeds."""
+        return self.state == "running" and self.status.endswith("(healthy)")
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether it ended with exit code 0."""
+        return self.state == "exited" and self.status.startswith("Exited (0)")
+
+    @property
+    def ended(self) -> bool:
+        """Whether it ended, for any reason."""
+        return self.state in ("exited", "dead")
+
+
+class Docker:
+    """Docker and Compose for one project. `environ`: what docker-compose.yaml reads its variables from."""
+
+    def __init__(self, project: str, environ: Mapping[str, str]) -> None:
+        self.project = project
+        self._environ = {**environ, "COMPOSE_PROJECT_NAME": project}
+        self._program: list[str] | None = None
+
+    def program(self) -> list[str]:
+        """Compose itself: the plugin, or the program of version 1."""
+        if self._program is None:
+            plugin = subprocess.run(["docker", "compose", "version"], capture_output=True, check=False)
+            if plugin.returncode == 0:
+                self._program = ["docker", "compose"]
+            elif shutil.which("docker-compose"):
+                self._program = ["docker-compose"]
+            else:
+                raise StackError(
+                    "neither 'docker compose' nor 'docker-compose' is installed; install one, or use --backend local"
+                )
+        return self._program
+
+    def compose(self) -> list[str]:
+        """Compose for this project's file, from any folder."""
+        return [*self.program(), "--project-directory", str(ROOT), "--file", str(ROOT / "docker-compose.yaml")]
+
+    def typed(self, *words: str) -> str:
+        """Return the line that a person types in the project's folder, where Compose finds its file.
+
+        A project name that is not the one in `.env` has to be given.
+        """
+        default = read_env_file(ROOT / ".env")["COMPOSE_PROJECT_NAME"]
+        project = [] if self.project == default else ["--project-name", self.project]
+        return shlex.join([*self.program(), *project, *words])
+
+    def quietly(self, *arguments: str, seconds: float | None = None, more: Mapping[str, str] | None = None) -> bool:
+        """Run Compose, show its progress, and its output only when it fails. Returns whether it succeeded."""
+        with tempfile.NamedTemporaryFile("w+", suffix=".log") as log, _progress(Path(log.name)):
+            try:
+                done = subprocess.run(
+                    [*self.compose(), *arguments], stdout=log, stderr=log, stdin=subprocess.DEVNULL, check=False,
+                    env={**self._environ, **(more or {})}, timeout=seconds,
+                )  # fmt: skip
+                succeeded = done.returncode == 0
+            except subprocess.TimeoutExpired:
+                succeeded = False
+            if not succeeded:
+                log.seek(0)
+                printed = [line for line in log.read().splitlines() if not _NOISE.match(line)]
+                say("\n".join(printed[-_SHOWN_LINES:]))
+        return succeeded
+
+    def ask(self, *arguments: str) -> str:
+        """Run Docker and return what it prints; empty when it fails."""
+        done = subprocess.run(["docker", *arguments], capture_output=True, text=True, check=False, env=self._environ)
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    def act(self, *arguments: str) -> None:
+        """Run Docker. Raises StackError with its last line when it fails."""
+        wrong = self.attempt(*arguments)
+        if wrong:
+            raise StackError(wrong)
+
+    def attempt(self, *arguments: str) -> str:
+        """Run Docker; returns its last line when it fails, and nothing otherwise."""
+        done = subprocess.run(["docker", *arguments], capture_output=True, text=True, check=False, env=self._environ)
+        return (done.stderr.strip().splitlines() or [f"docker {arguments[0]} failed"])[-1] if done.returncode else ""
+
+    def containers(self) -> dict[str, Container]:
+        """The containers of this project, by service."""
+        printed = self.ask(
+            "ps", "--all", "--no-trunc",
+            "--filter", f"label=com.docker.compose.project={self.project}",
+            "--filter", "label=com.docker.compose.oneoff=False",
+            "--format", '{{.ID}}\t{{.Label "com.docker.compose.service"}}\t{{.State}}\t{{.Image}}\t{{.Status}}',
+        )  # fmt: skip
+        found = [Container(*line.split("\t")) for line in printed.splitlines()]
+        # Newest first: a container that is being replaced does not count.
+        return {container.service: container for container in reversed(found)}
+
+    def field(self, container: str, template: str) -> str:
+        """One field of `docker inspect`."""
+        return self.ask("inspect", "--format", template, container)
+
+    def one_off(
+        self,
+        service: str,
+        command: Sequence[str],
+        *,
+        mounts: Sequence[str] = (),
+        capture: bool,
+        quiet: bool = False,
+        piped: bool = False,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command in a new container, removed when the command ends."""
+        volumes = [word for mount in mounts for word in ("--volume", mount)]
+        start = [*self.compose(), "run", "--rm", "--no-deps", *volumes]
+        if on_terminal() and not capture:
+            return run_child([*start, service, *command], self._environ)
+        process = subprocess.Popen(
+            [*start, "-T", service, *command], stdin=None if piped else subprocess.DEVNULL,
+            stdout=subprocess.PIPE if capture else None, stderr=subprocess.PIPE, text=True, env=self._environ,
+        )  # fmt: skip
+        # On the command's stderr Compose announces the container; version 1 also prints the exit code at the end.
+        reader = threading.Thread(target=_copy_without_noise, args=(process.stderr, quiet))
+        reader.start()
+        with waiting_for(process):
+            output = process.stdout.read() if process.stdout else ""
+            code = process.wait()
+        reader.join()
+        return subprocess.CompletedProcess(process.args, code, output)
+
+    def execute(
+        self, container: str, command: Sequence[str], *, capture: bool, quiet: bool = False, piped: bool = False
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command in a running container; it ends with this program.
+
+        Without a terminal its stdin is a pipe that stays empty, and it ends when the pipe closes: `docker exec` alone
+        would leave it running after a Ctrl-C. With `piped` it reads this program's stdin, to its end.
+        """
+        if piped:
+            words = ["docker", "exec", "--interactive", container, "docker/run.sh", *command]
+            return run_child(words, self._environ, stdout=subprocess.PIPE if capture else None, quiet=quiet)
+        if on_terminal() and not capture:
+            words = ["docker", "exec", "--interactive", "--tty", container, "docker/run.sh", *command]
+            return run_child(words, self._environ)
+        words = ["docker", "exec", "--interactive", container, "docker/run.sh", "--tied", *command]
+        stdout = subprocess.PIPE if capture else None
+        return run_child(words, self._environ, stdin=subprocess.PIPE, stdout=stdout, quiet=quiet)
+
+
+def _copy_without_noise(stream: IO[str] | None, quiet: bool) -> None:
+    """Pass on a command's stderr, without the lines that Compose adds; none of it when `quiet`."""
+    held: str | None = None
+    for line in stream or ():
+        if quiet:
+            continue
+        if held is not None:
+            sys.stderr.write(held)
+        held = None if _RUN_NOISE.match(line.rstrip("\n")) else line
+    if held is not None and not re.fullmatch(r"\d{1,3}\n?", held):
+        sys.stderr.write(held)
+    sys.stderr.flush()
+
+
+@contextlib.contextmanager
+def _progress(log: Path) -> Iterator[None]:
+    """While the block runs, print every 10 s the newest step of a build or of Compose."""
+    done = threading.Event()
+
+    def tell() -> None:
+        seconds = 0.0
+        while not done.wait(_PROGRESS_SECONDS):
+            seconds += _PROGRESS_SECONDS
+            steps = [line for line in log.read_text("utf-8", "replace").splitlines() if _STEP.match(line)]
+            say(f"   {seconds:.0f} s: {steps[-1][:100] if steps else ''}")
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        done.set()
+        teller.join()

@@ -1,0 +1,1 @@
+"""The packages and jars of the environments: fetched, made for another release, and listed."""

@@ -1,0 +1,110 @@
+"""Make the environment of another release of Spark, from its own locks; nothing else fetches one.
+
+Usage: python -m faultline.stack.packages.release spark 4.3      in the tools environment; some minutes and 1 GB, once
+
+The packages are listed in spark-4.3.lock, the jars of its Kafka source in releases.jars.
+
+It goes to the artifacts' folder as `spark-4.3`.
+Exit codes: 0 done, 1 it could not be made, 2 wrong usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+from pyspark.version import __version__ as spark_version
+
+from faultline.settings import artifacts
+from faultline.stack.lock import exclusive
+from faultline.stack.packages.jars import JarError, fetch
+
+HERE = Path(__file__).resolve().parent
+JARS = HERE / "releases.jars"
+THIS_RELEASE = ".".join(spark_version.split(".")[:2])
+"""The release of the Spark in this environment."""
+
+
+def locks() -> list[str]:
+    """Return the releases that have a lock, as `spark-4.3`."""
+    return sorted(path.stem for path in HERE.glob("spark-*.lock"))
+
+
+def home_of(engine: str, release: str) -> Path:
+    """Return the folder of a release's environment, whether it exists or not."""
+    return artifacts() / f"{engine}-{release}"
+
+
+def python_of(engine: str, release: str) -> Path:
+    """Return the interpreter of a release: that of the tools environment where it has the release itself."""
+    if f"{engine}-{release}" not in locks():
+        return Path(sys.executable)
+    return home_of(engine, release) / "bin" / "python"
+
+
+def make(engine: str, release: str) -> int:
+    """Make the environment; returns pip's exit code."""
+    home = home_of(engine, release)
+    venv.create(home, clear=True, with_pip=True)
+    pip = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet", "--require-hashes"]
+    for lock in ("build", f"{engine}-{release}"):
+        command = [*pip, "-r", str(HERE / f"{lock}.lock")]
+        done = subprocess.run([*command, "--no-build-isolation"] if lock != "build" else command, check=False)
+        if done.returncode != 0:
+            return done.returncode
+    return 0
+
+
+def fetch_jars(engine: str, release: str) -> None:
+    """Put the jars of a release below its environment, and the project's own beside them.
+
+    Raises JarError when one cannot be fetched or differs from the lock.
+    """
+    home = home_of(engine, release) / "artifacts" / "jars"
+    home.mkdir(parents=True, exist_ok=True)
+    for group in ("kafka", "web_guard"):
+        (home / group).unlink(missing_ok=True)
+        (home / group).symlink_to(artifacts().resolve() / "jars" / group)
+    fetch(f"{engine}-{release}", home / engine, JARS)
+
+
+def main() -> int:
+    """Run the command line; returns the exit code."""
+    parser = argparse.ArgumentParser(description="Make the environment of another release of Spark.")
+    parser.add_argument("engine", choices=("spark",))
+    parser.add_argument("release", choices=[name.partition("-")[2] for name in locks()])
+    arguments = parser.parse_args()
+    home = home_of(arguments.engine, arguments.release)
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with exclusive(home.with_name(f"{home.name}.lock"), f"another program makes {home}; waiting for it ..."):
+        if not _is_made(home):
+            if make(arguments.engine, arguments.release) != 0:
+                print(f"release: {home} could not be made, see above", file=sys.stderr)
+                return 1
+            try:
+                fetch_jars(arguments.engine, arguments.release)
+            except JarError as error:
+                print(f"release: {error}", file=sys.stderr)
+                return 1
+            _stamp(home).write_bytes(_made_from(home))
+    print(home)
+    return 0
+
+
+def _stamp(home: Path) -> Path:
+    return home / "made-from"
+
+
+def _made_from(home: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in (HERE / "build.lock", HERE / f"{home.name}.lock", JARS))
+
+
+def _is_made(home: Path) -> bool:
+    return _stamp(home).exists() and _stamp(home).read_bytes() == _made_from(home)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

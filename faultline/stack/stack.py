@@ -1,0 +1,161 @@
+"""One stack: its settings, its home, and its backend."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from faultline.settings import PREFIX, ROOT, store_of_data
+from faultline.stack.backend import COMPOSE, LOCAL, PAUSED, RUNNING, Backend
+from faultline.stack.backends.compose import ComposeBackend
+from faultline.stack.backends.containers import engine_answers
+from faultline.stack.backends.local import LocalBackend
+from faultline.stack.errors import StackError
+from faultline.stack.home import Home, Topics
+from faultline.stack.lock import exclusive
+from faultline.stack.messages import say
+from faultline.stack.services import Service, copies, service, services
+from faultline.stack.settings import SHOW_COMMANDS, StackSettings, load, unknown_variables
+
+_BACKENDS: dict[str, Callable[[StackSettings, Home], Backend]] = {LOCAL: LocalBackend, COMPOSE: ComposeBackend}
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The stack that a verb acts on. `reason`: why this backend was chosen; `flags`: settings of the command line."""
+
+    settings: StackSettings
+    home: Home
+    backend: Backend
+    reason: str
+    flags: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def address(self) -> str:
+        """Where the services' ports are."""
+        return self.settings.values["BIND_ADDRESS"]
+
+    def is_up(self) -> bool:
+        """Whether the stack was brought up here and a broker runs."""
+        return self.home.up() is not None and any(self.backend.state(row) == RUNNING for row in self.copies("kafka"))
+
+    @property
+    def services(self) -> tuple[Service, ...]:
+        """The services that keep running."""
+        return services(self.settings.values)
+
+    def service(self, name: str) -> Service:
+        """Find a service by its name. Raises StackError that lists the names."""
+        return service(name, self.settings.values)
+
+    def copies(self, family: str) -> tuple[Service, ...]:
+        """A service and its copies in this stack, the first one first."""
+        return copies(family, self.settings.values)
+
+    @property
+    def data(self) -> str:
+        """Where the checkpoints are, in the form that a marker keeps: empty for the disk."""
+        return store_of_data(self.settings.values)
+
+    @property
+    def profile(self) -> str:
+        """Its profile, which is the file `.env.<profile>`; empty without one."""
+        return self.settings.values["PROFILE"]
+
+    @property
+    def topics(self) -> Topics:
+        """What the topics of this stack go with."""
+        return Topics(self.backend.name, len(self.copies("kafka")), self.data, self.profile)
+
+    def running(self, family: str) -> Service:
+        """The service, or the first of its copies that runs: one is as good as another. Raises StackError."""
+        rows = self.copies(family)
+        for row in rows:
+            if self.backend.state(row) == RUNNING:
+                return row
+        self.require_running(rows[0])
+        return rows[0]
+
+    def require_running(self, row: Service) -> None:
+        """Raise StackError when a service does not run."""
+        state = self.backend.state(row)
+        if state != RUNNING:
+            raise StackError(
+                f"service {row.name} is {state}; start it with scripts/start.sh {row.name}, "
+                "or start the stack with scripts/up.sh"
+            )
+
+    def require_alive(self, row: Service) -> None:
+        """Raise StackError when a service neither runs nor is frozen."""
+        state = self.backend.state(row)
+        if state not in (RUNNING, PAUSED):
+            raise StackError(f"service {row.name} is {state}, so no signal can be sent; scripts/status.sh shows all")
+
+    @contextlib.contextmanager
+    def changing(self, *, creates: bool = False) -> Iterator[Stack]:
+        """Let only one command change this stack at a time; yields the stack as it is once the others are done.
+
+        `creates`: the home is created when it is missing, and removed again when the block leaves it empty.
+        """
+        root = self.home.root
+        created = creates and not root.is_dir()
+        if created:
+            root.mkdir(parents=True)
+        try:
+            if not root.is_dir():
+                yield self
+                return
+            # The folder itself is locked: a lock file would be a trace of a command that is refused.
+            with exclusive(root, "another command is changing this stack; waiting for it ..."):
+                yield open_stack(self.flags)
+        finally:
+            if created:
+                with contextlib.suppress(OSError):
+                    root.rmdir()
+
+    def show(self, line: Callable[[], str]) -> None:
+        """Print the command behind a verb, when SHOW_COMMANDS asks for it."""
+        if self.settings.values.get(SHOW_COMMANDS) and (typed := line()):
+            say(f"   = {typed}")
+
+    def warn(self) -> None:
+        """Print which environment variables are not used."""
+        for warning in self.settings.warnings:
+            say(f"note: {warning}")
+        for name in unknown_variables(os.environ, self.settings.values):
+            say(f"note: {name} sets nothing; the settings are those of .env, with {PREFIX} before the name")
+
+    def with_backend(self) -> Stack:
+        """Return this stack with a new backend, after the home was claimed."""
+        return replace(self, backend=_BACKENDS[self.backend.name](self.settings, self.home))
+
+
+def open_stack(flags: Mapping[str, str]) -> Stack:
+    """Find the stack that a command acts on. `flags`: settings given on its command line."""
+    home = Home(Path(os.environ.get(PREFIX + "HOME") or ROOT).resolve())
+    up = home.up()
+    settings = load(os.environ, flags, up.explicit if up else home.profile())
+    name, reason = _choose(settings, home)
+    return Stack(settings, home, _BACKENDS[name](settings, home), reason, flags)
+
+
+def _choose(settings: StackSettings, home: Home) -> tuple[str, str]:
+    chosen = settings.values.get("BACKEND")
+    if chosen:
+        if chosen not in _BACKENDS:
+            raise StackError(f"unknown backend '{chosen}'; --backend and STACK_BACKEND take compose or local")
+        if chosen == COMPOSE and not engine_answers():
+            raise StackError("backend compose: no Docker engine answers; start Docker, or use --backend local")
+        return chosen, "chosen by --backend or STACK_BACKEND"
+    up = home.up()
+    if up is not None and up.backend in _BACKENDS:
+        return up.backend, "the stack is up on it"
+    marker = home.marker_or_none()
+    if marker is not None and marker.topics.backend in _BACKENDS:
+        return marker.topics.backend, "the topics of this home are on it"
+    if engine_answers():
+        return COMPOSE, "a container engine answers"
+    return LOCAL, "no container engine answers; services run as processes of this machine"

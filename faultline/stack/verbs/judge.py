@@ -1,0 +1,144 @@
+"""Verdict, settling, measurements, and the inspector."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from faultline.settings import own_store
+from faultline.stack.arguments import count, flags_in
+from faultline.stack.backend import LOCAL, PAUSED, RUNNING
+from faultline.stack.errors import StackError
+from faultline.stack.stack import Stack
+
+_SETTLE_SECONDS = 120
+_PATH_FLAGS = ("--output", "--checkpoint")
+
+
+def verdict(stack: Stack, words: Sequence[str]) -> int:
+    """Judge a pipeline from its records. Paths mean the same on both backends."""
+    arguments: list[str] = []
+    dumps: list[Path] = []
+    previous = ""
+    for word in words:
+        argument = word
+        if previous == "--dump":
+            dumps.append(Path(word).resolve())
+            argument = str(dumps[-1])
+        elif previous in _PATH_FLAGS:
+            argument = _inside(stack, word)
+        arguments.append(argument)
+        previous = word
+    return stack.backend.tool(["python", "-m", "faultline.verdict", *arguments], writable=dumps).returncode
+
+
+def _inside(stack: Stack, word: str) -> str:
+    """Return what a program of the stack calls a path or `s3://BUCKET/PATH` of this machine. Raises StackError."""
+    if "://" not in word:
+        return stack.backend.path_inside(Path(word))
+    if stack.backend.name != LOCAL and not own_store(stack.settings.values):
+        raise StackError(f"{word} is in an object store, which containers do not reach; add --backend local")
+    return word
+
+
+def settle(stack: Stack, words: Sequence[str]) -> int:
+    """Close the windows that are open, and wait until both pipelines have committed everything."""
+    seconds, left = _SETTLE_SECONDS, list(words)
+    if left and left[0] == "--wait":
+        seconds, left = count(left[1] if len(left) > 1 else "", "--wait"), left[2:]
+    if left:
+        raise StackError(f"unknown argument '{left[0]}'; see scripts/settle.sh --help")
+    with stack.changing() as now:
+        state = now.backend.state(now.service("generator"))
+        if state in (RUNNING, PAUSED):
+            raise StackError(
+                f"the generator is {state}, and its next visits would open windows again; "
+                "stop it with scripts/generator_stop.sh"
+            )
+        now.running("kafka")
+        # Its messages go to stderr; the one line on stdout comes at the end.
+        now.backend.execute(now.service("generator"), ["python", "-m", "generator.close"], capture=True)
+    return stack.backend.tool(["python", "-m", "faultline.verdict.settled", "--wait", str(seconds)]).returncode
+
+
+def open_transactions(stack: Stack, words: Sequence[str]) -> int:
+    """Count the records of open transactions."""
+    stack.running("kafka")
+    return stack.backend.tool(["python", "-m", "faultline.probes.open_transactions", *words]).returncode
+
+
+def transactions(stack: Stack, words: Sequence[str]) -> int:
+    """Show open transactions, and end them; the checkpoints that promise them need Flink's classes."""
+    stack.running("kafka")
+    named = [word for flag, word in zip(words, words[1:]) if flag == "--checkpoints"]
+    inside = {word: _inside(stack, word) for word in named}
+    command = ["python", "-m", "faultline.inspector.transactions", *(inside.get(word, word) for word in words)]
+    readable = [Path(word) for word in named if "://" not in word]
+    return stack.backend.tool(command, environment="flink", readable=readable).returncode
+
+
+def window_latency(stack: Stack, words: Sequence[str]) -> int:
+    """Measure when readers get a window."""
+    stack.running("kafka")
+    return stack.backend.tool(["python", "-m", "faultline.probes.window_latency", *words]).returncode
+
+
+def watch(stack: Stack, words: Sequence[str]) -> int:
+    """Watch the stack while the fault matrix breaks it; the samples go to a folder."""
+    folder = Path(words[0])
+    return stack.backend.tool(
+        ["python", "-m", "faultline.probes.watch", str(folder), *words[1:]], writable=[folder]
+    ).returncode
+
+
+def watch_checkpoints(stack: Stack, words: Sequence[str]) -> int:
+    """Print the Flink job's retained checkpoints whenever they change, until the folder has the file `stop`.
+
+    With `--words`, the folder also gets the inspector's words on each: `inspected/<job id>/chk-N.txt`.
+    """
+    folder = Path(words[0])
+    command = ["python", "-m", "faultline.inspector.flink", "follow", "--until", str(folder / "stop")]
+    if flags_in("watch_checkpoints", words[1:], "--words"):
+        command += ["--words", str(folder / "inspected")]
+    return stack.backend.tool(command, environment="flink", writable=[folder]).returncode
+
+
+def files(stack: Stack, words: Sequence[str]) -> int:
+    """List the files of a folder of an engine, or print one."""
+    if len(words) != 1:
+        raise StackError("which one? e.g. scripts/files.sh checkpoints/spark/visits_json/offsets")
+    readable = [Path(word) for word in words if Path(word).exists()]
+    return stack.backend.tool(
+        ["python", "-m", "faultline.storage", _inside(stack, words[0])], readable=readable
+    ).returncode
+
+
+def inspect(stack: Stack, words: Sequence[str]) -> int:
+    """Open a checkpoint: Spark's with the tools; Flink's needs Flink's classes."""
+    if not words:
+        # The notes of each are on the disk, wherever it is itself.
+        names = (str(path.relative_to(stack.home.root)) for path in stack.home.root.glob("checkpoints/*/*/"))
+        there = sorted(f"{stack.data}/{name}" if stack.data else name for name in names)
+        flink = f"{stack.data}/checkpoints/flink" if stack.data else "checkpoints/flink"
+        raise StackError(f"which checkpoint? e.g. scripts/inspect.sh {flink}; there are: {' '.join(there)}")
+    end = words.index("--") if "--" in words else len(words)
+    # What follows is for the program of --against.
+    own, rest = words[:end], words[end:]
+    job = next((word for flag, word in zip(own, own[1:]) if flag == "--against"), "")
+    named = [word for word in own if "://" in word]
+    paths = [word for word in own if not word.startswith("-") and word not in named and Path(word).exists()]
+    inside = {word: _inside(stack, word) for word in [*paths, *named]}
+    # A program imports the modules beside it.
+    readable = [Path(word).parent if word == job else Path(word) for word in paths]
+    environment = "tools"
+    check = [
+        "python",
+        "-m",
+        "faultline.inspector",
+        "--can-read",
+        *(where for word, where in inside.items() if word != job),
+    ]
+    if len(check) > 4 and stack.backend.tool(check, readable=readable).returncode:
+        environment = "flink"
+    command = ["python", "-m", "faultline.inspector", *(inside.get(word, word) for word in own), *rest]
+    return stack.backend.tool(command, environment=environment, readable=readable).returncode

@@ -1,0 +1,131 @@
+"""The stack as a whole: up, down, reset, fetch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from faultline.settings import own_store
+from faultline.stack.arguments import flags_in, parse_none, words_of
+from faultline.stack.backend import PAUSED, RUNNING
+from faultline.stack.errors import StackError
+from faultline.stack.home import Up, names
+from faultline.stack.messages import say
+from faultline.stack.settings import OF_ONE_CALL
+from faultline.stack.stack import Stack
+from faultline.stack.verbs.services import check_flags
+
+_DIFFERENT = (
+    *OF_ONE_CALL, "BACKEND", "ARTIFACTS", "PORT_OFFSET", "ALLOW_REMOTE", "KAFKA_BOOTSTRAP", "FLINK_REST",
+    "STORE_ENDPOINT",
+)  # fmt: skip
+"""Settings that no running service depends on, or that are not the same inside a container."""
+
+
+def up(stack: Stack, words: Sequence[str]) -> int:
+    """Start the whole stack."""
+    parse_none("up", words)
+    stack.warn()
+    running = stack.is_up() and all(stack.backend.state(row) in (RUNNING, PAUSED) for row in stack.services)
+    say(f"backend: {stack.backend.name} ({stack.reason})")
+    if stack.profile:
+        say(f"profile: {stack.profile} (.env.{stack.profile})")
+    stack.home.require_topics_on(stack.topics)
+    # Before the home is marked: a start that is refused changes nothing.
+    stack.backend.check_room()
+    if not running:
+        stack.backend.prepare()
+        _require_store(stack)
+        for row in stack.services:
+            check_flags(stack, row, words_of(stack, row))
+    stack.home.claim(stack.topics)
+    stack = stack.with_backend()
+    # Running services are left alone; the job is submitted when there is none.
+    stack.backend.up()
+    stack.home.remember(Up(stack.backend.name, stack.settings.chosen))
+    if running:
+        say("every service was up already")
+        _say_what_differs(stack)
+    pages = "  ".join(
+        f"{row.page} http://{stack.address}:{stack.settings.values[row.published]}"
+        for row in stack.services
+        if row.page and row.published
+    )
+    say(f"the stack is up: {pages}  Kafka {stack.settings.values['KAFKA_BOOTSTRAP']}")
+    say("next: scripts/status.sh, scripts/verdict.sh flink --as-is, scripts/down.sh")
+    return 0
+
+
+def _require_store(stack: Stack) -> None:
+    """Raise StackError when the data is to be in a store that is there already, and it cannot be written to."""
+    settings = stack.settings.typed
+    if settings.has_store and not settings.has_own_store:
+        done = stack.backend.tool(["python", "-m", "faultline.services.store.check"])
+        if done.returncode:
+            # The check has printed the reason.
+            raise StackError("", done.returncode)
+
+
+def _say_what_differs(stack: Stack) -> None:
+    """Print which running services have other settings than their next start would give them."""
+    for row in stack.services:
+        theirs = stack.backend.settings_of(row)
+        changed = [
+            f"{name} is {theirs[name] or 'empty'}, now {value or 'empty'}"
+            for name, value in sorted(stack.settings.values.items())
+            if name in theirs and theirs[name] != value and name not in _DIFFERENT and not name.endswith("_HOST")
+        ]
+        if changed and stack.backend.state(row) == RUNNING:
+            say(f"note: {row.name} runs with other settings ({'; '.join(changed)}); they apply at its next start")
+
+
+def down(stack: Stack, words: Sequence[str]) -> int:
+    """Stop the whole stack; with --wipe also remove what it owns."""
+    wipe = flags_in("down", words, "--wipe")
+    if wipe:
+        _name_what_goes(stack)
+    try:
+        removed = stack.backend.down(wipe=wipe)
+    except KeyboardInterrupt:
+        say(f"interrupted: a part of the stack may still run; scripts/down.sh{' --wipe' if wipe else ''} ends it")
+        raise
+    stack.home.forget()
+    if removed:
+        say(f"removed: topics, {names(removed)}")
+    say(f"the stack is down (backend {stack.backend.name})")
+    return 0
+
+
+def _name_what_goes(stack: Stack) -> None:
+    """Print what --wipe removes. Raises StackError when the stack is on the other backend."""
+    marker, note = stack.home.marker(), stack.home.up()
+    for holder in {note.backend if note else "", marker.topics.backend if marker else ""} - {"", stack.backend.name}:
+        raise StackError(
+            f"the stack in {stack.home.root} is on backend {holder}; wipe it there: "
+            f"scripts/down.sh --wipe --backend {holder}"
+        )
+    folders = stack.home.marked()
+    if folders:
+        say(f"--wipe removes the topics of this stack, and: {names(folders)}")
+    else:
+        say(f"nothing in {stack.home.root} belongs to a stack; no folder is removed")
+    if marker is not None and stack.data and not own_store(stack.settings.values):
+        say(
+            f"checkpoints and output in {stack.data} stay, and name offsets of topics that are gone: "
+            "the next start needs another DATA"
+        )
+
+
+def reset(stack: Stack, words: Sequence[str]) -> int:
+    """Start again between two classes: stop, remove topics, checkpoints and outputs; environments and images stay."""
+    parse_none("reset", words)
+    down(stack, ["--wipe"])
+    say("next: scripts/up.sh starts clean; environments and images are kept")
+    return 0
+
+
+def fetch(stack: Stack, words: Sequence[str]) -> int:
+    """Fetch or build all that the stack needs; afterwards no network is needed."""
+    parse_none("fetch", words)
+    stack.backend.fetch()
+    say(f"everything is ready for backend {stack.backend.name}")
+    return 0

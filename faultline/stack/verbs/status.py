@@ -1,0 +1,220 @@
+"""One screen: each service, the Flink job, the synchronizer, how far both are behind, and whether all is well."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from faultline.settings import own_store
+from faultline.stack import preflight
+from faultline.stack.arguments import flags_in
+from faultline.stack.backend import PAUSED, RUNNING
+from faultline.stack.errors import StackError
+from faultline.stack.messages import say
+from faultline.stack.stack import Stack
+
+_MIB = 1 << 20
+_MISSED_CHECKPOINTS = 5
+_LEAST_SECONDS = 30.0
+"""A checkpoint is late when so many are missing, and at least so much time has passed: a restart takes seconds."""
+_MANY_FAILURES = 3
+_BACKLOG_SECONDS = 60.0
+"""A pipeline is too far behind when the source takes longer than this to grow by as much."""
+_ON_ITS_WAY = ("CREATED", "INITIALIZING", "RESTARTING", "FAILING", "SUSPENDED")
+"""A job is suspended while no JobManager leads; the next leader continues it."""
+
+
+def status(stack: Stack, words: Sequence[str]) -> int:
+    """Show the state of everything; exit code 0 when all is well, 1 when not."""
+    as_json = flags_in("status", words, "--json")
+    stack.warn()
+    report = collect(stack)
+    if as_json:
+        sys.stdout.write(json.dumps(report, indent=2) + "\n")
+    elif _is_down(stack, report["services"]):
+        sys.stdout.write(f"{report['problems'][0]}\n")
+    else:
+        _show(report)
+    say(f"backend {stack.backend.name} ({stack.reason})")
+    return 0 if report["well"] else 1
+
+
+def _is_down(stack: Stack, services: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether nothing of the stack runs, and nothing should."""
+    return stack.home.up() is None and all(each["state"] not in (RUNNING, PAUSED) for each in services)
+
+
+def collect(stack: Stack) -> dict[str, Any]:
+    """Collect the state: backend, chosen, services, flink_job, synchronizer, behind, disk_free_mib, problems, well.
+
+    `chosen`: the settings that were chosen for this stack, instead of those in `.env`; name to value.
+    """
+    services = [
+        {"service": row.name, "state": stack.backend.state(row), "memory_mib": stack.backend.memory(row) // _MIB}
+        for row in stack.services
+    ]
+    states = {str(each["service"]): str(each["state"]) for each in services}
+    problems = [
+        f"{row.name} is {states[row.name]}; {_next_step(row.name, states[row.name])}"
+        for row in stack.services
+        if states[row.name] == PAUSED or (states[row.name] != RUNNING and not row.may_finish)
+    ]
+    if _is_down(stack, services):
+        root = stack.home.root
+        what = f"the stack in {root} is down" if stack.home.marker() else f"there is no stack in {root}"
+        problems = [f"{what}; start it with scripts/up.sh"]
+    brokers = [row for row in stack.copies("kafka") if states[row.name] == RUNNING]
+    managed = any(states[row.name] == RUNNING for row in stack.copies("jobmanager"))
+    job = _job(stack) if managed else None
+    if managed and (job is None or job["state"] != "RUNNING"):
+        way = (
+            "wait until it runs" if job and job["state"] in _ON_ITS_WAY else "restore it with scripts/flink_restore.sh"
+        )
+        problems.append(f"the Flink job is {job['state'] if job else 'missing'}; {way}")
+    problems += _of_job(job) if job else []
+    in_store = _in_store(stack, states)
+    if in_store is not None and in_store["refused"]:
+        problems.append(f"{in_store['refused']}; {_next_step_of_store(stack.settings.values)}")
+    behind = _asked(stack, "faultline.verdict.behind") if brokers else None
+    problems += _of_backlogs(behind or {}, states)
+    free = preflight.free_mebibytes(stack.home.root)
+    if free < preflight.RUN_MIB:
+        problems.append(f"only {free} MiB of disk are free at {stack.home.root}; checkpoints will fail when it is full")
+    return {
+        "backend": stack.backend.name,
+        "chosen": stack.settings.chosen,
+        "services": services,
+        "flink_job": job,
+        "synchronizer": (in_store and in_store["synchronizer"]) if stack.data else _synchronizer(stack),
+        "behind": behind,
+        "disk_free_mib": free,
+        "problems": problems,
+        "well": not problems,
+    }
+
+
+def _of_job(job: Mapping[str, Any]) -> list[str]:
+    """The problems of a job that is there: it fails again and again, or its newest checkpoint is old."""
+    problems = []
+    if job["recent_failures"] >= _MANY_FAILURES:
+        problems.append(
+            f"the Flink job failed {job['recent_failures']} times in two minutes: {job['newest_failure']}; "
+            "see scripts/logs.sh taskmanager"
+        )
+    allowed = max(_LEAST_SECONDS, _MISSED_CHECKPOINTS * job["checkpoint_interval_ms"] / 1000)
+    age = time.time() - max(job["submitted_at"], job["latest_at"] or 0) / 1000
+    if job["state"] == "RUNNING" and age > allowed:
+        problems.append(
+            f"the Flink job has completed no checkpoint for {age:.0f} s, and one is due every "
+            f"{job['checkpoint_interval_ms'] / 1000:g} s; see scripts/logs.sh taskmanager"
+        )
+    return problems
+
+
+def _of_backlogs(behind: Mapping[str, Any], states: Mapping[str, str]) -> list[str]:
+    """A problem for each pipeline whose backlog is too large for the rate of the source."""
+    service_of = {"spark": "spark", "flink": "taskmanager"}
+    return [
+        f"{name} is behind by {found['offsets']:,} offsets, which the source writes in {found['seconds']:.0f} s; "
+        f"wait if it catches up, else see scripts/logs.sh {service_of[name]}"
+        for name, found in behind.items()
+        if found and (found.get("seconds") or 0) > _BACKLOG_SECONDS and states.get(service_of[name]) == RUNNING
+    ]
+
+
+def _next_step(name: str, state: str) -> str:
+    return f"resume it with scripts/resume.sh {name}" if state == PAUSED else f"start it with scripts/start.sh {name}"
+
+
+def _job(stack: Stack) -> dict[str, Any] | None:
+    command = ["python", "-m", "flink_job.status"]
+    done = stack.backend.execute(stack.running("jobmanager"), command, capture=True, check=False)
+    try:
+        job: dict[str, Any] = json.loads(done.stdout)
+    except ValueError:
+        # The reason is already on stderr.
+        return None
+    job["latest_age_seconds"] = (
+        None if job.get("latest_at") is None else round(time.time() - job["latest_at"] / 1000, 1)
+    )
+    return job
+
+
+def _in_store(stack: Stack, states: Mapping[str, str]) -> dict[str, Any] | None:
+    """What measure.in_store says of the data in an object store; a store that does not run is a problem of its own."""
+    if not stack.data or states.get("store", RUNNING) != RUNNING:
+        return None
+    return _asked(stack, "faultline.probes.in_store")
+
+
+def _next_step_of_store(values: Mapping[str, str]) -> str:
+    """What to do when the store takes no object: a full one only says that it fails."""
+    if not own_store(values):
+        return "is it full, or may its key not write?"
+    more = f"scripts/stop.sh store, then STACK_STORE_VOLUMES={2 * int(values['STORE_VOLUMES'])} scripts/start.sh store"
+    room = f"STORE_VOLUMES={values['STORE_VOLUMES']} of {values['STORE_VOLUME_MB']} MB"
+    return f"scripts/logs.sh store says why; if it is full ({room}), give it more: {more}"
+
+
+def _synchronizer(stack: Stack) -> dict[str, Any] | None:
+    """Find the newest committed batch of the default query, with its checkpoint on the disk."""
+    query = stack.settings.typed.query()
+    commits = stack.home.root / "checkpoints" / "spark" / query / "commits"
+    try:
+        newest = max((path for path in commits.iterdir() if path.name.isdigit()), key=lambda path: int(path.name))
+        return {
+            "query": query,
+            "batch": int(newest.name),
+            "age_seconds": round(time.time() - newest.stat().st_mtime, 1),
+        }
+    except (OSError, ValueError):
+        return None
+
+
+def _asked(stack: Stack, module: str) -> dict[str, Any] | None:
+    """What a tool prints as JSON; None when it cannot, and says why."""
+    try:
+        answer: dict[str, Any] | None = json.loads(stack.backend.tool(["python", "-m", module], capture=True).stdout)
+    except (ValueError, StackError):
+        return None
+    return answer
+
+
+def _show(report: dict[str, Any]) -> None:
+    services = report["services"]
+    width = max(len(each["service"]) for each in services)
+    lines = [f"{'service':<{width}} {'state':<8} {'memory (MiB)':>12}"]
+    lines += [f"{each['service']:<{width}} {each['state']:<8} {each['memory_mib']:>12}" for each in services]
+    lines.append(f"{'total':<{width}} {'':<8} {sum(each['memory_mib'] for each in services):>12}")
+    lines.append("")
+    job = report["flink_job"]
+    if job is None:
+        lines.append("Flink job      none")
+    else:
+        newest = f"chk-{job['latest_checkpoint']}, {job['latest_age_seconds']} s old"
+        lines.append(
+            f"Flink job      {job['state']}, restarts {job['restarts']}, newest checkpoint "
+            f"{newest if job['latest_checkpoint'] is not None else 'none yet'}"
+        )
+    batch = report["synchronizer"]
+    lines.append(
+        f"synchronizer   newest batch {batch['batch']}, committed {batch['age_seconds']} s ago"
+        if batch
+        else "synchronizer   no batch is committed yet"
+    )
+    for name, found in (report["behind"] or {}).items():
+        lines.append(f"{name:<7} behind {_lag(found)}")
+    lines += [f"PROBLEM: {problem}" for problem in report["problems"]]
+    lines.append("all is well" if report["well"] else "not all is well")
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _lag(found: dict[str, Any] | None) -> str:
+    if found is None:
+        return "nothing"
+    if "unknown" in found:
+        return f"unknown: {found['unknown']}"
+    return f"{found['offsets']:,} offsets" if found["offsets"] else str(found["text"])

@@ -1,0 +1,239 @@
+"""The checker of one pipeline, and the rules for all of them: wait until it has caught up, then judge."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from faultline.settings import Settings
+from faultline.storage.place import Place
+from faultline.verdict.cluster import Cluster
+from faultline.verdict.model import Judgement, Outcome, Unknown, plural
+from faultline.verdict.records import Span, Spans
+from faultline.verdict.store import Store
+
+REST_SECONDS = 1.0
+"""The minimum time between two looks at the source: long enough to notice a slow generator."""
+LOOK_SECONDS = 0.5
+"""Pause between two looks at a pipeline that is behind."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of the command line; None: use the run's own settings."""
+
+    sink: str | None = None
+    output: Place | None = None
+    checkpoint: Place | None = None
+    as_is: bool = False
+    wait_seconds: float = 30.0
+
+
+@dataclass(frozen=True)
+class Behind:
+    """A pipeline that has not committed everything.
+
+    `text`: one sentence; `position`: its progress, to see it move; `offsets`: how many it still has to commit.
+    """
+
+    text: str
+    position: object
+    offsets: int = 0
+
+
+@dataclass
+class Clock:
+    """Seconds that reading and judging took."""
+
+    seconds: dict[str, float] = field(default_factory=lambda: {"reading": 0.0, "judging": 0.0})
+
+    @contextmanager
+    def measure(self, what: str) -> Iterator[None]:
+        """Add the time of a block."""
+        begin = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds[what] += time.monotonic() - begin
+
+
+class Checker(Protocol):
+    """Judges one pipeline. A new pipeline is one more class with these members, listed in faultline/verdict/checkers."""
+
+    name: str
+    source: str
+    """Topic that the pipeline reads."""
+
+    def behind(self) -> Behind | None:
+        """Return how far the pipeline is behind the source; None when it has committed everything."""
+        ...
+
+    def judge(self, store: Store, *, caught_up: bool) -> Judgement:
+        """Read everything and judge it.
+
+        With `caught_up`, every missing record is lost; otherwise only those that the records prove to be due.
+        Raises Unknown when something cannot be read, and Moved when a pipeline wrote meanwhile.
+        """
+        ...
+
+
+class Build(Protocol):
+    """Creates a checker; raises Unknown when the settings contradict each other."""
+
+    def __call__(self, settings: Settings, cluster: Cluster, options: Options) -> Checker:
+        """Create the checker of one pipeline."""
+        ...
+
+
+class Moved(Unknown):
+    """A pipeline wrote while it was judged: judge again."""
+
+
+def growing(topic: str) -> Unknown:
+    """Build the error for a source that still grows."""
+    return Unknown(
+        f"topic {topic} still grows; stop the generator (scripts/generator_stop.sh) and judge again, "
+        "or judge the running pipeline with --as-is"
+    )
+
+
+class Rest:
+    """Stores the end of a topic when created, and later checks whether it has changed."""
+
+    def __init__(self, cluster: Cluster, topic: str) -> None:
+        self._cluster, self._topic = cluster, topic
+        self._first = self._look()
+        self._seen_at = time.monotonic()
+
+    def _look(self) -> Spans:
+        return self._cluster.spans(self._topic, committed=False)
+
+    def require(self) -> None:
+        """Raise Unknown when the topic has grown; looks again at least REST_SECONDS after the first look."""
+        time.sleep(max(0.0, self._seen_at + REST_SECONDS - time.monotonic()))
+        if self._look() != self._first:
+            raise growing(self._topic)
+
+
+def judge(checker: Checker, cluster: Cluster, store: Store, options: Options) -> Judgement:
+    """Wait until the pipeline has caught up, then judge it; raises Unknown when it cannot be judged.
+
+    A pipeline that is behind when the wait is over is judged by its records so far: it can be violated, but not hold.
+    """
+    deadline = time.monotonic() + options.wait_seconds
+    if options.as_is:
+        return _as_is(checker, store, deadline)
+    rest = Rest(cluster, checker.source)
+    while True:
+        behind = await_caught_up(checker, rest, deadline)
+        try:
+            judgement = checker.judge(store, caught_up=behind is None)
+            rest.require()
+        except Moved:
+            if time.monotonic() >= deadline:
+                raise
+            continue
+        return judgement if behind is None else _not_holding(judgement, behind)
+
+
+def _as_is(checker: Checker, store: Store, deadline: float) -> Judgement:
+    while True:
+        try:
+            return checker.judge(store, caught_up=False)
+        except Moved:
+            if time.monotonic() >= deadline:
+                raise
+
+
+def await_caught_up(checker: Checker, rest: Rest | None, deadline: float) -> Behind | None:
+    """Wait until the pipeline has committed everything; return what is missing when the deadline passes first.
+
+    Raises Unknown when the source grows meanwhile (unless `rest` is None).
+    """
+    begin = moved = time.monotonic()
+    next_word = begin + 3.0
+    last = checker.behind()
+    while last is not None and time.monotonic() < deadline:
+        if time.monotonic() >= next_word:
+            next_word = time.monotonic() + 10.0
+            # The next step is printed only at the end of the wait.
+            sys.stderr.write(f"verdict: waiting for {checker.name}: {last.text.partition(';')[0]}\n")
+            sys.stderr.flush()
+        time.sleep(LOOK_SECONDS)
+        if rest is not None:
+            rest.require()
+        now = checker.behind()
+        if now is None or now.position != last.position:
+            moved = time.monotonic()
+        last = now
+    if last is None:
+        return None
+    waited, still = time.monotonic() - begin, time.monotonic() - moved
+    if waited < 1:
+        return last
+    # `moved` is still `begin` when it has not moved since the wait began.
+    standing = f"it has not moved in {still:.0f} s of waiting" if moved == begin else f"it moved last {still:.0f} s ago"
+    return replace(last, text=f"{last.text}; {standing}")
+
+
+def _not_holding(judgement: Judgement, behind: Behind) -> Judgement:
+    """Make the outcome unknown when a pipeline is behind and would hold."""
+    if judgement.verdict.outcome is Outcome.VIOLATED:
+        return judgement
+    return replace(judgement, verdict=replace(judgement.verdict, outcome=Outcome.UNKNOWN, reason=behind.text))
+
+
+def lag(cluster: Cluster, topic: str, reached: Mapping[int, int]) -> tuple[int, int] | None:
+    """Compare a pipeline's committed offsets with a topic: offsets read and offsets in total, or None at the end.
+
+    The offsets in between may be only transaction markers: then the pipeline has read every record.
+    """
+    ends = cluster.spans(topic, committed=True)
+    missing = [
+        partition
+        for partition, span in ends.items()
+        if reached.get(partition, 0) < span.end
+        and cluster.first_record(topic, partition, Span(max(reached.get(partition, 0), span.begin), span.end))
+    ]
+    if not missing:
+        return None
+    read = sum(
+        min(reached.get(partition, 0), span.end) if partition in missing else span.end
+        for partition, span in ends.items()
+    )
+    return read, sum(span.end for span in ends.values())
+
+
+def require_whole(cluster: Cluster, topic: str, spans: Spans) -> None:
+    """Raise Unknown when records of a topic are gone, or may be: their outputs can no longer be judged."""
+    for partition, span in spans.items():
+        if span.begin > 0:
+            raise Unknown(
+                f"{topic} partition {partition} begins at offset {span.begin}: its first records were deleted, "
+                "so their outputs cannot be judged; start clean (scripts/down.sh --wipe)"
+            )
+    if cluster.is_compacted(topic):
+        raise Unknown(
+            f"topic {topic} is compacted (cleanup.policy), so records may be gone from its middle, which cannot be "
+            "judged; set cleanup.policy=delete and start clean (scripts/down.sh --wipe)"
+        )
+
+
+def source_spans(cluster: Cluster, topic: str, *, caught_up: bool) -> Spans:
+    """Return the spans of the source to judge.
+
+    Raises Unknown when its records are gone, or, with `caught_up`, when an open transaction hides some of them.
+    """
+    spans = cluster.spans(topic, committed=True)
+    require_whole(cluster, topic, spans)
+    hidden = cluster.open_transactions(topic) if caught_up else {}
+    for partition, span in hidden.items():
+        raise Unknown(
+            f"topic {topic} partition {partition} has an open transaction from offset {span.begin}: "
+            f"{plural(span.end - span.begin, 'offset')} after it cannot be read and judged; commit or abort it"
+        )
+    return spans

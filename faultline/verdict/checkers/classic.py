@@ -1,0 +1,51 @@
+"""The checker of the classic Flink job: its progress, and its topics."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from faultline.formats.jobs import CLASSIC, settings_of
+from faultline.settings import Settings
+from faultline.verdict.checker import Checker, Clock, Options, source_spans
+from faultline.verdict.checkers.flink import FlinkChecker
+from faultline.verdict.classic.judge import ClassicFacts, judge
+from faultline.verdict.cluster import Cluster
+from faultline.verdict.flink.reader import VISITS, WINDOWS, visit_rows, window_rows
+from faultline.verdict.flink.tables import load_source, load_table
+from faultline.verdict.model import Judgement
+from faultline.verdict.store import Store
+
+
+class ClassicChecker(FlinkChecker):
+    """Judges the classic job by topic `visits` and its two output topics; how far it is behind as for the other job."""
+
+    name = "classic"
+
+    def __init__(self, settings: Settings, cluster: Cluster, options: Options) -> None:
+        super().__init__(settings_of(CLASSIC, settings), cluster, options)
+        self._outputs = self._run.late, self._run.windows
+
+    def judge(self, store: Store, *, caught_up: bool) -> Judgement:
+        """Read the topics and judge them; the outputs first, so that the source has all records that they come from."""
+        clock = Clock()
+        window_ms = self._rules.window_ms
+        with clock.measure("reading"):
+            tables = (
+                ("late", self._run.late, VISITS, partial(visit_rows, window_ms=window_ms)),
+                ("windows", self._run.windows, WINDOWS, partial(window_rows, window_ms=window_ms)),
+            )
+            for table, topic, schema, parse in tables:
+                spans = self._cluster.spans(topic, committed=True)
+                load_table(store, self._cluster, table, topic, spans, schema=schema, parse=parse)
+            source = source_spans(self._cluster, self.source, caught_up=caught_up)
+            clocks = load_source(store, self._cluster, self.source, source, rules=self._rules, arrivals=None)
+        with clock.measure("judging"):
+            closed = min((clock.passed_at(clock.end) or 0 for clock in clocks), default=0)
+            judgement = judge(store, ClassicFacts(self._run.windows, self._run.late, window_ms, closed, caught_up))
+        return replace(judgement, verdict=replace(judgement.verdict, seconds=clock.seconds))
+
+
+def classic(settings: Settings, cluster: Cluster, options: Options) -> Checker:
+    """Create the checker of the classic job."""
+    return ClassicChecker(settings, cluster, options)

@@ -1,0 +1,204 @@
+"""The checker of the windowing job: its settings, its progress, and its topics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import pyarrow as pa
+
+from faultline.formats.run import FlinkRun, RunError, flink_run_of, flink_runs
+from faultline.formats.visit import iso_time
+from faultline.settings import Settings
+from faultline.storage.data import flink_checkpoints
+from faultline.storage.place import Place
+from faultline.verdict.checker import Behind, Checker, Clock, Moved, Options, lag, require_whole, source_spans
+from faultline.verdict.cluster import Cluster
+from faultline.verdict.flink.clock import Arrivals, Rules
+from faultline.verdict.flink.findings import Names
+from faultline.verdict.flink.judge import FlinkFacts, judge
+from faultline.verdict.flink.tables import load_outputs, load_source
+from faultline.verdict.model import Judgement, Unknown
+from faultline.verdict.records import Spans
+from faultline.verdict.source.ledger import files_of, load_ledgers
+from faultline.verdict.store import Store
+
+_ROUNDING_MS = 2_500
+"""The job counts a pause in whole seconds, and reads a visit some time after it was acknowledged."""
+
+
+@dataclass(frozen=True)
+class _Runs:
+    """The settings by which the job is judged, and where they come from."""
+
+    run: FlinkRun
+    recorded: bool
+    fewest_partitions: int
+
+
+def _settings_of_the_run(settings: Settings) -> _Runs:
+    """Read the settings of the run, which each submission notes.
+
+    Raises Unknown when two runs that wrote to the same topic contradict each other.
+    """
+    own = flink_run_of(settings)
+    try:
+        found = flink_runs(settings.flink_notes, own.windows)
+    except RunError as error:
+        raise Unknown(str(error)) from None
+    if not found:
+        return _Runs(own, False, own.partitions)
+    newest_file, newest = found[-1]
+    for file, run in found:
+        for field in fields(FlinkRun):
+            mine, theirs = getattr(newest, field.name), getattr(run, field.name)
+            # A restore may change the mode, and a topic may have grown; the other settings decide what is right.
+            if field.name not in ("job_id", "mode", "partitions") and mine != theirs:
+                raise Unknown(
+                    f"two runs wrote to {run.windows} with different settings: {field.name} {theirs} ({file}) and "
+                    f"{mine} ({newest_file}); start clean (scripts/down.sh --wipe)"
+                )
+    return _Runs(newest, True, min(run.partitions for _, run in found))
+
+
+class FlinkChecker:
+    """Judges the windowing job by topic `visits` and its three output topics."""
+
+    name = "flink"
+
+    def __init__(self, settings: Settings, cluster: Cluster, options: Options) -> None:
+        runs = _settings_of_the_run(settings)
+        self._run, self._runs = runs.run, runs
+        self._settings, self._cluster, self._as_is = settings, cluster, options.as_is
+        self.source = runs.run.visits
+        self._names = Names(runs.run.visits, runs.run.windows, runs.run.late, runs.run.rejected)
+        self._outputs: tuple[str, ...] = (runs.run.rejected, runs.run.late, runs.run.windows)
+        pause_ms = max(1_000, runs.run.idle_partition_seconds * 1000 - _ROUNDING_MS)
+        self._rules = Rules(runs.run.window_seconds * 1000, runs.run.out_of_orderness_seconds * 1000, pause_ms)
+
+    def behind(self) -> Behind | None:
+        """Return how far the job is behind the source, or that it has output to commit.
+
+        On a completed checkpoint the source commits its offsets and the sinks commit their transactions, but not
+        atomically. Offsets at the end of the source mean that the windows up to there are written. No open transaction
+        after that means that they are committed. So the checks run in this order.
+        """
+        group = self._run.group_id
+        # The group first: what it commits later may be beyond ends that were read before.
+        committed = self._cluster.group_offsets(group, self.source)
+        ends = self._cluster.spans(self.source, committed=False)
+        if not any(span.end for span in ends.values()):
+            return None
+        for partition, offset in committed.items():
+            if partition not in ends or offset > ends[partition].end:
+                raise Unknown(
+                    f"group {group} has committed offset {offset} of {self.source} partition {partition}, past its "
+                    "end: the job read another topic of this name; start clean (scripts/down.sh --wipe)"
+                )
+        if (missing := lag(self._cluster, self.source, committed)) is not None:
+            read, total = missing
+            text = (
+                f"the job has committed {read:,} of {total:,} offsets of {self.source}{self._newest_checkpoint()}; "
+                "see scripts/flink_status.sh, or restore it (scripts/flink_restore.sh)"
+            )
+            return Behind(text, read, total - read)
+        for topic in self._outputs:
+            for partition, span in self._cluster.open_transactions(topic).items():
+                text = (
+                    f"{topic} partition {partition} has an open transaction from offset {span.begin}"
+                    f"{self._newest_checkpoint()}; the job commits it with its next checkpoint, or after a restore "
+                    "(scripts/flink_restore.sh)"
+                )
+                return Behind(text, (topic, partition, span.begin))
+        return None
+
+    def judge(self, store: Store, *, caught_up: bool) -> Judgement:
+        """Read the topics and judge them; the outputs first, so that the source has all records that they come from."""
+        clock = Clock()
+        with clock.measure("reading"):
+            committed = self._cluster.group_offsets(self._run.group_id, self.source)
+            # Windows last, and the ends after the last stable offsets: when they are equal, all earlier writes
+            # are committed, so a missing window was not written by then.
+            outputs = {topic: self._cluster.spans(topic, committed=True) for topic in self._outputs}
+            at_rest = not self._written_since(outputs)
+            for topic, spans in outputs.items():
+                require_whole(self._cluster, topic, spans)
+            source = source_spans(self._cluster, self.source, caught_up=caught_up)
+            load_outputs(store, self._cluster, self._names, outputs, self._rules)
+            clocks = load_source(
+                store, self._cluster, self.source, source, rules=self._rules, arrivals=self._arrivals(store)
+            )
+        positions = committed if at_rest else {}
+        if caught_up:
+            positions = {partition: span.end for partition, span in source.items()}
+        facts = FlinkFacts(
+            names=self._names,
+            rules=self._rules,
+            shared=min(self._run.partitions, len(source)) if self._runs.recorded else len(source),
+            clocks=clocks,
+            partitions={topic: self._partition_counts(spans) for topic, spans in outputs.items()},
+            positions=positions,
+            caught_up=caught_up,
+            outputs_at_rest=at_rest,
+            as_is=self._as_is,
+            notes=self._notes(),
+        )
+        with clock.measure("judging"):
+            judgement = judge(store, facts)
+        if caught_up and (moving := self._written_since(outputs)):
+            raise Moved(f"the job still writes to {moving}; judge again after its next checkpoint")
+        return replace(judgement, verdict=replace(judgement.verdict, seconds=clock.seconds))
+
+    def _arrivals(self, store: Store) -> Arrivals | None:
+        """Return when visits arrived, by the ledger of this topic if there is one."""
+        files = files_of(self._settings.ledger, self.source)
+        if not files:
+            return None
+        load_ledgers(store, files, self._cluster.topic_id(self.source))
+
+        def arrivals(partition: int, first: int, last: int) -> pa.Table:
+            return store.arrow(
+                """SELECT kafka_offset, max(clock) AS clock FROM ledger_acked
+                   WHERE kafka_partition = $partition AND kafka_offset BETWEEN $first AND $last
+                   GROUP BY kafka_offset ORDER BY kafka_offset""",
+                partition=partition,
+                first=first,
+                last=last,
+            )
+
+        return arrivals
+
+    def _partition_counts(self, spans: Spans) -> tuple[int, int]:
+        fewest = min(self._runs.fewest_partitions, len(spans)) if self._runs.recorded else len(spans)
+        return fewest, len(spans)
+
+    def _written_since(self, outputs: dict[str, Spans]) -> str | None:
+        """Return an output that has grown since its spans were taken, or that has an open transaction."""
+        return next(
+            (topic for topic, spans in outputs.items() if self._cluster.spans(topic, committed=False) != spans), None
+        )
+
+    def _newest_checkpoint(self) -> str:
+        """Return a text that names the newest complete checkpoint and its time."""
+        done: list[tuple[float, Place]] = []
+        for file in flink_checkpoints(self._settings).glob("*/chk-*/_metadata"):
+            try:
+                done.append((file.stat().st_mtime, file.parent))
+            except OSError:
+                # The job may remove old checkpoints meanwhile.
+                continue
+        if not done:
+            return ", no checkpoint is complete"
+        written, folder = max(done)
+        return f", its newest checkpoint is {folder.name} of {iso_time(int(written * 1000))}"
+
+    def _notes(self) -> tuple[str, ...]:
+        if not self._runs.recorded:
+            return (f"no settings of a run in {self._settings.flink_notes}: judged by those of .env and the shell",)
+        if self._run.mode != "exactly-once":
+            return (f"the job ran in mode {self._run.mode}, which allows windows that are there more than once",)
+        return ()
+
+
+def flink(settings: Settings, cluster: Cluster, options: Options) -> Checker:
+    """Create the checker of the windowing job."""
+    return FlinkChecker(settings, cluster, options)

@@ -1,0 +1,152 @@
+"""Turns topics and files into tables: chunk by chunk, in several processes when there is much to read."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.ipc
+
+from faultline.verdict.cluster import Cluster
+from faultline.verdict.model import Unknown
+from faultline.verdict.progress import ReadProgress
+from faultline.verdict.records import Batch, Span, Spans, size
+
+CHUNK_RECORDS = 250_000
+PARALLEL_RECORDS = 150_000
+"""Below this, one process ends before others would have started."""
+PARALLEL_PROCESSES = min(4, os.cpu_count() or 1)
+
+Parse = Callable[[Batch], pa.RecordBatch]
+"""Turns records into rows of one table; it must be picklable."""
+
+
+class TopicReader(Protocol):
+    """A reader of topics: a cluster, or records in memory."""
+
+    def read(self, topic: str, spans: Spans) -> Iterator[Batch]:
+        """Read the committed records of the spans; within a partition in the order of offsets."""
+        ...
+
+
+class Job(Protocol):
+    """Work for another process: a picklable object that yields rows of one table."""
+
+    def run(self) -> Iterator[pa.RecordBatch]:
+        """Produce the rows."""
+        ...
+
+
+@dataclass(frozen=True)
+class _TopicJob:
+    bootstrap: str
+    topic: str
+    partition: int
+    span: Span
+    parse: Parse
+
+    def run(self) -> Iterator[pa.RecordBatch]:
+        for batch in Cluster(self.bootstrap).read(self.topic, {self.partition: self.span}):
+            yield self.parse(batch)
+
+
+def topic_rows(
+    reader: TopicReader, topic: str, spans: Spans, parse: Parse, folder: Path
+) -> Iterator[tuple[int, pa.Table]]:
+    """Read a topic partition by partition, in the order of offsets: the partition, and rows of one table.
+
+    `folder` stores what other processes have read until it is used.
+    """
+    total = size(spans)
+    with ReadProgress(f"topic {topic}", total) as progress:
+        if total < PARALLEL_RECORDS or not isinstance(reader, Cluster):
+            for partition, span in spans.items():
+                for batch in reader.read(topic, {partition: span}):
+                    yield partition, pa.Table.from_batches([parse(batch)])
+                    progress.advance(len(batch.offsets))
+            return
+        chunks = [
+            (partition, Span(begin, min(begin + CHUNK_RECORDS, span.end)))
+            for partition, span in spans.items()
+            for begin in range(span.begin, span.end, CHUNK_RECORDS)
+        ]
+        jobs = [_TopicJob(reader.bootstrap, topic, partition, chunk, parse) for partition, chunk in chunks]
+        for (partition, chunk), rows in zip(chunks, in_processes(jobs, folder), strict=True):
+            yield partition, rows
+            progress.advance(chunk.end - chunk.begin)
+
+
+def in_processes(jobs: Sequence[Job], folder: Path) -> Iterator[pa.Table]:
+    """Run jobs in other processes and yield their rows in the order of the jobs.
+
+    Raises what a job raises, and Unknown when a process is killed.
+    """
+    # Not forked: librdkafka and DuckDB have threads here, which do not survive a fork.
+    context = multiprocessing.get_context("spawn")
+    # Python's own tracker cleans up after a verdict that is killed, and would say so.
+    os.environ["PYTHONWARNINGS"] = "ignore:resource_tracker"
+    with ProcessPoolExecutor(PARALLEL_PROCESSES, mp_context=context, initializer=_end_with_the_parent) as pool:
+        running: deque[tuple[Future[None], Path]] = deque()
+        queue = list(enumerate(jobs))
+        try:
+            while queue or running:
+                # A few chunks ahead: enough to keep the processes busy, and not the whole topic on disk.
+                while queue and len(running) < PARALLEL_PROCESSES + 2:
+                    number, job = queue.pop(0)
+                    file = folder / f"chunk-{number}.arrow"
+                    running.append((pool.submit(_run, job, file), file))
+                future, file = running.popleft()
+                future.result()
+                with pa.memory_map(str(file)) as source:
+                    yield pa.ipc.open_stream(source).read_all()
+                file.unlink()
+        except BrokenProcessPool:
+            raise Unknown(
+                "a process that reads for the verdict was killed; is there enough memory? judge again"
+            ) from None
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def kill_readers() -> None:
+    """End the processes that read, before this one ends: one that is just starting would print a stack trace."""
+    for process in multiprocessing.active_children():
+        process.kill()
+
+
+def _end_with_the_parent() -> None:
+    """End this process once its parent has, even by SIGKILL; it would wait for work forever."""
+    # A signal is the parent's business.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def wait() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def _run(job: Job, file: Path) -> None:
+    """Write the rows of a job to a file of Arrow's stream format."""
+    writer = None
+    with pa.OSFile(str(file), "wb") as sink:
+        for rows in job.run():
+            writer = writer or pa.ipc.new_stream(sink, rows.schema)
+            writer.write_batch(rows)
+        if writer is None:
+            # A chunk of markers and aborted records only.
+            writer = pa.ipc.new_stream(sink, pa.schema([]))
+        writer.close()

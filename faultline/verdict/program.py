@@ -1,0 +1,153 @@
+"""Judge a pipeline from its records: whether anything was lost, repeated, or never sent.
+
+Exit code 0: holds, 1: violated, 2: unknown (nothing read, source still moving, pipeline behind, something unreadable).
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import faulthandler
+import io
+import json
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+import duckdb
+
+from faultline.command import drop_output, fail, seconds
+from faultline.settings import Settings, SettingsError
+from faultline.storage.words import place_argument
+from faultline.verdict.checker import Options, judge
+from faultline.verdict.checkers import CHECKERS, PIPELINES
+from faultline.verdict.cluster import Cluster
+from faultline.verdict.dump import clear, dump
+from faultline.verdict.model import NotJudged, Outcome, Unknown, Verdict, unknown, worst
+from faultline.verdict.report import print_report
+from faultline.verdict.store import open_store
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="scripts/verdict.sh", description=__doc__, allow_abbrev=False)
+    parser.add_argument(
+        "pipeline", choices=[*CHECKERS, "all"], help="which pipeline to judge; the source is judged with each"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
+    parser.add_argument("--verbose", action="store_true", help="also show pending records and how long it took")
+    parser.add_argument("--dump", type=Path, metavar="DIR", help="write every finding to this folder, as JSON lines")
+    parser.add_argument("--bootstrap", metavar="HOST:PORT", help="the broker (default: the stack's)")
+    parser.add_argument("--sink", help="spark: which sink's output to judge (default: as the query ran)")
+    parser.add_argument("--output", type=place_argument, metavar="FOLDER", help="spark: the sink's output folder")
+    parser.add_argument(
+        "--checkpoint", type=place_argument, metavar="FOLDER", help="spark: the query's checkpoint folder"
+    )
+    parser.add_argument(
+        "--as-is", action="store_true", help="judge a running pipeline: what is not due yet may be pending"
+    )
+    parser.add_argument(
+        "--wait",
+        type=seconds,
+        default=30.0,
+        metavar="SECONDS",
+        help="how long the pipeline may take to commit everything; 0: not at all (default: %(default)g)",
+    )
+    return parser
+
+
+def _judge(name: str, settings: Settings, bootstrap: str, options: Options, folder: Path | None) -> Verdict:
+    """Judge one pipeline; an error in it does not stop the others. Raises NotJudged."""
+    try:
+        cluster = Cluster(bootstrap)
+        checker = CHECKERS[name](settings, cluster, options)
+        with open_store() as store:
+            judgement = judge(checker, cluster, store, options)
+            if folder is not None:
+                try:
+                    dump(folder, judgement)
+                except OSError as error:
+                    # Findings that are not written do not change what was found.
+                    sys.stderr.write(f"verdict: not every finding is in --dump {folder}: {error.strerror}\n")
+        return judgement.verdict
+    except Unknown as reason:
+        return unknown(name, str(reason))
+    except (duckdb.Error, OSError, SettingsError) as error:
+        return unknown(name, f"the verdict itself failed: {str(error).splitlines()[0]}")
+    except NotJudged:
+        raise
+    except Exception as error:
+        traceback.print_exc()
+        return unknown(name, f"the verdict itself failed: {type(error).__name__}; please report the stack trace above")
+
+
+def _judge_all(
+    names: Sequence[str], settings: Settings, arguments: argparse.Namespace
+) -> tuple[list[Verdict], list[str]]:
+    options = Options(
+        sink=arguments.sink,
+        output=arguments.output,
+        checkpoint=arguments.checkpoint,
+        as_is=arguments.as_is,
+        wait_seconds=arguments.wait,
+    )
+    verdicts, notes = [], []
+    for name in names:
+        try:
+            verdicts.append(_judge(name, settings, arguments.bootstrap or settings.bootstrap, options, arguments.dump))
+        except NotJudged as reason:
+            notes.append(f"{name}: {reason}")
+    return verdicts, notes
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Judge, print, and return the exit code: the outcome's, whether it could be printed or not."""
+    # Kafka's client, DuckDB and Arrow are native code: after a crash of theirs Python says nothing without this.
+    with contextlib.suppress(io.UnsupportedOperation):
+        faulthandler.enable()
+    chosen = _parser().parse_args(arguments)
+    try:
+        settings = Settings()
+    except OSError as error:
+        fail("verdict", f".env cannot be read: {error.strerror}")
+    asked = PIPELINES if chosen.pipeline == "all" else (chosen.pipeline,)
+    names = tuple(dict.fromkeys(("source", *asked)))
+    if chosen.dump is not None:
+        try:
+            clear(chosen.dump, names)
+        except OSError as error:
+            fail("verdict", f"--dump {chosen.dump} cannot be written: {error.strerror}; choose another folder")
+    verdicts, notes = _judge_all(names, settings, chosen)
+    outcome = worst(verdicts)
+    try:
+        if not chosen.json:
+            print_report(verdicts, notes, verbose=chosen.verbose)
+        else:
+            print(json.dumps(_document(chosen.pipeline, outcome, verdicts, notes)))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Its reader has seen enough (`| head`).
+        drop_output()
+    except OSError as error:
+        drop_output()
+        sys.stderr.write(f"verdict: the report cannot be printed: {error.strerror}\n")
+    return outcome.exit_code
+
+
+def _document(pipeline: str, outcome: Outcome, verdicts: Sequence[Verdict], notes: Sequence[str]) -> dict[str, object]:
+    """Build the output of `--json`: for one pipeline its verdict and the source's, for `all` a list of verdicts.
+
+    A pipeline's outcome is its own; the exit code, and the outcome of `all`, is the worst one with the source's.
+    """
+    source = next((verdict.as_json() for verdict in verdicts if verdict.pipeline == "source"), None)
+    if pipeline == "all":
+        listed = [verdict.as_json() for verdict in verdicts if verdict.pipeline != "source"]
+        return {
+            "pipeline": "all", "outcome": outcome.value, "verdicts": listed, "source": source, "notes": list(notes)
+        }  # fmt: skip
+    own = next((verdict for verdict in verdicts if verdict.pipeline == pipeline), None)
+    if own is None:
+        return {"pipeline": pipeline, "outcome": outcome.value, "reason": "; ".join(notes), "examples": []}
+    document = own.as_json()
+    document["notes"] = [*own.notes, *notes]
+    return document if pipeline == "source" else document | {"source": source}

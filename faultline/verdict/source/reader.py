@@ -1,0 +1,87 @@
+"""Reads the source topic into a table: place, timestamp and digest of each record; and reads single records again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from faultline.formats.digest import record_digest
+from faultline.verdict.loading import TopicReader, topic_rows
+from faultline.verdict.records import Batch, Record, Span, Spans
+from faultline.verdict.store import Store
+
+_SCHEMA = pa.schema(
+    [
+        ("kafka_partition", pa.int32()),
+        ("kafka_offset", pa.int64()),
+        ("timestamp", pa.int64()),
+        ("digest", pa.uuid()),
+    ]
+)
+
+_NEAR_OFFSETS = 50_000
+"""Up to this distance a new read takes longer than reading the records in between."""
+_RUN_RECORDS = 20_000
+
+
+def parse(batch: Batch) -> pa.RecordBatch:
+    """Turn records into rows of table `source_record`."""
+    digests = [record_digest(key, value) for key, value in zip(batch.keys, batch.values, strict=True)]
+    return pa.record_batch(
+        [
+            pa.array(batch.partitions, pa.int32()),
+            pa.array(batch.offsets, pa.int64()),
+            pa.array(batch.timestamps, pa.int64()),
+            pa.array(digests, pa.uuid()),
+        ],
+        schema=_SCHEMA,
+    )
+
+
+def load_topic(store: Store, reader: TopicReader, topic: str, spans: Spans) -> None:
+    """Make table `source_record` of the spans of a topic."""
+    store.create("source_record", _SCHEMA)
+    for _, rows in topic_rows(reader, topic, spans, parse, store.folder):
+        if rows.num_rows:
+            store.append("source_record", rows)
+
+
+class Place(NamedTuple):
+    """Where a record is, and what is known about it."""
+
+    partition: int
+    offset: int
+    known: tuple[object, ...]
+
+
+def with_records(reader: TopicReader, topic: str, places: Iterable[Place]) -> Iterator[tuple[Place, Record | None]]:
+    """Yield places, ordered by partition and offset, each with the record that is there."""
+    for run in _runs(places):
+        wanted = {place.offset for place in run}
+        span = Span(run[0].offset, run[-1].offset + 1)
+        found = {
+            record.offset: record
+            for batch in reader.read(topic, {run[0].partition: span})
+            for record in batch.records()
+            if record.offset in wanted
+        }
+        for place in run:
+            yield place, found.get(place.offset)
+
+
+def _runs(places: Iterable[Place]) -> Iterator[list[Place]]:
+    """Group places that are read together."""
+    run: list[Place] = []
+    for place in places:
+        if run and (
+            place.partition != run[0].partition
+            or place.offset - run[-1].offset > _NEAR_OFFSETS
+            or len(run) >= _RUN_RECORDS
+        ):
+            yield run
+            run = []
+        run.append(place)
+    if run:
+        yield run

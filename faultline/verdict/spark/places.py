@@ -1,0 +1,79 @@
+"""Where a run of the synchronizer reads and writes: from the settings of the run, or else from the stack's."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+from pathlib import Path
+
+from faultline.formats.run import SINKS, SPARK_RUN_FILE, RunError, SparkRun, read_run
+from faultline.settings import Settings
+from faultline.storage.data import noted, notes_of, place_noted, spark_checkpoints, spark_outputs
+from faultline.storage.place import Place
+from faultline.verdict.checker import Options
+from faultline.verdict.model import Unknown
+
+
+@dataclass(frozen=True)
+class Places:
+    """Topic, sink, and the folders of output and checkpoint of one query; `notes` name what is not certain."""
+
+    topic: str
+    sink: str
+    output: Place
+    checkpoint: Place
+    notes: tuple[str, ...] = ()
+
+
+def places(settings: Settings, options: Options) -> Places:
+    """Find the places of a query. Raises Unknown when its own settings contradict the flags or the folder."""
+    sink = _known(options.sink or settings.text("SPARK_SINK"), "--sink" if options.sink else "SPARK_SINK")
+    query = settings.query(sink)
+    checkpoint = (options.checkpoint or spark_checkpoints(settings) / query).resolve()
+    notes = notes_of(checkpoint, settings)
+    run = _run_in(notes) if notes else None
+    if notes is None or run is None:
+        note = f"no settings of a run in {notes or checkpoint}, judged with those of .env"
+        output = (options.output or spark_outputs(settings) / query).resolve()
+        return Places(settings.text("VISITS_TOPIC"), sink, output, checkpoint, (note,))
+    _refuse_contradiction(run, notes, checkpoint, settings, options)
+    return Places(run.topic, run.sink, place_noted(run.output, settings), checkpoint)
+
+
+def _known(sink: str, where: str) -> str:
+    if sink not in SINKS:
+        raise Unknown(f"{where} {sink} is unknown; one of {', '.join(SINKS)}")
+    return sink
+
+
+def _run_in(notes: Path) -> SparkRun | None:
+    file = notes / SPARK_RUN_FILE
+    if file.exists() and not file.is_file():
+        raise Unknown(f"{file} is not a file")
+    try:
+        run = read_run(SparkRun, file)
+    except RunError as error:
+        raise Unknown(str(error)) from None
+    if run is not None:
+        if not all(isinstance(value, str) and value for value in astuple(run)):
+            raise Unknown(f"{file} does not hold the settings of a run; it was damaged or written by another version")
+        _known(run.sink, f"{file}: sink")
+    return run
+
+
+def _refuse_contradiction(run: SparkRun, notes: Path, checkpoint: Place, settings: Settings, options: Options) -> None:
+    folder = noted(checkpoint, settings)
+    if run.checkpoint != folder:
+        raise Unknown(
+            f"{notes / SPARK_RUN_FILE} is of checkpoint {run.checkpoint} and is in {folder}, so it does not say "
+            "what this checkpoint belongs to; judge the one that the query wrote (--checkpoint)"
+        )
+    asked = {
+        "sink": options.sink,
+        "output": None if options.output is None else noted(options.output, settings),
+    }
+    for name, value in asked.items():
+        if value not in (None, getattr(run, name)):
+            raise Unknown(
+                f"checkpoint {checkpoint} belongs to {name} {getattr(run, name)} and not {value}; "
+                f"leave --{name} out or give the --checkpoint of that {name}"
+            )

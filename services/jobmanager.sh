@@ -1,9 +1,0 @@
-#!/usr/bin/env bash
-# Summary: Run a Flink JobManager (and its web page) in the foreground.
-# Usage: services/jobmanager.sh [jobmanager-2]
-set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
-
-home="$("${ARTIFACTS}/venv-flink/bin/python" -m flink_job.home "${1:-jobmanager}")"
-eval "${home}"
-exec "${FLINK_HOME}/bin/jobmanager.sh" start-foreground

@@ -1,6 +1,0 @@
-#!/usr/bin/env bash
-# Summary: Run the object store (SeaweedFS) in the foreground.
-# Usage: services/store.sh [--data FOLDER] [--metrics-port PORT]
-set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
-exec "${ARTIFACTS}/venv-store/bin/python" -m object_store.start "$@"

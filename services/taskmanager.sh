@@ -1,9 +1,0 @@
-#!/usr/bin/env bash
-# Summary: Run a Flink TaskManager in the foreground.
-# Usage: services/taskmanager.sh [taskmanager-2]
-set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
-
-home="$("${ARTIFACTS}/venv-flink/bin/python" -m flink_job.home "${1:-taskmanager}")"
-eval "${home}"
-exec "${FLINK_HOME}/bin/taskmanager.sh" start-foreground
