@@ -8,8 +8,8 @@ from deploy import pod
 from deploy.manifest import Manifest, Object, Unchecked, apart, object_name
 from deploy.settings import data
 from faultline.formats.jobs import MAIN, PROGRAMS
+from faultline.packages.sbom import locked_packages
 from faultline.settings import ROOT, Settings
-from faultline.stack.packages.sbom import locked_packages
 from faultline.storage.engines import flink_s3_options
 from flink_job.guarantees import job_configuration
 from flink_job.home import TEMPLATES, cluster_values, render

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from deploy import pod
 from deploy.manifest import Manifest, Object, Unchecked, object_name
+from faultline.packages.sbom import locked_packages
 from faultline.settings import Settings, artifacts, guard_jar, store_jars
-from faultline.stack.packages.sbom import locked_packages
 from faultline.storage.engines import s3a_options
 from spark_job.options import alone
 from spark_job.session import SILENT_EXECUTOR, UTC, configuration

@@ -6,7 +6,7 @@
 set -euo pipefail
 
 name="$1" folder="$2" from_source="${3:-}"
-locks="$(cd "$(dirname "${BASH_SOURCE[0]}")/../requirements" && pwd)"
+locks="$(cd "$(dirname "${BASH_SOURCE[0]}")/requirements" && pwd)"
 options=()
 
 if [[ "${name}" == flink ]] && { [[ -n "${from_source}" ]] || [[ "$(dpkg --print-architecture)" != amd64 ]]; }; then

@@ -40,7 +40,7 @@ STORE_CREDENTIALS = "credentials"
 
 
 def guard_jar(engine: str) -> Path:
-    """The jar that refuses foreign web pages, for `spark` or `flink`; faultline/services/web_guard/build.py makes it."""
+    """The jar that refuses foreign web pages, for `spark` or `flink`, made by faultline/services/web_guard/."""
     return artifacts() / "jars" / "web_guard" / f"web-guard-{engine}.jar"
 
 

@@ -101,7 +101,8 @@ def _barriers(settings: Settings, mode: str) -> dict[str, str]:
         # holds them.
         "execution.checkpointing.unaligned.enabled": "true",
         # Flink asks for it because of ByPartition: with another number of tasks it does not promise the order of the
-        # records that a checkpoint holds, and OnTime needs it. faultline/inspector/flink/rescaling.py refuses such a restore.
+        # records that a checkpoint holds, and OnTime needs it. faultline/inspector/flink/rescaling.py refuses such a
+        # restore.
         "execution.checkpointing.unaligned.forced": "true",
         # Without backpressure a barrier arrives in time, and the checkpoint holds no records.
         "execution.checkpointing.aligned-checkpoint-timeout": "500 ms",

@@ -30,7 +30,7 @@ CLIENT = "client"
 _CLUSTER = "high-availability"
 """Folder of what a JobManager that takes over needs: the job, and which checkpoints are complete."""
 PROJECT = Path(__file__).resolve().parents[1]
-_IMPORTED = ("contract", "flink_job", ".env")
+_IMPORTED = ("faultline", "flink_job", ".env")
 """What a job's program imports; faultline.settings reads `.env`."""
 
 

@@ -33,7 +33,7 @@ def _second(seconds: int) -> str:
 
 
 def event_time_text(milliseconds: int) -> str:
-    """`faultline.formats.visit.iso_time`, with the text of each second cached: formatting is half the cost of a visit."""
+    """`iso_time`, with the text of each second cached: formatting is half the cost of a visit."""
     return f"{_second(milliseconds // 1000)}{milliseconds % 1000:03d}Z"
 
 
@@ -86,7 +86,7 @@ def _large(value: str, size: int) -> str:
 
 
 def _retyped(value: str, event_time: int) -> str:
-    """Write the event time as a number, as a producer's new release may do; `faultline.formats.visit.parse_visit` refuses it."""
+    """Write the event time as a number, as a producer's new release may do; `parse_visit` refuses it."""
     return value.replace(f'"event_time":"{event_time_text(event_time)}"', f'"event_time":{event_time}', 1)
 
 

@@ -62,7 +62,7 @@ def configuration(options: Options, settings: Settings, scratch: Path) -> dict[s
         # Event times are text here, but the machine's time zone must never reach an output.
         "spark.sql.session.timeZone": "UTC",
         "spark.ui.port": settings.text("SPARK_UI_PORT"),
-        # Foreign web pages get 403 (web_guard/).
+        # Foreign web pages get 403 (faultline/services/web_guard/).
         "spark.ui.filters": GUARD,
         f"spark.{GUARD}.param.names": ",".join(settings.web_names),
         # The kill links need no token, and are not needed: scripts/stop.sh ends the query.

@@ -45,7 +45,7 @@ def command(settings: Settings, copy: int, folder: Path) -> list[str]:
 def java_options(settings: Settings, copy: int, folder: Path) -> list[str]:
     """Return the options of its JVM; Spark reads those that begin with spark. as configuration."""
     spark = {
-        # Foreign web pages get 403 (web_guard/), and no link ends an application or a worker.
+        # Foreign web pages get 403 (faultline/services/web_guard/), and no link ends an application or a worker.
         "spark.ui.filters": GUARD,
         f"spark.{GUARD}.param.names": ",".join(settings.web_names),
         "spark.ui.killEnabled": "false",

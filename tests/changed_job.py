@@ -31,7 +31,7 @@ def apply(patch: str, folder: Path, *flags: str) -> str:
 
 def copy_of_the_job(folder: Path) -> Path:
     """Copy what the job's program and the programs around it import; returns the folder."""
-    for name in ("contract", "flink_job", "services", "inspector", "places"):
+    for name in ("faultline", "flink_job"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / ".env", folder)
     return folder

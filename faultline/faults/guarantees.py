@@ -31,8 +31,9 @@ _ATTEMPTS = re.compile(r"`([\w-]+)` (\d+)")
 _TIMES = (NOTICED, RUNNING, FLINK_OUTPUT, SPARK_OUTPUT, CAUGHT_UP, GAP)
 _HEAD = """# What is promised under which fault
 
-Written by `python -m faultline.faults.guarantees` from `results.json` of `scripts/faults.sh`, backend local, 2 cores. Each row
-was broken on a real stack and judged by its records; `scripts/faults.sh list` shows the lines that break and repair.
+Written by `python -m faultline.faults.guarantees` from `results.json` of `scripts/faults.sh`, backend local, 2 cores.
+Each row was broken on a real stack and judged by its records; `scripts/faults.sh list` shows the lines that break and
+repair.
 
 All times are seconds.
 

@@ -29,7 +29,7 @@ class RunError(Exception):
 
 @dataclass(frozen=True)
 class SparkRun:
-    """One query of the synchronizer. Places below the stack's data are paths below it, see faultline/storage/data.py."""
+    """One query of the synchronizer. Paths in the stack's data are relative to it: faultline/storage/data.py."""
 
     topic: str
     sink: str

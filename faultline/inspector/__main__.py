@@ -1,7 +1,8 @@
 """Open a Spark or Flink checkpoint and say what is in it and what a restart from it does.
 
 Usage:
-    python -m faultline.inspector PATH [--json | --format prose|table] [--bootstrap HOST:PORT] [--state] [--all] [--follow]
+    python -m faultline.inspector PATH [--json | --format prose|table] [--bootstrap HOST:PORT] [--state] [--all]
+        [--follow]
     python -m faultline.inspector --diff PATH OTHER_PATH [--json]
     python -m faultline.inspector PATH --against windows|classic|FILE.py [--json] [-- ARGUMENT...]
 

@@ -2,8 +2,8 @@
 
 Usage: python -m faultline.probes.aftermath FOLDER
 
-FOLDER has `seen.jsonl` and `begin.json` of faultline/probes/watch.py, which still reads: it gets some seconds to read up to the
-end. Prints one line of JSON: `open`, the records at the end of each topic of the job that are written and not
+FOLDER has `seen.jsonl` and `begin.json` of faultline/probes/watch.py, which still reads: it gets some seconds to read
+up to the end. Prints one line of JSON: `open`, the records at the end of each topic of the job that are written and not
 committed; `seen`, how many committed windows the reader saw since it began, of which `different` ones are in the topic
 now and `missing` from it; and `unseen`, those that it has not seen.
 """

@@ -1,6 +1,7 @@
 """What was read again after a restore: from the offsets of the restored checkpoint to where the job had read before.
 
-Pure: it takes the samples of faultline/probes/watch.py and of `python -m faultline.inspector.flink follow`, in the order of their times.
+Pure: it takes the samples of faultline/probes/watch.py and of `python -m faultline.inspector.flink follow`, in the
+order of their times.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Who leads, as each broker by itself says it: one that is cut off from the others says what was.
 
-Usage: python -m faultline.probes.leaders               by the number of each broker: the leaders of the visits' partitions, or
+Usage: python -m faultline.probes.leaders               by the number of each broker: the leaders of the visits'
+partitions, or
                                                null when it does not answer
        python -m faultline.probes.leaders --controller  the number of the active controller
 

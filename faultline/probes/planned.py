@@ -1,10 +1,10 @@
 """What the synchronizer's planned batches have come to.
 
 Usage: python -m faultline.probes.planned BATCH...                 these batches, as they are now
-       python -m faultline.probes.planned --wait-written SECONDS   wait until one is not committed and has written a file
+       python -m faultline.probes.planned --wait-written SECONDS   wait until one that is not committed has a file
 
-Prints one line of JSON. Of batches, by their numbers: the range as in faultline/probes/batches.py, null when the file in
-offsets/ is gone; `lines`, how many it has written by the sink's log, null when the sink has none; `committed_at`, in
+Prints one line of JSON. Of batches, by their numbers: the range as in faultline/probes/batches.py, null when the file
+in offsets/ is gone; `lines`, how many it has written by the sink's log, null when the sink has none; `committed_at`, in
 seconds since the epoch, null when it is not committed. Of a wait: `batch`, the number of the one that was found. Exit
 codes: 0 done, 1 not within SECONDS, 2 it cannot be read.
 """

@@ -2,8 +2,8 @@
 
 Usage: python -m faultline.probes.written FOLDER
 
-FOLDER has `begin.json` of faultline/probes/watch.py. Prints one line of JSON: `repeated`, how many lines of the files since then
-repeat another one, byte for byte; `longest`, the bytes of the longest one.
+FOLDER has `begin.json` of faultline/probes/watch.py. Prints one line of JSON: `repeated`, how many lines of the files
+since then repeat another one, byte for byte; `longest`, the bytes of the longest one.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 # Sourced by every service: the settings of .env, and the paths.
 # Only a variable with the prefix STACK_ wins over .env: STACK_KAFKA_PORT over KAFKA_PORT.
 
-ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 
 # Sets the KEY=VALUE lines of .env, and then those of the profile, as variables of this shell.
 load_settings() {

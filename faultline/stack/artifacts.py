@@ -18,6 +18,8 @@ from faultline.stack.lock import exclusive
 from faultline.stack.messages import say
 
 LOCKS = ROOT / "docker" / "requirements"
+_GUARD = ROOT / "faultline" / "services" / "web_guard"
+_JARS = ROOT / "faultline" / "packages" / "jars.py"
 JAR_GROUPS = ("kafka", "spark", "flink", "zookeeper")
 BUILD = "build"
 ENVIRONMENTS = ("tools", "flink", "page")
@@ -151,7 +153,15 @@ class Artifacts:
             say(f"fetching the jars of {group} ...")
             target = self.folder / "jars" / group
             shutil.rmtree(target, ignore_errors=True)
-            self._run([str(self.interpreter("tools")), str(LOCKS / "jars.py"), "fetch", group, str(target)])
+            self._run(
+                [
+                    str(self.interpreter("tools")),
+                    str(_JARS),
+                    "fetch",
+                    group,
+                    str(target),
+                ]
+            )
             self._made(f"jars-{group}", _locks("jars"))
 
     def _has_guard(self, engine: str) -> bool:
@@ -231,11 +241,7 @@ def _locks(*names: str) -> list[Path]:
 
 
 def _guard_sources() -> list[Path]:
-    return [
-        *sorted((ROOT / "faultline" / "services" / "web_guard").rglob("*.java")),
-        ROOT / "faultline" / "services" / "web_guard" / "build.py",
-        *_locks("tools", "flink"),
-    ]
+    return [*sorted(_GUARD.rglob("*.java")), _GUARD / "build.py", *_locks("tools", "flink")]
 
 
 def _digest(files: list[Path]) -> str:

@@ -1,7 +1,7 @@
 """The table of services, in the order in which they start.
 
-A new service is a row here, `faultline/services/<name>.sh`, and an entry in docker-compose.yaml. A service that a stack may have
-several times has a row for each copy; a setting in COUNTS says how many of them are part of it.
+A new service is a row here, `faultline/services/<name>.sh`, and an entry in docker-compose.yaml. A service that a stack
+may have several times has a row for each copy; a setting in COUNTS says how many of them are part of it.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class Clock:
 
 
 class Checker(Protocol):
-    """Judges one pipeline. A new pipeline is one more class with these members, listed in faultline/verdict/checkers."""
+    """Judges one pipeline. A new pipeline is one more class with these members, in faultline/verdict/checkers."""
 
     name: str
     source: str

@@ -1,7 +1,7 @@
 """Walkthrough 15: run every case of the catalogue, count, and compare the page with the counts.
 
-`--write` writes the page. `--spark RELEASE` measures another release, in the environment that faultline/stack/packages/release.py
-made for it.
+`--write` writes the page. `--spark RELEASE` measures another release, in the environment that
+faultline/packages/release.py made for it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NoReturn
 
 from pyspark.java_gateway import ensure_callback_server_started
 
-from faultline.stack.packages.release import THIS_RELEASE, home_of, python_of
+from faultline.packages.release import THIS_RELEASE, home_of, python_of
 from labs.delete_x_then_start import logs, output, rivals, state, topic
 from labs.delete_x_then_start.case import ROWS, SPARK, Around, Case, Group, Measured, bench_for, measure
 from labs.delete_x_then_start.document import PAGE, cell_text, page
@@ -123,7 +123,7 @@ def _with_release(release: str, arguments: list[str]) -> NoReturn:
     python = python_of("spark", release)
     if python.parent.parent != home_of("spark", release) or not python.exists():
         sys.stderr.write(
-            f"{NAME}: no environment of Spark {release}: python -m faultline.stack.packages.release spark {release}\n"
+            f"{NAME}: no environment of Spark {release}: python -m faultline.packages.release spark {release}\n"
         )
         raise SystemExit(2)
     environ = os.environ | {"STACK_ARTIFACTS": str(home_of("spark", release) / "artifacts")}

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from pyspark.version import __version__ as spark_version
 
+from faultline.packages.release import THIS_RELEASE
 from faultline.settings import artifacts
-from faultline.stack.packages.release import THIS_RELEASE
 from labs.delete_x_then_start.case import Measured
 
 FOLDER = Path(__file__).with_name("measured")

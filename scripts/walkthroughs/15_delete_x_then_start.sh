@@ -3,7 +3,7 @@
 # Usage: scripts/walkthroughs/15_delete_x_then_start.sh [--pause] [--clean] [--write] [--spark RELEASE]
 #
 # Proves that docs/spark_checkpoint_surgery.md is what a run measures. --write rewrites that page.
-# --spark measures another release, whose environment `python -m faultline.stack.packages.release spark RELEASE` made before.
+# --spark measures another release, whose environment `python -m faultline.packages.release spark RELEASE` made before.
 # --pause waits for Enter before each step; --clean first removes what an earlier run left.
 # Its files stay in output/labs/15_delete_x_then_start to look at.
 # Exit codes: 0 every sentence is proven, 1 one is not, 2 it could not run.

@@ -30,8 +30,8 @@ from typing import Any
 from confluent_kafka import Producer
 
 from faultline.formats.visit import iso_time
+from faultline.packages.release import THIS_RELEASE
 from faultline.settings import ROOT
-from faultline.stack.packages.release import THIS_RELEASE
 from tests.golden.archives import SCRATCH, recorded
 from tests.stack.broker import Broker, run_broker
 

@@ -1,4 +1,4 @@
-"""Values at the edges of the rule that says what is a visit; faultline.formats.visit.parse_visit is the judge of each."""
+"""Values at the edges of the rule that says what is a visit; `parse_visit` judges each of them."""
 
 from __future__ import annotations
 

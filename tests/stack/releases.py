@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from faultline.packages.release import python_of
 from faultline.settings import ROOT
-from faultline.stack.packages.release import python_of
 
 _LIMIT_SECONDS = 900
 
@@ -16,6 +16,6 @@ def made_python(release: str) -> Path:
     """Return the interpreter of a release, after making its environment; both workers may ask at once."""
     python = python_of("spark", release)
     if python != Path(sys.executable):
-        command = [sys.executable, "-m", "faultline.stack.packages.release", "spark", release]
+        command = [sys.executable, "-m", "faultline.packages.release", "spark", release]
         subprocess.run(command, cwd=ROOT, check=True, timeout=_LIMIT_SECONDS)
     return python

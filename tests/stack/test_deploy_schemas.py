@@ -13,8 +13,8 @@ import yaml
 
 from deploy.flink import manifest as flink_manifest
 from deploy.settings import cluster_settings
+from faultline.packages.jars import HERE, fetch
 from faultline.settings import artifacts
-from faultline.stack.packages.jars import HERE, fetch
 from tests.manifests import errors, names_in_classes, of_definition, written
 
 pytestmark = [pytest.mark.ci, pytest.mark.timeout(300)]

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from faultline.inspector.spark.report import read_report
+from faultline.packages.release import THIS_RELEASE
 from faultline.settings import ROOT
-from faultline.stack.packages.release import THIS_RELEASE
 from tests.golden.archives import golden
 
 pytestmark = [pytest.mark.full]

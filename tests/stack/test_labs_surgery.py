@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from faultline.stack.packages.release import locks
+from faultline.packages.release import locks
 from tests.stack.releases import made_python
 from tests.stack.shown import shown_of, was_printed
 from tests.stack.test_labs import processes_in, walk

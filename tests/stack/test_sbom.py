@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from faultline.packages.sbom import environments_in, jars_in, locked_packages, maven_purl, normalized
 from faultline.settings import ROOT, artifacts
-from faultline.stack.packages.sbom import environments_in, jars_in, locked_packages, maven_purl, normalized
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
 

@@ -218,7 +218,7 @@ def test_every_setting_of_a_pod_is_one_that_its_programs_have() -> None:
     in_code = "".join(
         text_of(name)
         for name in files()
-        if name.endswith(".py") and name.startswith(("contract/", "flink_job/", "spark_job/"))
+        if name.endswith(".py") and name.startswith(("faultline/", "flink_job/", "spark_job/"))
     )
     names = {name for engine in ENGINES for name in of_pods(SETTINGS, engine)} - Settings(environ={}).values.keys()
     assert names

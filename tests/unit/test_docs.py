@@ -42,7 +42,7 @@ def test_every_link_of_a_page_leads_to_a_file() -> None:
 
 
 def words_of(script: str) -> list[str]:
-    """What the last line of a script hands to `python -m faultline.stack`; nothing if it is a walkthrough on the stack."""
+    """What the last line of a script hands to `python -m faultline.stack`; nothing for a walkthrough on the stack."""
     begin, end = f'exec {HERE}{"../" * (script.count("/") - 1)}lib/verb.sh" ', ' "$@"'
     last = text_of(script).splitlines()[-1]
     return last.removeprefix(begin).removesuffix(end).split() if last.startswith(begin) and last.endswith(end) else []

@@ -38,7 +38,7 @@ from faultline.stack.waiting import wait_until
 from tests.called import call
 from tests.tree import require_none
 
-SCRIPT = re.compile(r"(?:scripts|faults)/[\w/]+\.sh")
+SCRIPT = re.compile(r"(?:scripts|faultline/faults)/[\w/]+\.sh")
 CAUGHT = [row for rows in CONTROL_ROWS.values() for row in rows]
 
 
@@ -201,7 +201,8 @@ def test_a_command_in_a_row_gets_one_interrupt_and_ends_first(tmp_path: Path) ->
     """Also the loop inside `timeout`, which would otherwise go on to its limit."""
     line = f"trap 'echo cleaned > {tmp_path}/cleaned' EXIT; touch {tmp_path}/began; {until(60, 'false')}"
     program = (
-        "import os, signal; from faultline.faults.repair import run; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "import os, signal; from faultline.faults.repair import run; "
+        "signal.signal(signal.SIGINT, signal.default_int_handler); "
         f"run(['bash', '-c', {line!r}], os.environ, 90)"
     )
     process = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stderr=subprocess.DEVNULL)

@@ -1,4 +1,4 @@
-"""faultline/faults/cut_off.sh with this machine's real firewall: who asks decides, and each connection is cut both ways."""
+"""faults/cut_off.sh with this machine's real firewall: who asks decides, and each connection is cut both ways."""
 
 from __future__ import annotations
 

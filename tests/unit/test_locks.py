@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from faultline.stack.packages.jars import HERE, LOCK, ROOTS, JarError, fetch, read_jars
+from faultline.packages.jars import HERE, LOCK, ROOTS, JarError, fetch, read_jars
 from tests.tree import require_none
 
 SINGLE_JARS = sorted(path.name for path in HERE.glob("*.jars"))
@@ -55,7 +55,7 @@ def test_a_jar_without_a_hash_is_not_fetched(tmp_path: Path) -> None:
     listed = tmp_path / "some.jars"
     listed.write_text("some org.x:y:1\n")
     with pytest.raises(
-        JarError, match=r"org\.x:y:1: no hash; python docker/requirements/jars\.py pin .*some\.jars writes it"
+        JarError, match=r"org\.x:y:1: no hash; python faultline/packages/jars\.py pin .*some\.jars writes it"
     ):
         fetch("some", tmp_path / "jars", listed)
     with pytest.raises(JarError, match=r"some\.jars has no group 'other'; it has \['some'\]"):

@@ -9,78 +9,73 @@ from pathlib import Path
 from faultline.settings import ROOT, Settings, read_env_file
 from tests.tree import files, places, require_none, text_of
 
-# Each room and the rooms that it may import.
-BASE = {"contract"}
+# Each room and the rooms that it may import. `base`: the modules directly in faultline/.
+BASE = {"base", "formats"}
 ALLOWED: dict[str, set[str]] = {
-    "contract": set(),
-    "requirements": {"contract", "stack"},
-    "broker": BASE,
-    "generator": BASE,
-    "spark_job": {"contract", "places"},
-    "flink_job": {"contract", "places"},
-    "web_guard": set(),
-    "object_store": {"contract", "places"},
-    "places": BASE,
-    "inspector": {"contract", "places"},
-    "verdict": {"contract", "places"},
-    # Its examples are golden data, and so are those of a benchmark.
-    "pictures": {"contract", "page", "tests"},
-    "transactions": {"contract", "flink_job", "inspector", "places"},
-    "measure": {"contract", "places", "flink_job", "verdict"},
-    "page": {"contract", "measure", "stack", "faults"},
+    "base": set(),
+    "formats": {"base"},
+    "storage": BASE,
+    "services": {"base", "storage"},
     "stack": BASE,
-    "labs": {"contract", "requirements", "spark_job", "inspector", "stack"},
-    "faults": {"contract", "places", "flink_job", "stack"},
+    "packages": BASE | {"stack"},
+    "generator": BASE,
+    "spark_job": BASE | {"storage"},
+    "flink_job": BASE | {"storage"},
+    "inspector": BASE | {"storage", "flink_job"},
+    "verdict": BASE | {"storage"},
+    "probes": BASE | {"storage", "flink_job", "verdict"},
+    "faults": BASE | {"storage", "flink_job", "stack"},
+    # Golden data is the example of its pictures, and that of a benchmark.
+    "page": BASE | {"probes", "stack", "faults", "tests"},
+    "labs": BASE | {"spark_job", "inspector", "stack", "packages"},
     # The same settings and guarantees as the local stack, from where it takes them.
-    "deploy": {"contract", "broker", "flink_job", "places", "requirements", "spark_job"},
+    "deploy": BASE | {"services", "flink_job", "storage", "packages", "spark_job"},
     # Their baselines are variants of the windowing job.
-    "benchmarks": {
-        "contract",
-        "places",
-        "flink_job",
-        "generator",
-        "inspector",
-        "verdict",
-        "stack",
-        "faults",
-        "pictures",
-        "tests",
-    },
+    "benchmarks": BASE
+    | {"storage", "flink_job", "generator", "inspector", "verdict", "stack", "faults", "page", "tests"},
 }
 MODULES = [name for name in files() if name.endswith(".py") and not name.startswith("tests/")]
 
 
+def room_of(parts: list[str]) -> str:
+    """The room of a module, by the parts of its name."""
+    if parts[0] != "faultline":
+        return parts[0]
+    return parts[1] if len(parts) > 1 and (ROOT / "faultline" / parts[1]).is_dir() else "base"
+
+
 def imports(module: str) -> list[tuple[int, str]]:
-    """Line and first part of everything that a module imports."""
+    """Line and room of everything that a module imports."""
     found = []
     for node in ast.walk(ast.parse(text_of(module))):
         if isinstance(node, ast.Import):
-            found += [(node.lineno, alias.name.partition(".")[0]) for alias in node.names]
+            found += [(node.lineno, room_of(alias.name.split("."))) for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.append((node.lineno, node.module.partition(".")[0]))
+            names = [f"{node.module}.{alias.name}" for alias in node.names] if node.module == "faultline" else []
+            found += [(node.lineno, room_of(name.split("."))) for name in names or [node.module]]
     return found
 
 
 def test_imports_go_one_way() -> None:
-    rooms = {module.partition("/")[0] for module in MODULES}
+    rooms = {room_of(module.removesuffix(".py").split("/")) for module in MODULES}
     assert rooms == ALLOWED.keys()
     require_none(
         f"{module}:{line}: {room} imports {imported}"
         for module in MODULES
-        for room in [module.partition("/")[0]]
+        for room in [room_of(module.removesuffix(".py").split("/"))]
         for line, imported in imports(module)
         if imported in rooms | {"tests"} and imported not in ALLOWED[room] | {room}
     )
 
 
 # What these import runs on the host's Python, whose least version the README names.
-ON_THE_HOST = {"stack", "faults"}
+ON_THE_HOST = ("faultline/stack/", "faultline/faults/")
 
 
 def test_what_the_host_runs_imports_nothing_of_a_newer_python() -> None:
-    """Some names are newer than that version; each of these modules is found from faultline/stack/ and faultline/faults/ by its imports."""
+    """Some names are newer than that version; modules are found from faultline/stack/ and faults/ by imports."""
     newer = {("datetime", "UTC"), ("enum", "StrEnum"), ("asyncio", "timeout"), ("itertools", "batched")}
-    asked = [ROOT / module for module in MODULES if module.partition("/")[0] in ON_THE_HOST]
+    asked = [ROOT / module for module in MODULES if module.startswith(ON_THE_HOST)]
     seen: set[Path] = set()
     found = []
     while asked:

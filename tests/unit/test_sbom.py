@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from faultline.stack.packages import sbom
-from faultline.stack.packages.jars import Jar
-from faultline.stack.packages.sbom import (
+from faultline.packages import sbom
+from faultline.packages.jars import Jar
+from faultline.packages.sbom import (
     BillError,
     environment_parts,
     environments_in,

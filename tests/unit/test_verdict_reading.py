@@ -180,7 +180,7 @@ def test_no_text_forges_a_line_or_moves_the_cursor(capsys: pytest.CaptureFixture
 
 def test_an_ascii_terminal_gets_escapes_and_no_error() -> None:
     program = (
-        "from verdict.model import *; from faultline.verdict.report import print_report;"
+        "from faultline.verdict.model import *; from faultline.verdict.report import print_report;"
         "print_report([Verdict('flink', Outcome.VIOLATED, 'caf\\u00e9', records={'source': 1})])"
     )
     environment = os.environ | {"PYTHONIOENCODING": "ascii", "LC_ALL": "C"}

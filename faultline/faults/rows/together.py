@@ -34,7 +34,8 @@ ROWS = (
         promise=NOTHING, why=SAME_RANGE,
     ),
     Row(
-        "restore-while-the-disk-is-full", (*FAULT["job-cancel"].breaks, Step("faultline/faults/small_disk.sh fill {flink}")),
+        "restore-while-the-disk-is-full",
+        (*FAULT["job-cancel"].breaks, Step("faultline/faults/small_disk.sh fill {flink}")),
         (
             Step("scripts/flink_restore.sh latest", refused="No space left on device"),
             Step("faultline/faults/small_disk.sh free {flink}"), Step("scripts/flink_restore.sh latest"),

@@ -5,9 +5,9 @@ Usage:
     python -m faultline.inspector.flink resolve WHICH      the folder of latest, chk-N or a path, if it can be restored
     python -m faultline.inspector.flink offsets PATH       {"0": 900, "1": 900}: where a restore reads on, if it may
     python -m faultline.inspector.flink restore-point WHICH   {"path", "newest", "offsets"}: the three above at once
-    python -m faultline.inspector.flink describe PATH... [--follow] [--rows N]   one JSON report per line, for the inspector
-    python -m faultline.inspector.flink follow [--until FILE] [--words FOLDER]   the retained checkpoints, whenever they change
-    python -m faultline.inspector.flink against PATH JOB [ARGUMENT...]   whether the job can restore it, as a line of JSON
+    python -m faultline.inspector.flink describe PATH... [--follow] [--rows N]   a JSON report a line, for the inspector
+    python -m faultline.inspector.flink follow [--until FILE] [--words FOLDER]   retained checkpoints, at each change
+    python -m faultline.inspector.flink against PATH JOB [ARGUMENT...]   whether the job can restore it, as JSON
 
 Exit codes: 0 done, 1 refused or unreadable, 2 wrong usage, 3 `latest` and no checkpoint at all.
 """

@@ -1,6 +1,7 @@
 """Who holds the readers of a topic back: its open transactions, who promised them, and what ends each rightly.
 
-Usage: python -m faultline.inspector.transactions TOPIC [--commit ID | --abort ID] [--apply] [--checkpoints DIR] [--json]
+Usage: python -m faultline.inspector.transactions TOPIC [--commit ID | --abort ID] [--apply] [--checkpoints DIR]
+[--json]
 
 Runs in the Flink environment. Exit codes: 0 shown, or done; 1 refused: it would lose or repeat records; 2 it cannot be
 known, or wrong usage.

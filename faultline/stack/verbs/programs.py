@@ -86,7 +86,7 @@ def benchmark(stack: Stack, words: Sequence[str]) -> int:
 
 def faults(stack: Stack, words: Sequence[str]) -> int:
     """Run the fault matrix with this Python: it acts on the stack by its scripts."""
-    return _by_scripts(stack, ["faults", *words])
+    return _by_scripts(stack, ["faultline.faults", *words])
 
 
 def soak(stack: Stack, words: Sequence[str]) -> int:
@@ -124,7 +124,7 @@ def sbom(stack: Stack, words: Sequence[str]) -> int:
     local.prepare()
     local.artifacts.make_environment("sbom")
     python = str(local.artifacts.interpreter("sbom"))
-    _become(local, [python, "-m", "faultline.stack.packages.sbom", str(local.artifacts.folder)], folder=ROOT)
+    _become(local, [python, "-m", "faultline.packages.sbom", str(local.artifacts.folder)], folder=ROOT)
 
 
 def deploy(stack: Stack, words: Sequence[str]) -> int:

@@ -7,10 +7,10 @@ from faultline.stack.stack import Stack
 MODULES: dict[str, tuple[str, ...]] = {
     "generator_start": ("tools", "generator"),
     "spark_start": ("tools", "spark_job.visits_json_synchronizer"),
-    "verdict": ("tools", "verdict"),
-    "inspect": ("tools", "inspector"),
+    "verdict": ("tools", "faultline.verdict"),
+    "inspect": ("tools", "faultline.inspector"),
     "open_transactions": ("tools", "faultline.probes.open_transactions"),
-    "transactions": ("flink", "transactions"),
+    "transactions": ("flink", "faultline.inspector.transactions"),
     "window_latency": ("tools", "faultline.probes.window_latency"),
     "flink_submit": ("flink", "flink_job.submit"),
     "flink_cancel": ("flink", "flink_job.cancel"),

@@ -1,4 +1,4 @@
-"""Turns records of the windowing job's topics into rows, with faultline/formats/visit.py and without code of the job."""
+"""Turns records of the windowing job's topics into rows, by faultline/formats/visit.py, without code of the job."""
 
 from __future__ import annotations
 

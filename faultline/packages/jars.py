@@ -3,9 +3,9 @@
 Ivy itself comes with pyspark, so that no build tool has to be installed.
 
 Usage:
-    python faultline/stack/packages/jars.py lock          resolve jars.in with all dependencies, write jars.lock
-    python faultline/stack/packages/jars.py fetch GROUP DIRECTORY [--lock FILE]   put one group's jars into DIRECTORY
-    python faultline/stack/packages/jars.py pin FILE      fetch what a list of single jars names, and write the hashes into it
+    python faultline/packages/jars.py lock          resolve jars.in with all dependencies, write jars.lock
+    python faultline/packages/jars.py fetch GROUP DIRECTORY [--lock FILE]   put one group's jars into DIRECTORY
+    python faultline/packages/jars.py pin FILE      fetch the jars that a list names, and write their hashes
 
 `fetch` takes exactly the artifacts that the lock names (no transitive resolution) and refuses
 one whose SHA-256 differs. Lists of single jars, which no image has: releases.jars and schemas.jars.
@@ -26,7 +26,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-HERE = Path(__file__).resolve().parent
+HERE = Path(__file__).resolve().parents[2] / "docker" / "requirements"
 ROOTS = HERE / "jars.in"
 LOCK = HERE / "jars.lock"
 # Jars of the Spark distribution must not exist twice. The broker's tools depend on all of
@@ -173,7 +173,7 @@ def lock() -> None:
         wanted = [jar for jar in roots if jar.group == group]
         for jar, path in retrieve(wanted, transitive=True, exclude=PROVIDED.get(group, ())):
             locked.append(Jar(group, jar.organisation, jar.name, jar.version, sha256_of(path)))
-    lines = ["# Written by `python faultline/stack/packages/jars.py lock` from jars.in: GROUP COORDINATES SHA256"]
+    lines = ["# Written by `python faultline/packages/jars.py lock` from jars.in: GROUP COORDINATES SHA256"]
     lines += [f"{jar.group} {jar.coordinates} {jar.sha256}" for jar in sorted(locked)]
     LOCK.write_text("\n".join(lines) + "\n")
 
@@ -203,9 +203,7 @@ def fetch(group: str, directory: Path, lock_file: Path = LOCK) -> None:
     if not wanted:
         raise JarError(f"{lock_file.name} has no group '{group}'; it has {sorted({jar.group for jar in locked})}")
     if unpinned := [jar.coordinates for jar in wanted if not jar.sha256]:
-        raise JarError(
-            f"{', '.join(unpinned)}: no hash; python faultline/stack/packages/jars.py pin {lock_file} writes it"
-        )
+        raise JarError(f"{', '.join(unpinned)}: no hash; python faultline/packages/jars.py pin {lock_file} writes it")
     directory.mkdir(parents=True, exist_ok=True)
     missing = [
         jar

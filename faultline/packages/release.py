@@ -1,6 +1,6 @@
 """Make the environment of another release of Spark, from its own locks; nothing else fetches one.
 
-Usage: python -m faultline.stack.packages.release spark 4.3      in the tools environment; some minutes and 1 GB, once
+Usage: python -m faultline.packages.release spark 4.3      in the tools environment; some minutes and 1 GB, once
 
 The packages are listed in spark-4.3.lock, the jars of its Kafka source in releases.jars.
 
@@ -18,11 +18,11 @@ from pathlib import Path
 
 from pyspark.version import __version__ as spark_version
 
-from faultline.settings import artifacts
+from faultline.packages.jars import JarError, fetch
+from faultline.settings import ROOT, artifacts
 from faultline.stack.lock import exclusive
-from faultline.stack.packages.jars import JarError, fetch
 
-HERE = Path(__file__).resolve().parent
+HERE = ROOT / "docker" / "requirements"
 JARS = HERE / "releases.jars"
 THIS_RELEASE = ".".join(spark_version.split(".")[:2])
 """The release of the Spark in this environment."""

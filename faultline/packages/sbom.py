@@ -1,7 +1,7 @@
 """Write a bill of materials of the locked packages and jars in the images, as CycloneDX JSON.
 
 Usage, in the environment of sbom.lock (scripts/sbom.sh makes it):
-    python -m faultline.stack.packages.sbom ARTIFACTS
+    python -m faultline.packages.sbom ARTIFACTS
 
 Python packages are listed by cyclonedx-py, as far as a lock names them. Jars are added by file, with their hashes:
 those of jars.lock, and those that come inside Python packages, each with the libraries that it contains. Debian's
@@ -31,9 +31,9 @@ from faultline.command import quiet_imports, run
 if __name__ == "__main__":
     quiet_imports()
 
-from faultline.settings import STORE_JARS, read_env_file
+from faultline.packages.jars import HERE, LOCK, Jar, read_jars
+from faultline.settings import ROOT, STORE_JARS, read_env_file
 from faultline.stack.artifacts import ENVIRONMENTS, ON_REQUEST
-from faultline.stack.packages.jars import HERE, LOCK, Jar, read_jars
 
 SPEC_VERSION = "1.6"
 Component = dict[str, Any]
@@ -184,7 +184,7 @@ def bill(artifacts: Path) -> dict[str, Any]:
 
     Raises BillError when the artifacts are not those of the locks.
     """
-    version = read_env_file(HERE.parent / ".env")["IMAGE_TAG"]
+    version = read_env_file(ROOT / ".env")["IMAGE_TAG"]
     components, dependencies, tools = [], [], {}
     for environment in environments_in(artifacts):
         folder = artifacts / f"venv-{environment}"
