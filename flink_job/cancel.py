@@ -37,7 +37,7 @@ def cancel(base: str, job_id: str) -> None:
 
 def main() -> int:
     """Run the command line; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="flink_job.cancel", description="Cancel a job.")
+    parser = argparse.ArgumentParser(prog="scripts/flink_cancel.sh", description="Cancel a job.")
     parser.add_argument("--job", choices=JOBS, default=MAIN, help="which one (default: %(default)s)")
     parser.add_argument("--show", metavar="PREFIX", help="print Flink's own command, as typed behind this")
     arguments = parser.parse_args()

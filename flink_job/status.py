@@ -75,7 +75,7 @@ def status_of(base: str, job: dict[str, Any], statistics: dict[str, Any]) -> dic
 
 def main() -> int:
     """Run the command line; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="flink_job.status", description="State of the Flink job.")
+    parser = argparse.ArgumentParser(prog="scripts/flink_status.sh", description="State of the Flink job.")
     parser.add_argument("--wait-checkpoints", type=int, default=0, metavar="N")
     parser.add_argument("--wait-seconds", type=float, default=60, metavar="S")
     parser.add_argument("--job", choices=JOBS, default=MAIN, help="which one (default: %(default)s)")

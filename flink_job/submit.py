@@ -145,7 +145,7 @@ def repeated(causes: Sequence[str]) -> str | None:
 
 def main() -> int:
     """Run the command line; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="flink_job.submit", description="Submit a job.")
+    parser = argparse.ArgumentParser(prog="scripts/flink_submit.sh", description="Submit a job.")
     parser.add_argument("--job", choices=JOBS, default=MAIN, help="which one (default: %(default)s)")
     parser.add_argument("--from", dest="checkpoint", metavar="CHECKPOINT", help="a complete checkpoint")
     parser.add_argument("--mode", choices=MODES, help="default: FLINK_MODE in .env")

@@ -148,7 +148,7 @@ def print_records(config: Config, settings: Settings, stop: Stop) -> int:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the generator; exit codes: 0 all acknowledged, 1 some were not, 2 a mistake, no broker or no ledger."""
-    parser = Flags(NAME, prog="python -m generator", description=__doc__)
+    parser = Flags(NAME, prog="scripts/generator_start.sh", description=__doc__)
     add_flags(parser)
     parser.add_argument(
         "--to-stdout", action="store_true", help="print the records as JSON lines, without Kafka or pacing"

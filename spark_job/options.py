@@ -51,7 +51,7 @@ def parse(arguments: list[str] | None, settings: Settings) -> Options:
     """Read the flags. Ends the process: with code 2 and one line when they are invalid, 0 with --check-flags."""
     parser = Flags(
         "synchronizer",
-        prog="python -m spark_job.visits_json_synchronizer",
+        prog="scripts/spark_start.sh",
         description="Write every record of the visits topic as one line of a JSON file, in micro-batches.",
     )
     parser.add_argument(

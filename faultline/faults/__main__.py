@@ -74,7 +74,7 @@ def _table(results: Sequence[Result], folder: Path) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="faults.sh", description="The fault matrix.", allow_abbrev=False)
+    parser = argparse.ArgumentParser(prog="scripts/faults.sh", description="The fault matrix.", allow_abbrev=False)
     parser.add_argument("action", choices=("list", "run", "all"))
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--seed", type=int, help="chooses the moment of each fault (default: a random one, printed)")

@@ -236,7 +236,9 @@ def _shrunk(running: Soak, strikes: Sequence[Strike], file: Path, title: Sequenc
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="soak.sh", description="Random faults, one verdict.", allow_abbrev=False)
+    parser = argparse.ArgumentParser(
+        prog="scripts/soak.sh", description="Random faults, one verdict.", allow_abbrev=False
+    )
     parser.add_argument("--minutes", type=float, default=5.0, help="how long things break (default: %(default)g)")
     parser.add_argument("--seed", type=int, help="of the schedule (default: a random one, printed first)")
     parser.add_argument("--mode", choices=MODES, default=EXACTLY_ONCE)

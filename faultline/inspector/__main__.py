@@ -49,7 +49,9 @@ def arguments_of(argv: list[str] | None) -> argparse.Namespace:
     """Parse the command line; `program`: the words after `--`, for the program of --against."""
     words = sys.argv[1:] if argv is None else argv
     own, program = (words[: words.index("--")], words[words.index("--") + 1 :]) if "--" in words else (words, [])
-    parser = argparse.ArgumentParser(prog="inspect", description="What is in a checkpoint, and what a restart does.")
+    parser = argparse.ArgumentParser(
+        prog="scripts/inspect.sh", description="What is in a checkpoint, and what a restart does."
+    )
     parser.add_argument(
         "path",
         type=place_argument,

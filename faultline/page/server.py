@@ -249,7 +249,7 @@ def with_buttons() -> tuple[Settings, Watching, Inspect, Any]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until SIGTERM or Ctrl-C; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="page.sh", description="The live page.", allow_abbrev=False)
+    parser = argparse.ArgumentParser(prog="scripts/page.sh", description="The live page.", allow_abbrev=False)
     parser.add_argument("--buttons", action="store_true", help="offer actions; needs the scripts beside it")
     chosen = parser.parse_args(arguments)
     token, runner = "", None

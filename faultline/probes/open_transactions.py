@@ -35,7 +35,7 @@ def positions(cluster: Cluster, topic: str) -> list[dict[str, int]]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Look until there are some, at most `--wait` seconds; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="open_transactions", description=__doc__, allow_abbrev=False)
+    parser = argparse.ArgumentParser(prog="scripts/open_transactions.sh", description=__doc__, allow_abbrev=False)
     parser.add_argument("topic", help="the topic")
     parser.add_argument(
         "--wait", type=float, default=0.0, metavar="SECONDS", help="how long to wait for some (default: %(default)g)"

@@ -81,7 +81,7 @@ def place(message: Message) -> tuple[int, int]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the records; returns the exit code: 0 printed, 2 the topic cannot be read."""
-    parser = argparse.ArgumentParser(prog="read_topic", description=__doc__, allow_abbrev=False)
+    parser = argparse.ArgumentParser(prog="scripts/consume.sh", description=__doc__, allow_abbrev=False)
     parser.add_argument("topic")
     parser.add_argument("--last", type=int, default=0, metavar="N", help="only the last N records of each partition")
     parser.add_argument("--fates", action="store_true", help="uncommitted records too, marked")

@@ -122,7 +122,7 @@ def measure(settings: Settings, isolation: str, wanted: int, seconds: float) -> 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print one line, and return the exit code."""
-    parser = argparse.ArgumentParser(prog="window_latency", description=__doc__, allow_abbrev=False)
+    parser = argparse.ArgumentParser(prog="scripts/window_latency.sh", description=__doc__, allow_abbrev=False)
     parser.add_argument("--ends", type=int, default=3, metavar="N", help="window ends to see (default: %(default)s)")
     parser.add_argument("--uncommitted", action="store_true", help="read uncommitted records too")
     parser.add_argument("--wait", type=float, default=120.0, metavar="SECONDS", help="at most (default: %(default)g)")

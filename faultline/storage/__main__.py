@@ -41,7 +41,7 @@ def show(place: Place) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="files", description="Show what an engine has written.")
+    parser = argparse.ArgumentParser(prog="scripts/files.sh", description="Show what an engine has written.")
     parser.add_argument("place", type=place_argument, metavar="PLACE", help="a folder or a file; also s3://BUCKET/PATH")
     place: Place = parser.parse_args(arguments).place
     try:

@@ -43,7 +43,7 @@ from faultline.storage.words import place_argument
 def arguments_of(words: Sequence[str] | None) -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(
-        prog="transactions", description="Who holds readers of committed records back.", allow_abbrev=False
+        prog="scripts/transactions.sh", description="Who holds readers of committed records back.", allow_abbrev=False
     )
     parser.add_argument("topic", help="the topic")
     act = parser.add_mutually_exclusive_group()
