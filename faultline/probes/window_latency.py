@@ -94,7 +94,8 @@ def measure(settings: Settings, isolation: str, wanted: int, seconds: float) -> 
             ends.add(arrival.event_time)
         else:
             ahead = max(ahead, arrival.event_time - arrival.at)
-        if len(ends) >= wanted:
+        # A window may come before the first visit, by which its latency is known.
+        if len(ends) >= wanted and ahead > -math.inf:
             break
     if len(ends) < wanted:
         raise MeasureError(

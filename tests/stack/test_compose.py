@@ -149,7 +149,7 @@ def test_the_command_behind_a_script_is_the_one_on_the_page(demo: tuple[RunningS
 @pytest.mark.parametrize("name", ["broker-kill", *(pytest.param(name, marks=pytest.mark.full) for name in OTHER_ROWS)])
 def test_a_row_of_the_fault_matrix_passes(demo: tuple[RunningStack, str], name: str) -> None:
     stack, _ = demo
-    stack.faults(name)
+    stack.faults(name, "--reset")
 
 
 @pytest.mark.full

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from faultline.stack.backends.compose import ComposeBackend
+from faultline.stack.backends.compose import INSIDE, ComposeBackend
 from faultline.stack.errors import StackError
 from faultline.stack.home import Home
 from faultline.stack.settings import load
@@ -39,3 +39,12 @@ def test_what_can_be_inspected_is_named_where_it_is(tmp_path: Path) -> None:
         settings = load({"STACK_DATA": data}, {}, {})
         with pytest.raises(StackError, match=f"there are: {named}$"):
             judge.inspect(Stack(settings, home, ComposeBackend(settings, home), ""), [])
+
+
+def test_a_path_that_a_service_prints_is_found_on_this_machine(tmp_path: Path) -> None:
+    (tmp_path / "checkpoints" / "flink").mkdir(parents=True)
+    settings, home = load({}, {}, {}), Home(tmp_path)
+    stack = Stack(settings, home, ComposeBackend(settings, home), "")
+    assert judge._outside(stack, f"{INSIDE}/checkpoints/flink") == str(tmp_path / "checkpoints" / "flink")
+    for word in ("--json", "checkpoints/flink", f"{INSIDE}/checkpoints/none", "s3://bucket/x"):
+        assert judge._outside(stack, word) == word

@@ -41,6 +41,12 @@ def _inside(stack: Stack, word: str) -> str:
     return word
 
 
+def _outside(stack: Stack, word: str) -> str:
+    """Return the path on this machine of a word that names a file as services see it; any other word as it is."""
+    outside = stack.backend.path_outside(word)
+    return outside if outside != word and not Path(word).exists() and Path(outside).exists() else word
+
+
 def settle(stack: Stack, words: Sequence[str]) -> int:
     """Close the windows that are open, and wait until both pipelines have committed everything."""
     seconds, left = _SETTLE_SECONDS, list(words)
@@ -123,7 +129,7 @@ def inspect(stack: Stack, words: Sequence[str]) -> int:
         raise StackError(f"which checkpoint? e.g. scripts/inspect.sh {flink}; there are: {' '.join(there)}")
     end = words.index("--") if "--" in words else len(words)
     # What follows is for the program of --against.
-    own, rest = words[:end], words[end:]
+    own, rest = [_outside(stack, word) for word in words[:end]], words[end:]
     job = next((word for flag, word in zip(own, own[1:]) if flag == "--against"), "")
     named = [word for word in own if "://" in word]
     paths = [word for word in own if not word.startswith("-") and word not in named and Path(word).exists()]
