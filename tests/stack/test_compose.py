@@ -198,7 +198,8 @@ def test_compose_alone_starts_a_stack_that_the_scripts_know(tmp_path: Path) -> N
 
         compose("up", "--detach")
         wait_until(lambda: stack.script("status.sh", check=False).returncode == 0, "a stack that is well", seconds=600)
-        topics = ("kafka-topics.sh", "--bootstrap-server", "kafka:19092", "--describe")
+        bootstrap = f"kafka:{environ['KAFKA_CONTAINER_PORT']}"
+        topics = ("kafka-topics.sh", "--bootstrap-server", bootstrap, "--describe")
         assert "PartitionCount" in compose("exec", "-T", "kafka", *topics)
         newest = int(stack.wait_for_checkpoints(1)["latest_checkpoint"])
         compose("down")
