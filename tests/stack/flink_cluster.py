@@ -207,7 +207,7 @@ def newest_checkpoint(cluster: Cluster, job: str) -> str:
 
 def send(cluster: Cluster, partition: int, seconds: range | list[int], visit_id: str = "v") -> None:
     """Send a visit for each second of event time since START."""
-    producer = Producer({"bootstrap.servers": cluster.broker.bootstrap})
+    producer = Producer({"bootstrap.servers": cluster.broker.bootstrap, "enable.idempotence": True})
     for second in seconds:
         at = START + second * 1000
         visit = {"visit_id": visit_id, "event_time": iso_time(at)}
@@ -221,7 +221,7 @@ def _produce(cluster: Cluster, stop: threading.Event, partitions: int = 2, behin
     Every further partition is `behind_ms` of event time behind the one before it.
     """
     chance = random.Random(7)
-    producer = Producer({"bootstrap.servers": cluster.broker.bootstrap, "linger.ms": 5})
+    producer = Producer({"bootstrap.servers": cluster.broker.bootstrap, "enable.idempotence": True, "linger.ms": 5})
     now = START + 100_000
     while not stop.is_set():
         for _ in range(10):

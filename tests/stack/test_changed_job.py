@@ -24,7 +24,7 @@ def windows_of(cluster: Cluster, name: str, tmp_path: Path) -> list[dict[str, An
     """Apply a patch to a copy of the job, run it, and return the windows that it writes."""
     copy = copy_of_the_job(tmp_path / "changed")
     assert apply(patches()[name], copy) == ""
-    producer = Producer({"bootstrap.servers": cluster.broker.bootstrap})
+    producer = Producer({"bootstrap.servers": cluster.broker.bootstrap, "enable.idempotence": True})
     views = [*VIEWS, *(("closing", 60, "/") for _ in cluster.partitions)]
     for number, (visit_id, second, page) in enumerate(views):
         at = START + second * 1000

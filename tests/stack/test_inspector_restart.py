@@ -44,7 +44,7 @@ Path(sys.argv[1]).write_text(json.dumps(seen[0]))
 
 def test_a_killed_batch_is_rerun_as_predicted(broker: Broker, tmp_path: Path) -> None:
     broker.create_topics("visits")
-    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "enable.idempotence": True})
     for number in range(60):
         producer.produce("visits", value=f"visit {number}", partition=number % 2)
     producer.flush()

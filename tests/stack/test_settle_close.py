@@ -112,7 +112,7 @@ def test_a_visit_ahead_of_its_timestamp_is_closed_too(broker: Broker, tmp_path: 
     close(broker, tmp_path, topic)
     ahead = json.dumps({"visit_id": "typed", "event_time": "2026-01-01T00:01:30Z"}).encode()
     broken = b'{"visit_id":"typed"'
-    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "enable.idempotence": True})
     for value, partition in ((ahead, 0), (broken, 1)):
         # As kafka-console-producer.sh does: no key, and the time of sending.
         producer.produce(topic, value, partition=partition)
@@ -129,7 +129,7 @@ def test_a_visit_after_which_none_can_be_is_named_and_stays_open(broker: Broker,
     topic = "close_last_year"
     broker.create_topics(topic)
     send(broker, tmp_path, topic, *PAST, "--total", "500")
-    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "enable.idempotence": True})
     last = json.dumps({"visit_id": "typed", "event_time": "9998-12-31T23:59:59.999Z"}).encode()
     producer.produce(topic, last, partition=1)
     producer.flush()

@@ -80,7 +80,7 @@ def run(tmp_path: Path, broker: Broker, request: pytest.FixtureRequest) -> Itera
 
 
 def send(broker: Broker, topic: str, values: list[bytes | None]) -> None:
-    producer = Producer({"bootstrap.servers": broker.bootstrap, "acks": "all"})
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "enable.idempotence": True})
     for number, value in enumerate(values):
         producer.produce(topic, value, key=str(number).encode())
     assert producer.flush(30) == 0

@@ -114,7 +114,7 @@ def test_what_is_not_there(broker: Broker, tmp_path: Path) -> None:
 
 def keep_sending(cluster: Cluster, stop: threading.Event) -> None:
     """Send visits to every partition, with the event time at ten times its speed: windows close all the time."""
-    producer = Producer({"bootstrap.servers": cluster.broker.bootstrap, "linger.ms": 5})
+    producer = Producer({"bootstrap.servers": cluster.broker.bootstrap, "enable.idempotence": True, "linger.ms": 5})
     at = START
     while not stop.is_set():
         at += 200
