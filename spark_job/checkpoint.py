@@ -17,23 +17,14 @@ from typing import IO
 
 from faultline.formats.run import SPARK_RUN_FILE, RunError, SparkRun, as_json, read_run
 from faultline.settings import Settings
+from faultline.storage.batches import newest_batch
 from faultline.storage.data import noted
 from faultline.storage.place import Place
-from faultline.storage.reading import names
 from faultline.storage.writing import require_writable
 from spark_job.options import FILES, FOREACH_OVERWRITE, Options, UserError
 
 FILE_SINK_LOG = "_spark_metadata"
 BATCH_FOLDER = "batch_id="
-
-
-def newest_batch(folder: Place) -> int | None:
-    """Largest batch id among a log's files (`12`, and `9.compact` in the file sink's), None when it is empty."""
-    try:
-        numbers = [name.removesuffix(".compact") for name in names(folder)]
-    except FileNotFoundError:
-        return None
-    return max((int(number) for number in numbers if number.isdecimal()), default=None)
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from faultline.settings import Settings, SettingsError
 from faultline.stop import Stop
+from faultline.storage.batches import newest_batch
 from spark_job.broker import wait_for_topic
-from spark_job.checkpoint import FILE_SINK_LOG, Checkpoint, claim, newest_batch
+from spark_job.checkpoint import FILE_SINK_LOG, Checkpoint, claim
 from spark_job.hold import Hold
 from spark_job.options import FILES, SINKS, Options, UserError, parse
 

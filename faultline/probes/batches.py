@@ -10,8 +10,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from faultline.storage.batches import newest_batch
 from faultline.storage.place import Place
-from faultline.storage.reading import names
 from faultline.verdict.model import Unknown
 
 
@@ -22,8 +22,8 @@ def newest_batches(checkpoint: Place, run_file: Path) -> dict[str, Any]:
     Without a file with the settings of a run, `again` is None.
     """
     try:
-        committed = _newest(checkpoint / "commits")
-        newest = _newest(checkpoint / "offsets")
+        committed = newest_batch(checkpoint / "commits")
+        newest = newest_batch(checkpoint / "offsets")
         if committed is None or newest is None:
             raise Unknown(f"no committed batch in {checkpoint}")
         is_planned = newest > committed
@@ -36,13 +36,6 @@ def newest_batches(checkpoint: Place, run_file: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         # Spark removes old batches meanwhile.
         raise Unknown(f"the newest batch in {checkpoint} cannot be read: {error}") from None
-
-
-def _newest(folder: Place) -> int | None:
-    try:
-        return max((int(name) for name in names(folder) if name.isdigit()), default=None)
-    except FileNotFoundError:
-        return None
 
 
 def _end(checkpoint: Place, batch: int) -> dict[str, int]:

@@ -15,7 +15,7 @@ from faultline.inspector.__main__ import main
 from faultline.inspector.model import as_dict
 from faultline.inspector.reading import flink_reports
 from faultline.inspector.recognize import engine_of
-from faultline.probes.in_store import in_store
+from faultline.probes import progress
 from faultline.settings import ROOT, Settings, store_jars
 from faultline.storage.objects import CREDENTIALS
 from faultline.storage.place import Place
@@ -246,11 +246,11 @@ def test_the_status_of_data_in_a_store_names_the_newest_batch_and_what_is_refuse
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STACK_DATA", f"s3://{BUCKET}/status")
-    assert in_store(Settings()) == {"synchronizer": None, "refused": ""}
+    assert progress.data(Settings()) == {"synchronizer": None, "refused": ""}
     for batch in (9, 10):
         store.put(f"status/checkpoints/spark/visits_json/commits/{batch}", b"v1\n{}")
-    found = in_store(Settings())
+    found = progress.data(Settings())
     assert (found["synchronizer"]["batch"], found["refused"]) == (10, "")
     monkeypatch.setenv("STACK_STORE_ENDPOINT", "http://127.0.0.1:1")
-    away = in_store(Settings())
+    away = progress.data(Settings())
     assert away == {"synchronizer": None, "refused": "the object store at http://127.0.0.1:1 does not answer"}

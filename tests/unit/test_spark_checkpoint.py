@@ -11,7 +11,8 @@ import pytest
 
 from faultline.formats.run import SPARK_RUN_FILE
 from faultline.settings import Settings
-from spark_job.checkpoint import Checkpoint, claim, newest_batch
+from faultline.storage.batches import newest_batch
+from spark_job.checkpoint import Checkpoint, claim
 from spark_job.options import Options, UserError, parse
 from spark_job.visits_json_synchronizer import main
 

@@ -66,7 +66,6 @@ def collect(stack: Stack) -> dict[str, Any]:
         root = stack.home.root
         what = f"the stack in {root} is down" if stack.home.marker() else f"there is no stack in {root}"
         problems = [f"{what}; start it with scripts/up.sh"]
-    brokers = [row for row in stack.copies("kafka") if states[row.name] == RUNNING]
     managed = any(states[row.name] == RUNNING for row in stack.copies("jobmanager"))
     job = _job(stack) if managed else None
     if managed and (job is None or job["state"] != "RUNNING"):
@@ -75,11 +74,10 @@ def collect(stack: Stack) -> dict[str, Any]:
         )
         problems.append(f"the Flink job is {job['state'] if job else 'missing'}; {way}")
     problems += _of_job(job) if job else []
-    in_store = _in_store(stack, states)
-    if in_store is not None and in_store["refused"]:
-        problems.append(f"{in_store['refused']}; {_next_step_of_store(stack.settings.values)}")
-    behind = _asked(stack, "faultline.verdict.behind") if brokers else None
-    problems += _of_backlogs(behind or {}, states)
+    progress = {} if _is_down(stack, services) else _progress(stack, states)
+    if progress.get("refused"):
+        problems.append(f"{progress['refused']}; {_next_step_of_store(stack.settings.values)}")
+    problems += _of_backlogs(progress.get("behind") or {}, states)
     free = preflight.free_mebibytes(stack.home.root)
     if free < preflight.RUN_MIB:
         problems.append(f"only {free} MiB of disk are free at {stack.home.root}; checkpoints will fail when it is full")
@@ -88,8 +86,8 @@ def collect(stack: Stack) -> dict[str, Any]:
         "chosen": stack.settings.chosen,
         "services": services,
         "flink_job": job,
-        "synchronizer": (in_store and in_store["synchronizer"]) if stack.data else _synchronizer(stack),
-        "behind": behind,
+        "synchronizer": progress.get("synchronizer"),
+        "behind": progress.get("behind"),
         "disk_free_mib": free,
         "problems": problems,
         "well": not problems,
@@ -143,13 +141,6 @@ def _job(stack: Stack) -> dict[str, Any] | None:
     return job
 
 
-def _in_store(stack: Stack, states: Mapping[str, str]) -> dict[str, Any] | None:
-    """What measure.in_store says of the data in an object store; a store that does not run is a problem of its own."""
-    if not stack.data or states.get("store", RUNNING) != RUNNING:
-        return None
-    return _asked(stack, "faultline.probes.in_store")
-
-
 def _next_step_of_store(values: Mapping[str, str]) -> str:
     """What to do when the store takes no object: a full one only says that it fails."""
     if not own_store(values):
@@ -159,27 +150,15 @@ def _next_step_of_store(values: Mapping[str, str]) -> str:
     return f"scripts/logs.sh store says why; if it is full ({room}), give it more: {more}"
 
 
-def _synchronizer(stack: Stack) -> dict[str, Any] | None:
-    """Find the newest committed batch of the default query, with its checkpoint on the disk."""
-    query = stack.settings.typed.query()
-    commits = stack.home.root / "checkpoints" / "spark" / query / "commits"
+def _progress(stack: Stack, states: Mapping[str, str]) -> dict[str, Any]:
+    """What faultline.probes.progress prints; empty when nothing runs, or when it cannot, and says why."""
+    without = ["broker"] if all(states[row.name] != RUNNING for row in stack.copies("kafka")) else []
+    without += ["store"] if stack.data and states.get("store", RUNNING) != RUNNING else []
+    command = ["python", "-m", "faultline.probes.progress", *(word for each in without for word in ("--without", each))]
     try:
-        newest = max((path for path in commits.iterdir() if path.name.isdigit()), key=lambda path: int(path.name))
-        return {
-            "query": query,
-            "batch": int(newest.name),
-            "age_seconds": round(time.time() - newest.stat().st_mtime, 1),
-        }
-    except (OSError, ValueError):
-        return None
-
-
-def _asked(stack: Stack, module: str) -> dict[str, Any] | None:
-    """What a tool prints as JSON; None when it cannot, and says why."""
-    try:
-        answer: dict[str, Any] | None = json.loads(stack.backend.tool(["python", "-m", module], capture=True).stdout)
+        answer: dict[str, Any] = json.loads(stack.backend.tool(command, capture=True).stdout)
     except (ValueError, StackError):
-        return None
+        return {}
     return answer
 
 

@@ -7,6 +7,7 @@ import stat
 from dataclasses import dataclass
 
 from faultline.formats.visit import iso_time
+from faultline.storage.batches import newest_batch
 from faultline.storage.place import Place
 from faultline.verdict.model import Unknown
 from faultline.verdict.records import Spans
@@ -30,10 +31,9 @@ def newest_commit(checkpoint: Place, topic: str) -> Commit | None:
     """
     commits = checkpoint / "commits"
     try:
-        batches = [int(file.name) for file in commits.iterdir() if file.name.isdecimal()] if commits.is_dir() else []
-        if not batches:
+        newest = newest_batch(commits)
+        if newest is None:
             return None
-        newest = max(batches)
         file = commits / str(newest)
         if not read_log(file).startswith("v"):
             raise Unknown(f"{file} is not a commit log; Spark writes it whole, so the checkpoint is damaged")

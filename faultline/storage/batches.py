@@ -1,0 +1,18 @@
+"""The files of Spark's logs, which are named by the number of a batch."""
+
+from __future__ import annotations
+
+from faultline.storage.place import Place
+from faultline.storage.reading import names
+
+
+def newest_batch(folder: Place) -> int | None:
+    """Return the largest batch in a log: `12`, and `9.compact` in that of the file sink; None when it is empty.
+
+    Raises OSError when a folder that exists cannot be read.
+    """
+    try:
+        numbers = [name.removesuffix(".compact") for name in names(folder)]
+    except FileNotFoundError:
+        return None
+    return max((int(number) for number in numbers if number.isdecimal()), default=None)
