@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from faultline.files import replace_text
 from faultline.formats.run import FLINK_RUN_FILE, as_json, flink_run_of
 from faultline.settings import Settings
 
@@ -11,7 +12,4 @@ def leave_settings(settings: Settings, mode: str, job_id: str) -> None:
     folder = settings.flink_notes / job_id
     folder.mkdir(parents=True, exist_ok=True)
     run = flink_run_of(settings, job_id=job_id, mode=mode)
-    # Replaced at once: a reader sees the old text or the new one.
-    written = folder / f"{FLINK_RUN_FILE}.new"
-    written.write_text(as_json(run), encoding="utf-8")
-    written.replace(folder / FLINK_RUN_FILE)
+    replace_text(folder / FLINK_RUN_FILE, as_json(run))

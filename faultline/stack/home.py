@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from faultline.files import replace_text
 from faultline.stack.errors import StackError
 
 MARKER = ".faultline.json"
@@ -196,7 +197,8 @@ class Home:
 
     def remember(self, up: Up) -> None:
         """Record that the stack is up."""
-        _write_text(self.state / _UP_FILE, json.dumps(asdict(up), indent=1))
+        self.state.mkdir(parents=True, exist_ok=True)
+        replace_text(self.state / _UP_FILE, json.dumps(asdict(up), indent=1) + "\n")
 
     def forget(self) -> None:
         """Remove that record, if it exists."""
@@ -248,19 +250,11 @@ def _write(folder: Path, marker: Marker) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         document = asdict(marker)
         topics = document.pop("topics")
-        _write_text(folder / MARKER, json.dumps({**document, **topics}))
+        replace_text(folder / MARKER, json.dumps({**document, **topics}) + "\n")
     except OSError as error:
         raise StackError(
             f"folder {folder} cannot be written ({error.strerror}); choose another place with STACK_HOME"
         ) from None
-
-
-def _write_text(path: Path, text: str) -> None:
-    """Replace a file atomically: a full disk leaves the old file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(path.name + ".new")
-    temporary.write_text(text + "\n", encoding="utf-8")
-    temporary.replace(path)
 
 
 def _remove(entry: Path) -> None:

@@ -17,6 +17,7 @@ import sys
 import threading
 from pathlib import Path
 
+from faultline.files import replace_text
 from faultline.stack.processes import KEEPER, MARK, SERVICE, STARTED, end, of_stack
 
 LOG_BYTES = 20_000_000
@@ -102,10 +103,8 @@ def _end_with_stdin(process: subprocess.Popen[bytes]) -> None:
 def _record(file: Path | None, content: dict[str, object]) -> None:
     if file is None:
         return
-    temporary = file.with_name(file.name + ".new")
     try:
-        temporary.write_text(json.dumps(content) + "\n", encoding="utf-8")
-        temporary.replace(file)
+        replace_text(file, json.dumps(content) + "\n")
     except OSError as error:
         # On a full disk the service is still found by its mark.
         sys.stderr.write(f"keeper: {file}: {error}\n")

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from faultline.files import replace_text
 from faultline.services.store.bucket import wait_for_bucket
-from faultline.services.store.keys import write_keys, write_private
+from faultline.services.store.keys import write_keys
 from faultline.services.store.start import command, environment
 from faultline.settings import ROOT, STORE_CREDENTIALS, Settings, SettingsError
 from faultline.stack.services import service
@@ -66,7 +67,8 @@ def test_what_an_interrupted_start_left_is_replaced(tmp_path: Path) -> None:
     left = tmp_path / "a.new"
     left.write_text("half")
     left.chmod(0o644)
-    write_private(tmp_path / "a", "whole")
+    replace_text(tmp_path / "a", "whole", private=True)
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o600
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("a", "whole")]
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import configparser
 import json
-import os
 import secrets
 from pathlib import Path
 
+from faultline.files import replace_text
 from faultline.settings import STORE_CREDENTIALS, SettingsError
 
 USERS, INNER = "s3.json", "security.toml"
@@ -25,7 +25,7 @@ def write_keys(folder: Path) -> None:
     file = folder / STORE_CREDENTIALS
     if not file.exists():
         lines = (f"[{_SECTION}]", f"{_ID} = {secrets.token_hex(10)}", f"{_SECRET} = {secrets.token_hex(20)}")
-        write_private(file, "".join(f"{line}\n" for line in lines))
+        replace_text(file, "".join(f"{line}\n" for line in lines), private=True)
     key, secret = _read(file)
     user = {
         "name": "faultline",
@@ -33,9 +33,9 @@ def write_keys(folder: Path) -> None:
         # Buckets too.
         "actions": ["Admin"],
     }
-    write_private(folder / USERS, json.dumps({"identities": [user]}) + "\n")
+    replace_text(folder / USERS, json.dumps({"identities": [user]}) + "\n", private=True)
     sections = [f'[jwt.{each}]\nkey = "{secrets.token_hex(16)}"\n' for each in _INNER]
-    write_private(folder / INNER, "".join(sections))
+    replace_text(folder / INNER, "".join(sections), private=True)
 
 
 def _read(file: Path) -> tuple[str, str]:
@@ -47,12 +47,3 @@ def _read(file: Path) -> tuple[str, str]:
         raise SettingsError(
             f"{file} has no key ({_ID} and {_SECRET}); remove it, and the object store makes another at its next start"
         ) from None
-
-
-def write_private(file: Path, text: str) -> None:
-    """Replace a file by one that only its owner may read: it never exists with wider permissions."""
-    temporary = file.with_name(file.name + ".new")
-    temporary.unlink(missing_ok=True)
-    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as stream:
-        stream.write(text)
-    temporary.replace(file)
