@@ -65,7 +65,7 @@ def initializing_seconds(subtasks: Sequence[Mapping[str, Any]]) -> float:
 
 
 def run_since(task: Mapping[str, Any], since: float) -> bool:
-    """Whether a task runs that was started after a moment in seconds since the epoch."""
+    """Return whether a task runs that was started after a moment in seconds since the epoch."""
     times = task["timestamps"]
     return bool(times["INITIALIZING"] / 1000 > since and times["RUNNING"] >= times["INITIALIZING"])
 

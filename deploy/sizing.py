@@ -78,7 +78,7 @@ class Sizing:
         return value
 
     def is_measured(self, *names: str) -> bool:
-        """Whether all of these figures have a value."""
+        """Return whether all of these figures have a value."""
         return all(self.figures[name].value is not None for name in names)
 
     def _cores(self, figure: str) -> int:

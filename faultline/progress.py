@@ -19,7 +19,7 @@ class ProgressLine:
         self._open_line = False
 
     def due(self) -> bool:
-        """Whether it is time for the next line."""
+        """Return whether it is time for the next line."""
         return time.monotonic() >= self._next
 
     def show(self, line: str) -> None:

@@ -55,7 +55,7 @@ _BUCKET = re.compile(r"s3://[^/]+(/[^/]+)*")
 
 
 def own_store(values: Mapping[str, str]) -> bool:
-    """Whether a stack with these settings has an object store of its own: its data is in one, and none is named."""
+    """Return whether a stack has an object store of its own: its data is in one, and no endpoint is named."""
     return bool(store_of_data(values)) and not values.get("STORE_ENDPOINT")
 
 
@@ -140,7 +140,7 @@ class Settings:
 
     @property
     def flink_unaligned(self) -> bool:
-        """Whether the Flink job's barriers may overtake records. Raises SettingsError."""
+        """True when the Flink job's barriers may overtake records. Raises SettingsError."""
         return self.choice("FLINK_UNALIGNED", "false", "true") == "true"
 
     @property
@@ -176,7 +176,7 @@ class Settings:
 
     @property
     def has_own_store(self) -> bool:
-        """Whether an object store is part of the stack."""
+        """True when an object store is part of the stack."""
         return own_store(self._values)
 
     @property
@@ -209,7 +209,7 @@ class Settings:
 
     @property
     def flink_is_highly_available(self) -> bool:
-        """Whether a standby JobManager and ZooKeeper are part of the stack."""
+        """True when a standby JobManager and ZooKeeper are part of the stack."""
         return self.number("FLINK_JOBMANAGERS") > 1
 
     @property
@@ -221,7 +221,7 @@ class Settings:
 
     @property
     def has_spark_workers(self) -> bool:
-        """Whether a cluster of Spark is part of the stack."""
+        """True when a cluster of Spark is part of the stack."""
         return self.number("SPARK_WORKERS") > 0
 
     @property
@@ -258,7 +258,7 @@ class Settings:
 
     @property
     def in_container(self) -> bool:
-        """Whether services have host names of their own."""
+        """True when services have host names of their own."""
         return bool(self._values.get("JOBMANAGER_HOST"))
 
     @property
@@ -277,7 +277,7 @@ class Settings:
 
     @property
     def has_store(self) -> bool:
-        """Whether that folder is in an object store. Raises SettingsError."""
+        """True when that folder is in an object store. Raises SettingsError."""
         return not self.data.startswith("file:")
 
     @property

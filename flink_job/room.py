@@ -1,4 +1,4 @@
-"""Whether what a job leaves can be written, asked before it starts."""
+"""Checks, before a job starts, that what it leaves can be written."""
 
 from __future__ import annotations
 

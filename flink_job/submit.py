@@ -105,7 +105,7 @@ def submit(
 
 
 def lost_its_leader(words: Sequence[str]) -> bool:
-    """Whether the client's lines say that the JobManager which it had reached no longer leads, or is gone."""
+    """Return whether the client's lines say that the JobManager which it had reached no longer leads, or is gone."""
     return any(each in line for line in words for each in LEADER_GONE)
 
 

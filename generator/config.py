@@ -58,7 +58,7 @@ class Config:
 
     @property
     def starts_now(self) -> bool:
-        """Whether `start` is still `now`."""
+        """True when `start` is still `now`."""
         return self.start == NOW
 
     def started(self, now: int, newest: int | None = None) -> Config:

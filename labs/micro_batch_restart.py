@@ -63,14 +63,14 @@ class Experiment:
         send_visits(visits, self.environ)
 
     def held(self, batch: int) -> bool:
-        """Whether this batch waits between its offsets and its commit; a killed run leaves its own marker."""
+        """Return whether this batch waits between its offsets and its commit; a killed run leaves its own marker."""
         try:
             return Path(f"{self.checkpoint}.held").read_text(encoding="utf-8").strip() == str(batch)
         except FileNotFoundError:
             return False
 
     def has(self, name: str) -> bool:
-        """Whether the checkpoint has a file."""
+        """Return whether the checkpoint has a file."""
         return (self.checkpoint / name).exists()
 
     def planned(self, batch: int) -> Ends:

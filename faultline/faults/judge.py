@@ -33,7 +33,7 @@ class Check:
 
     @property
     def ok(self) -> bool:
-        """Whether it is as expected."""
+        """True when it is as expected."""
         return self.seen == self.expected
 
 
@@ -79,17 +79,17 @@ class Judge:
     """The base of all judges, which looks at nothing."""
 
     is_moment: ClassVar[bool] = False
-    """Whether it decides if the fault came at the right moment."""
+    """True when it decides if the fault came at the right moment."""
     repeats: ClassVar[bool] = False
-    """Whether records must be there twice."""
+    """True when records must be there twice."""
     loses: ClassVar[bool] = False
-    """Whether windows must be lost."""
+    """True when windows must be lost."""
 
     def struck(self, look: Look) -> None:
         """Look at what the fault has met."""
 
     def hit(self, look: Look) -> bool:  # noqa: ARG002 - for those that override it
-        """Whether the fault came at the right moment."""
+        """Return whether the fault came at the right moment."""
         return True
 
     def broken(self, look: Look) -> list[Check]:  # noqa: ARG002
@@ -101,7 +101,7 @@ class Judge:
         return []
 
     def met(self, look: Look) -> bool:  # noqa: ARG002
-        """Whether the fault came at the right moment, as only the repaired stack can say."""
+        """Return whether the fault came at the right moment, as only the repaired stack can say."""
         return True
 
     def predicted(self, look: Look) -> Predicted:  # noqa: ARG002

@@ -112,18 +112,18 @@ class Row:
 
     @property
     def fills(self) -> bool:
-        """Whether it sends many times the usual bytes, which every later verdict on its stack reads too."""
+        """True when it sends many times the usual bytes, which every later verdict on its stack reads too."""
         texts = (self.load, *(step.command for step in self.breaks))
         return any(flag in text for flag in ("--rate ", "--large-percent ") for text in texts)
 
     @property
     def takes_down(self) -> bool:
-        """Whether the whole stack goes, with all that runs beside it."""
+        """True when the whole stack goes, with all that runs beside it."""
         return any("scripts/down.sh" in step.command for step in self.breaks)
 
     @property
     def spoils(self) -> bool:
-        """Whether it leaves a stack that is wrong, so that topics, checkpoints and outputs must be removed."""
+        """True when it leaves a stack that is wrong, so that topics, checkpoints and outputs must be removed."""
         return self.stains or any(judge.repeats or judge.loses for judge in self.judged)
 
 

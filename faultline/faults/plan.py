@@ -30,7 +30,7 @@ class Planned:
         return (tuple(settings), self.row.control)
 
     def resets(self, values: Mapping[str, str]) -> bool:
-        """Whether it needs a stack without topics, checkpoints and outputs, or leaves one that must be made clean.
+        """Return whether the row needs a new stack, or leaves one that has to be removed.
 
         `values`: the settings of the stack that is there.
         """
@@ -41,7 +41,7 @@ USUAL: tuple[object, ...] = ((), "")
 
 
 def known(name: str) -> bool:
-    """Whether it is a row or a control."""
+    """Return whether it is a row or a control."""
     return name in ROWS or name in CONTROL_ROWS
 
 

@@ -79,7 +79,7 @@ def keep_settings() -> None:
 
 
 def generator_runs() -> bool:
-    """Whether the generator sends visits now."""
+    """Return whether the generator sends visits now."""
     stack = open_stack({})
     return stack.backend.state(stack.service("generator")) == RUNNING
 

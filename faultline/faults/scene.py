@@ -45,7 +45,7 @@ class Scene:
         self.attempts = 0
         """How many times the row has begun to break something."""
         self.prepared = False
-        """Whether the lines before the fault have begun."""
+        """True when the lines before the fault have begun."""
 
     @property
     def stack(self) -> Stack:
@@ -285,7 +285,7 @@ class Scene:
             return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=log)
 
     def watches(self) -> bool:
-        """Whether the watcher runs."""
+        """Return whether the watcher runs."""
         return self._watcher is not None and self._watcher.poll() is None
 
     def stop_watching(self) -> None:

@@ -69,7 +69,7 @@ def _apart(one: Strike, other: Strike) -> bool:
 
 
 def _no_majority(faults: Sequence[Fault]) -> bool:
-    """Whether more than two brokers are broken: the first that starts again would wait for one that starts later."""
+    """Return whether more than two brokers are broken: restarting in order would deadlock."""
     brokers = {name for fault in faults for name in fault.needs if name.split("-")[0] == "kafka"}
     return len(brokers) > _BROKERS_AT_ONCE
 

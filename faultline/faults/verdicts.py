@@ -16,7 +16,7 @@ def wrong(verdict: dict[str, Any], pipeline: str) -> int:
 
 
 def none_holds(verdict: dict[str, Any]) -> list[Check]:
-    """Whether no verdict claims that all is well."""
+    """Return whether no verdict claims that all is well."""
     found = {each["pipeline"]: each["outcome"] for each in verdict["verdicts"]}
     return [
         Check(f"verdict on {name} is violated or unknown", str(found.get(name) in ("violated", "unknown")), "True")
@@ -25,7 +25,7 @@ def none_holds(verdict: dict[str, Any]) -> list[Check]:
 
 
 def of_control(row: Row, verdict: dict[str, Any], before: int) -> list[Check]:
-    """Whether the verdict has found more that is wrong than `before`."""
+    """Return whether the verdict has found more that is wrong than `before`."""
     [found] = [each for each in verdict["verdicts"] if each["pipeline"] == row.caught]
     return [
         Check(f"verdict on {row.caught}", found["outcome"], "violated"),

@@ -112,7 +112,7 @@ def reports(arguments: argparse.Namespace, settings: Settings) -> Iterator[Repor
 
 
 def can_read(paths: list[Place]) -> bool:
-    """Whether this environment has what the paths need: Flink's files need Flink's classes."""
+    """Return whether this environment has what the paths need: Flink's files need Flink's classes."""
     try:
         engines = [engine_of(path) for path in paths]
     except InspectorError:

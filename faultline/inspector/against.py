@@ -1,4 +1,4 @@
-"""Whether a planned job can still restore a checkpoint: what was found, and the sentences that say it."""
+"""A comparison of a checkpoint with a planned job: its outcome, and the sentences that give the reasons."""
 
 from __future__ import annotations
 

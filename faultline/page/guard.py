@@ -69,7 +69,7 @@ def refusal(method: str, path: str, headers: Headers, hosts: Sequence[str], toke
 
 
 def _opens(method: str, path: str, headers: Headers) -> bool:
-    """Whether a link on another page opens this one as a whole page: that changes nothing, and it cannot be read."""
+    """Return whether a link on another page opens this page as a whole: nothing changes, and nothing is read."""
     return (method, path, headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")) == (
         "GET", "/", "navigate", "document",
     )  # fmt: skip

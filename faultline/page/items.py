@@ -56,11 +56,11 @@ class Items:
         return list(self._takers[source](sample))
 
     def is_unknown(self, source: str) -> bool:
-        """Whether the last sample of a source was none."""
+        """Return whether the last sample of a source was none."""
         return self._last.get(source, {}).get("kind") == "unknown"
 
     def is_another_log(self, source: str, sample: Sample) -> bool:
-        """Whether the log ends before where it ended: its topic was made again, and nothing of before is true."""
+        """Return whether the log ends before its earlier end: the topic was recreated, and earlier items are void."""
         if source != "kafka" or "visits" not in sample or not self._ends:
             return False
         return any(sample["visits"].get(partition, 0) < end for partition, end in self._ends.items())

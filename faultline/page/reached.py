@@ -136,7 +136,7 @@ def _answer(address: str) -> Any:
 
 
 def answers_http(host: str, port: int) -> bool:
-    """Whether an HTTP server answers, with any status; where it leads to may take long."""
+    """Return whether an HTTP server answers, with any status; where it leads to may take long."""
     with contextlib.closing(http.client.HTTPConnection(host, port, timeout=_ANSWER_SECONDS)) as connection:
         try:
             connection.request("GET", "/")

@@ -112,7 +112,7 @@ class Watching:
                 self._left_at = time.monotonic()
 
     def has(self, queue: asyncio.Queue[str]) -> bool:
-        """Whether the page still gets messages: one that is too far behind does not."""
+        """Return whether the page still gets messages: one that is too far behind does not."""
         return queue in self._pages
 
     def tick(self) -> str:
@@ -164,7 +164,7 @@ class Watching:
                 self.add(self._maker.take(name, sample))
 
     def is_watched(self) -> bool:
-        """Whether somebody looks, or did so a moment ago."""
+        """Return whether somebody looks, or did so a moment ago."""
         with self._lock:
             if self._ended.is_set():
                 return False

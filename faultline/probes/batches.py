@@ -56,7 +56,7 @@ def batch_range(checkpoint: Place, batch: int) -> dict[str, Any]:
 
 
 def _runs_again(checkpoint: Place, batch: int, run_file: Path, is_planned: bool) -> bool:
-    """Whether an earlier run of the query had planned the batch, and had not committed it."""
+    """Return whether an earlier run of the query had planned the batch, and had not committed it."""
     try:
         began = run_file.stat().st_mtime
     except FileNotFoundError:

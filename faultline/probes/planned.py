@@ -57,7 +57,7 @@ def _files_of(log: Place, batch: int) -> set[str]:
 
 
 def _is_later(time_of_file: float, planned: float) -> bool:
-    """Whether a file was written after the plan; an object store keeps whole seconds, and both may be in one."""
+    """Return whether a file was written after the plan; an object store keeps whole seconds, and both may be in one."""
     return time_of_file > planned or (time_of_file == planned and planned.is_integer())
 
 

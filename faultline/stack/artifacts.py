@@ -63,7 +63,7 @@ class Artifacts:
         return self.environment(name) / "bin" / "python"
 
     def complete(self) -> bool:
-        """Whether everything that the stack needs is fetched."""
+        """Return whether everything that the stack needs is fetched."""
         environments = all(map(self._has_environment, self._environments))
         guarded = all(map(self._has_guard, GUARDED))
         return environments and not self._missing_jars(self._groups) and guarded and self._has_class_archive()

@@ -30,7 +30,7 @@ class Backend(Protocol):
         ...
 
     def is_prepared(self) -> bool:
-        """Whether `prepare` has nothing to fetch or build."""
+        """Return whether `prepare` has nothing to fetch or build."""
         ...
 
     def check_room(self) -> None:
@@ -74,7 +74,7 @@ class Backend(Protocol):
         ...
 
     def answers(self, service: Service) -> bool:
-        """Whether it takes requests; for a service without a port, whether it runs."""
+        """Return whether it takes requests; for a service without a port, whether it runs."""
         ...
 
     def log(self, service: Service, lines: int) -> str:

@@ -189,7 +189,7 @@ class Program:
 
     @property
     def running(self) -> bool:
-        """Whether it has not ended."""
+        """True when it has not ended."""
         return self._process.poll() is None
 
     def wait_for(self, condition: Callable[[], bool], what: str, *, seconds: float) -> None:

@@ -90,7 +90,7 @@ class Service:
         return [] if len(added) == len(numbers) else [f"{self.count}-{number}" for number in added]
 
     def is_part(self, settings: Mapping[str, str]) -> bool:
-        """Whether a stack with these settings has it."""
+        """Return whether a stack with these settings has it."""
         if self.of_store:
             return own_store(settings)
         return not self.count or int(settings[self.count]) >= self.copy

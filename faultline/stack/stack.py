@@ -39,7 +39,7 @@ class Stack:
         return self.settings.values["BIND_ADDRESS"]
 
     def is_up(self) -> bool:
-        """Whether the stack was brought up here and a broker runs."""
+        """Return whether the stack was brought up here and a broker runs."""
         return self.home.up() is not None and any(self.backend.state(row) == RUNNING for row in self.copies("kafka"))
 
     @property

@@ -144,16 +144,16 @@ class ObjectPlace:
         return f"s3://{self.bucket}/{quote(self.key)}"
 
     def exists(self) -> bool:
-        """Whether there is such an object or folder."""
+        """Return whether there is such an object or folder."""
         return self._look() is not None
 
     def is_file(self) -> bool:
-        """Whether it is an object."""
+        """Return whether it is an object."""
         found = self._look()
         return found is not None and stat.S_ISREG(found.st_mode)
 
     def is_dir(self) -> bool:
-        """Whether objects have names that begin with it."""
+        """Return whether objects have names that begin with it."""
         found = self._look()
         return found is not None and stat.S_ISDIR(found.st_mode)
 

@@ -51,19 +51,19 @@ class Place(Protocol):
     def __lt__(self, other: Any, /) -> bool: ...
 
     def exists(self) -> bool:
-        """Whether it is there."""
+        """Return whether it is there."""
         ...
 
     def is_file(self) -> bool:
-        """Whether it is there and a file."""
+        """Return whether it is there and a file."""
         ...
 
     def is_dir(self) -> bool:
-        """Whether it is there and a folder."""
+        """Return whether it is there and a folder."""
         ...
 
     def is_absolute(self) -> bool:
-        """Whether it is the same from every working directory."""
+        """Return whether it is the same from every working directory."""
         ...
 
     def absolute(self) -> Place:

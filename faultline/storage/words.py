@@ -14,7 +14,7 @@ _ON_DISK = "file:///"
 
 
 def is_uri(word: str) -> bool:
-    """Whether the word is a URI and not a path."""
+    """Return whether the word is a URI and not a path."""
     return "://" in word
 
 

@@ -1,4 +1,4 @@
-"""Whether a place can be written: engines write there, and nothing here does but this."""
+"""Checks that engines can write to a place."""
 
 from __future__ import annotations
 

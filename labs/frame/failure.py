@@ -63,7 +63,7 @@ def _chain(java: Any) -> list[Failure]:
 
 
 def _is_spark_throwable(java: Any) -> bool:
-    """Whether the Java object has an error class."""
+    """Return whether the Java object has an error class."""
     clazz = java.getClass()
     while clazz is not None:
         if any(each.getName() == "org.apache.spark.SparkThrowable" for each in clazz.getInterfaces()):

@@ -10,7 +10,7 @@ import psutil
 
 
 def has_secret(file: Path, secret: str) -> bool:
-    """Whether a file has the secret. One that a running service has removed meanwhile has none."""
+    """Return whether a file has the secret. One that a running service has removed meanwhile has none."""
     try:
         return secret.encode() in file.read_bytes()
     except FileNotFoundError:

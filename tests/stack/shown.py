@@ -22,7 +22,7 @@ def shown_of(name: str) -> list[str]:
 
 
 def was_printed(shown: str, output: str) -> bool:
-    """Whether the output has a line like the shown one: numbers may differ, and `...` stands for anything."""
+    """Return whether the output has a line like the shown one: numbers may differ, and `...` stands for anything."""
     parts = [_pattern(part) for part in shown.split("...")]
     return any(re.search(".*".join(parts), line) for line in output.splitlines())
 

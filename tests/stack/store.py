@@ -114,7 +114,7 @@ def run_store(folder: Path) -> Iterator[Store]:
 
 
 def _takes_an_object(store: Store) -> bool:
-    """Whether it says that it is well, as its service is asked; then it takes an object at once."""
+    """Return whether it says that it is well, as its service is asked; then it takes an object at once."""
     if store.process.poll() is not None:
         text = (store.folder / "output").read_text(encoding="utf-8", errors="replace")
         raise RuntimeError(f"the object store ended by itself: {text[-2000:]}")

@@ -1,4 +1,4 @@
-"""Whether a job can restore a checkpoint: said before a restore, and then carried out by Flink."""
+"""The inspector says before a restore if a job can restore a checkpoint; Flink then carries it out."""
 
 from __future__ import annotations
 

@@ -368,7 +368,7 @@ def application(spark: Page) -> str:
 
 
 def dropped(address: tuple[str, int], request: bytes) -> bool:
-    """Whether a server ends the connection without a byte of an answer."""
+    """Return whether a server ends the connection without a byte of an answer."""
     with socket.create_connection(address, timeout=LIMIT_SECONDS) as connection:
         try:
             connection.sendall(request)

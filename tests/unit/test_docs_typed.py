@@ -74,7 +74,7 @@ def strings(file: str) -> frozenset[str]:
 
 
 def is_in(word: str, file: str) -> bool:
-    """Whether a file has a word of a command, as tests write it."""
+    """Return whether a file has a word of a command, as tests write it."""
     if setting := re.fullmatch(r"STACK_([A-Z_]+)=(.+)", word):
         return set(setting.groups()) <= strings(file)
     if word.endswith(".sh"):

@@ -53,7 +53,7 @@ class Node:
         )  # fmt: skip
 
     def reaches(self, port: int) -> bool:
-        """Whether it gets an answer from a port."""
+        """Return whether it gets an answer from a port."""
         assert self.process.stdin and self.process.stdout
         self.process.stdin.write(f"{port}\n")
         self.process.stdin.flush()

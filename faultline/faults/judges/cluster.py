@@ -37,7 +37,7 @@ class GoesOn(Judge):
 
 
 def _windows_of_a_new_checkpoint(flink: list[dict[str, Any]], seen: list[dict[str, Any]], since: float) -> bool:
-    """Whether windows came after the end of a checkpoint that began after the fault."""
+    """Return whether windows came after the end of a checkpoint that began after the fault."""
     ended = [
         each["at"] / 1000
         for sample in flink
@@ -48,7 +48,7 @@ def _windows_of_a_new_checkpoint(flink: list[dict[str, Any]], seen: list[dict[st
 
 
 def _new_batch(spark: list[dict[str, Any]], since: float) -> bool:
-    """Whether a batch was committed that was not planned before the fault."""
+    """Return whether a batch was committed that was not planned before the fault."""
     samples = [each for each in spark if "batch" in each]
     known = max((_newest(each) for each in samples if each["at"] <= since + _SAMPLED_SECONDS), default=None)
     return known is not None and any(each["batch"] > known for each in samples)
@@ -95,7 +95,7 @@ def _words(ends: str) -> str:
 
 
 def _acked_after(line: str, milliseconds: float) -> bool:
-    """Whether a line of a ledger says that a visit was acknowledged after this time; the last line may be torn."""
+    """Return whether a line of a ledger acknowledges a visit after this time; the last line may be torn."""
     event, *fields = line.split(",")
     return event == ACKED and len(fields) > 4 and fields[4].isdigit() and int(fields[4]) > milliseconds
 

@@ -24,7 +24,7 @@ class InTransaction(Judge):
         look.keep(self, _last_uncommitted(look) if hits_the_broker else _uncommitted(look))
 
     def hit(self, look: Look) -> bool:
-        """Whether there were some."""
+        """Return whether there were some."""
         return bool(look.kept(self))
 
 
@@ -48,7 +48,7 @@ class BetweenPhases(Judge):
     is_moment = True
 
     def hit(self, look: Look) -> bool:
-        """Whether a checkpoint was completed after the moment from which the broker could not answer."""
+        """Return whether a checkpoint was completed after the moment from which the broker could not answer."""
         moment = (look.scene.folder / "moment").stat().st_mtime
         return any(each["completed_at"] > moment for each in look.scene.complete_checkpoints())
 
@@ -64,7 +64,7 @@ class InCommit(Judge):
     is_moment = True
 
     def met(self, look: Look) -> bool:
-        """Whether it was committed after the fault: what it has written may be where nothing can be read before."""
+        """Return whether the batch was committed after the fault: its files may be where nothing can be read before."""
         name = str(json.loads((look.scene.folder / WRITTEN).read_text(encoding="utf-8"))["batch"])
         broken = broken_at(look.scene.folder)
         committed = json.loads(look.scene.measure("planned", name))[name]["committed_at"]
@@ -78,7 +78,7 @@ class BatchPlanned(Judge):
     is_moment = True
 
     def hit(self, look: Look) -> bool:
-        """Whether there is one, by the watcher's samples since the fault."""
+        """Return whether there is one, by the watcher's samples since the fault."""
         broken = broken_at(look.scene.folder)
         samples = last_lines(look.scene.folder / SPARK, 1)
         return bool(samples) and samples[-1]["at"] > broken and bool(samples[-1].get("planned"))
@@ -98,7 +98,7 @@ class SlowBatch(Judge):
     is_moment = True
 
     def met(self, look: Look) -> bool:
-        """Whether the longest time between two commits is longer than the median of those before."""
+        """Return whether the longest time between two commits is longer than the median of those before."""
         begin, heal = (phase_at(look.scene.folder, phase) for phase in ("break", "heal"))
         committed: dict[int, float] = {}
         for sample in read_lines(look.scene.folder / SPARK):

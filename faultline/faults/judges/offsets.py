@@ -26,7 +26,7 @@ class Offsets(Judge):
 
 
 def has_started_again(look: Look) -> bool:
-    """Whether the job is another one than before the fault, or another attempt of it."""
+    """Return whether the job is another one than before the fault, or another attempt of it."""
     return any(look.job[name] != look.job_before[name] for name in ("job_id", "restored_from", "restarts"))
 
 

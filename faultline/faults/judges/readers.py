@@ -47,7 +47,7 @@ class BlocksReaders(Judge):
 
 
 def _stood_still(samples: list[dict[str, Any]], partition: str) -> bool:
-    """Whether the partition had uncommitted records all the time, and its last stable offset did not move."""
+    """Return whether the partition had uncommitted records all the time, and its last stable offset did not move."""
     moved = len({each["stable"][partition] for each in samples}) > 1
     return not moved and all(each["windows"][partition] > each["stable"][partition] for each in samples)
 

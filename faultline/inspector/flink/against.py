@@ -120,7 +120,7 @@ def _went_away(checkpoint: Place) -> InspectorError:
 
 
 def has_state(jvm: Any, entry: Entry) -> bool:
-    """Whether Flink takes an operator's entry for state: it then must have an operator in the job."""
+    """Return whether Flink takes an operator's entry for state: it then must have an operator in the job."""
     if entry.state.getCoordinatorState() is not None:
         return True
     return any(subtask.hasState() for subtask in each(jvm, entry.state.getStates()))
@@ -175,7 +175,7 @@ def _identity(entry: Entry) -> str:
 
 
 def _can_be_opened(jvm: Any, entry: Entry, operator: PlannedOperator) -> bool:
-    """Whether opening the operator reaches out to nothing: sources, sinks and Python functions do."""
+    """Return whether opening the operator reaches out to nothing: sources, sinks and Python functions do."""
     outside = {READER_STATE, WRITER_STATE, COMMITTER_STATE}
     return not (operator.is_python or operator.is_source or operator.is_sink or outside & state_names(jvm, entry))
 

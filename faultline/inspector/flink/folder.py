@@ -50,7 +50,7 @@ class CheckpointFolder:
     changed_at: float
     size: int
     readable: bool = True
-    """Whether this user may read it; one that is not readable may still be complete."""
+    """True when this user may read it; one that is not readable may still be complete."""
 
     @property
     def closed(self) -> str | None:
@@ -59,7 +59,7 @@ class CheckpointFolder:
 
     @property
     def is_savepoint(self) -> bool:
-        """Whether a user asked for it (savepoint) rather than the checkpoint interval."""
+        """True when a user asked for it (savepoint) rather than the checkpoint interval."""
         return SAVEPOINT.fullmatch(self.name) is not None
 
 
@@ -72,7 +72,7 @@ def _children(folder: Place) -> list[Place]:
 
 
 def is_checkpoint_folder(path: Place) -> bool:
-    """Whether the name, or a `_metadata` inside, says that this is one checkpoint or savepoint."""
+    """Return whether the name, or a `_metadata` inside, says that this is one checkpoint or savepoint."""
     return bool(CHECKPOINT.fullmatch(path.name) or SAVEPOINT.fullmatch(path.name)) or (path / METADATA).is_file()
 
 

@@ -45,22 +45,22 @@ class PlannedOperator:
 
     @property
     def is_source(self) -> bool:
-        """Whether it reads from outside."""
+        """True when it reads from outside."""
         return self.kind == SOURCE
 
     @property
     def is_sink(self) -> bool:
-        """Whether it writes to the outside."""
+        """True when it writes to the outside."""
         return self.kind in (WRITER, COMMITTER)
 
     @property
     def keeps_state(self) -> bool:
-        """Whether it is sure to keep state: positions, or something for each key."""
+        """True when it is sure to keep state: positions, or something for each key."""
         return self.is_source or self.node.getStateKeySerializer() is not None
 
     @property
     def is_python(self) -> bool:
-        """Whether a Python process runs it: what it keeps is known there alone."""
+        """True when a Python process runs it: what it keeps is known there alone."""
         return self.kind.startswith(PYTHON_OPERATORS)
 
 

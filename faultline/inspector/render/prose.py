@@ -133,7 +133,7 @@ def operator_lines(operator: Operator) -> list[str]:
 
 
 def is_telling(store: StateStore) -> bool:
-    """Whether it is worth showing: every keyed operator has timers, mostly none of them set."""
+    """Return whether it is worth showing: every keyed operator has timers, mostly none of them set."""
     return store.kind != "timers" or store.keys != 0
 
 
@@ -144,7 +144,7 @@ def window_words(window: Window) -> str:
 
 
 def is_folded(operator: Operator) -> bool:
-    """Whether it shares one line with others: it has no state and no uid, like most steps of an SQL plan."""
+    """Return whether it shares one line with others: it has no state and no uid, like most steps of an SQL plan."""
     return not operator.state and not operator.state_bytes and operator.uid is None and operator.name is not None
 
 

@@ -26,7 +26,7 @@ class Variable:
 
     @property
     def timers(self) -> bool:
-        """Whether it holds the timers, which have a name of Spark's own."""
+        """True when it holds the timers, which have a name of Spark's own."""
         return self.kind == "TimerState"
 
 

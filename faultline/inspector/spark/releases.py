@@ -52,7 +52,7 @@ def writers(batch: PlannedBatch | None) -> list[str]:
 
 
 def is_before(release: str, other: str) -> bool:
-    """Whether a release is older than another one; 4.9 is older than 4.10."""
+    """Return whether a release is older than another one; 4.9 is older than 4.10."""
     return _numbers(release) < _numbers(other)
 
 
@@ -70,7 +70,7 @@ def formats(offsets: Offsets, commits: Commits) -> dict[str, str]:
 
 
 def cannot_read(release: str, version: int, since: dict[int, str]) -> bool:
-    """Whether a release stops at a file of this version of a log."""
+    """Return whether a release stops at a file of this version of a log."""
     return is_before(release, since.get(version, TRIED[-1]))
 
 

@@ -23,7 +23,7 @@ CUT = "is cut short or not JSON"
 
 
 def is_spark_checkpoint(path: Place) -> bool:
-    """Whether the folder has one of the logs of a Structured Streaming query."""
+    """Return whether the folder has one of the logs of a Structured Streaming query."""
     return any((path / name).is_dir() for name in LOGS)
 
 
@@ -119,7 +119,7 @@ def _say_what_is_wrong(report: Report, path: Place, offsets: Offsets, commits: C
 
 
 def _is_asynchronous(planned: list[int], committed: set[int]) -> bool:
-    """Whether batches are missing together with their commits, as asynchronous progress tracking leaves them out."""
+    """Return whether batches and their commits are missing, as asynchronous progress tracking leaves them out."""
     lacking = set(range(planned[0], planned[-1] + 1)) - set(planned) if planned else set()
     # The batches that it did write are committed; a single gap is more likely a file that was deleted.
     return bool(lacking) and not lacking & committed and len(runs(sorted(lacking))) > 1 and committed >= set(planned)

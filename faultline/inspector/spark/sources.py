@@ -41,7 +41,7 @@ NUMBERS = {
 
 
 def is_sound(offset: Any) -> bool:
-    """Whether the fields of an offset have the types that its source writes."""
+    """Return whether the fields of an offset have the types that its source writes."""
     kind = kind_of(offset)
     if kind == "kafka":
         return all(

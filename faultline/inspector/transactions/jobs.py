@@ -20,7 +20,7 @@ def job_of(transactional_id: str, topic: str, settings: Settings) -> str:
 
 
 def job_runs(job: str, settings: Settings) -> bool | None:
-    """Whether Flink runs the job or will start it again; False without a JobManager, None when it gives no answer."""
+    """Return whether Flink runs the job or will restart it; False without a JobManager, None without an answer."""
     try:
         return active_job(settings.flink_rest, settings_of(job, settings).text("FLINK_JOB_NAME")) is not None
     except FlinkError as error:
@@ -29,7 +29,7 @@ def job_runs(job: str, settings: Settings) -> bool | None:
 
 
 def _is_absent(error: FlinkError) -> bool:
-    """Whether nothing listens at the address, or no such container exists: unlike one that is paused or cut off."""
+    """Return whether the address has no listener or no container; one that is paused or cut off has."""
     cause = error.__cause__
     reason = cause.reason if isinstance(cause, urllib.error.URLError) else cause
     return isinstance(reason, ConnectionRefusedError | socket.gaierror)

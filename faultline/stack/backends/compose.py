@@ -132,7 +132,7 @@ class ComposeBackend:
         self.prepare()
 
     def is_prepared(self) -> bool:
-        """Whether every image exists; images may be older than the code."""
+        """Return whether every image exists; images may be older than the code."""
         images = {f"faultline/{row.image}:{self._tag}" for row in self._services}
         # It fails when one of them is missing.
         return bool(self.docker.ask("image", "inspect", "--format", "{{.Id}}", *images))

@@ -34,14 +34,14 @@ _SHOWN_LINES = 30
 
 
 def engine_answers() -> bool:
-    """Whether a container engine can be used by this user."""
+    """Return whether a container engine can be used by this user."""
     if shutil.which("docker") is None:
         return False
     return subprocess.run(["docker", "info"], capture_output=True, check=False).returncode == 0
 
 
 def on_terminal() -> bool:
-    """Whether all three streams are a terminal; otherwise stdout carries results, which a tty would mix with stderr."""
+    """Return whether all three streams are a terminal; a tty would mix results on stdout with stderr."""
     return all(os.isatty(descriptor) for descriptor in (0, 1, 2))
 
 
@@ -57,17 +57,17 @@ class Container:
 
     @property
     def healthy(self) -> bool:
-        """Whether its health check succeeds."""
+        """True when its health check succeeds."""
         return self.state == "running" and self.status.endswith("(healthy)")
 
     @property
     def succeeded(self) -> bool:
-        """Whether it ended with exit code 0."""
+        """True when it ended with exit code 0."""
         return self.state == "exited" and self.status.startswith("Exited (0)")
 
     @property
     def ended(self) -> bool:
-        """Whether it ended, for any reason."""
+        """True when it ended, for any reason."""
         return self.state in ("exited", "dead")
 
 

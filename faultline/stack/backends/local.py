@@ -76,7 +76,7 @@ class LocalBackend:
             self.artifacts.add_to_tools(name)
 
     def is_prepared(self) -> bool:
-        """Whether all artifacts are there."""
+        """Return whether all artifacts are there."""
         return self.artifacts.complete()
 
     def check_machine(self) -> None:
@@ -248,7 +248,7 @@ class LocalBackend:
         }
 
     def answers(self, service: Service) -> bool:
-        """Whether it says that it is well, or its port accepts connections; without a port, whether it runs."""
+        """Return whether it says that it is well, or its port accepts connections; without a port, whether it runs."""
         if self.state(service) != RUNNING:
             return False
         port = service.port and self._settings.ports()[service.port]

@@ -132,7 +132,7 @@ def execute(stack: Stack, words: Sequence[str]) -> int:
 
 
 def _is_piped() -> bool:
-    """Whether something is piped into this program: a pipe or a file, and no terminal."""
+    """Return whether something is piped into this program: a pipe or a file, and no terminal."""
     try:
         mode = os.fstat(0).st_mode
     except OSError:

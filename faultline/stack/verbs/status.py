@@ -43,7 +43,7 @@ def status(stack: Stack, words: Sequence[str]) -> int:
 
 
 def _is_down(stack: Stack, services: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether nothing of the stack runs, and nothing should."""
+    """Return whether nothing of the stack runs, and nothing should."""
     return stack.home.up() is None and all(each["state"] not in (RUNNING, PAUSED) for each in services)
 
 
