@@ -40,7 +40,10 @@ _HEADING = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one run gave: `checkpoints`: those that ended while visits waited in the topic; `windows`: what came out."""
+    """Figures of one run.
+
+    `checkpoints`: those that ended while visits waited in the topic. `windows`: number of windows that came out.
+    """
 
     kind: str
     visits_per_second: float

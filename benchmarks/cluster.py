@@ -1,10 +1,11 @@
-"""How work spreads over the small cluster, and what a visit costs there, beside the same on a single machine.
+"""Benchmark of the spread of work over the small cluster, and of the cost of a visit there and on a single machine.
 
 Usage: python -m benchmarks.cluster [RECORDS [ROUNDS]]
 
 Two stacks with the same visits: one of each service, and the profile `cluster`. They work in turn in each of ROUNDS
-rounds, so that a slow minute hits both. What a visit costs is measured on warm JVMs: in the second half of each run.
-What its threads need that send files to the object store is stated apart, as the store itself: one machine has neither.
+rounds, so that a slow minute hits both. The cost of a visit is measured on warm JVMs: in the second half of each run.
+The costs of the threads that send files to the object store, and of the store itself, are stated apart: one machine
+has neither.
 """
 
 from __future__ import annotations

@@ -40,9 +40,10 @@ _ANSWER_SECONDS = 30
 
 @dataclass(frozen=True)
 class Run:
-    """What one run cost and who did it. `visits`: those that `cpu` and `threads` are for, the CPU seconds by service.
+    """The cost of one run, and the services that did the work.
 
-    `read`: records by the service that read them.
+    `visits`: those that `cpu` and `threads` are for. `cpu`: CPU seconds by service. `read`: records by the service that
+    read them.
     """
 
     visits: int
@@ -67,7 +68,7 @@ class Run:
         return self.threads.get(name, 0.0) * 1e6 / self.visits
 
     def words(self) -> str:
-        """What it cost, for the one who waits."""
+        """Return the CPU seconds of each service as one line, for the person who waits."""
         return ", ".join(f"{name} {seconds:.1f} s" for name, seconds in self.cpu.items() if seconds >= _LEAST_SECONDS)
 
 

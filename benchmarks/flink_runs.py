@@ -37,7 +37,7 @@ class Contender:
 
 @dataclass(frozen=True)
 class Cost:
-    """What one run cost: CPU seconds, records in and out, and the verdict on its output."""
+    """The cost of one run: CPU seconds, records in and out, and the verdict on its output."""
 
     cpu_seconds: float
     records: int

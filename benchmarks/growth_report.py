@@ -22,11 +22,11 @@ _HEADING = (
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured with one backend and one number of open windows.
+    """Measurements with one backend and one number of open windows.
 
-    `first_bytes`: what the first checkpoint wrote; `full_bytes`, `written_bytes`: those of the later ones, each after a
-    hundredth of the windows has changed. `close_seconds`: from the visits that close all windows to the end of the
-    checkpoint that commits them. `written`: windows that came out in the end.
+    `first_bytes`: bytes that the first checkpoint wrote; `full_bytes`, `written_bytes`: those of the later checkpoints,
+    each after a hundredth of the windows has changed. `close_seconds`: from the visits that close all windows to the
+    end of the checkpoint that commits them. `written`: windows that came out in the end.
     """
 
     backend: str

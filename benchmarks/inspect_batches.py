@@ -1,4 +1,4 @@
-"""How long the inspector takes for a Spark checkpoint of many batches, compared with only reading its files.
+"""Benchmark of the inspector on a Spark checkpoint of many batches, compared with only reading the files.
 
 Usage: python -m benchmarks.inspect_batches [BATCHES]
 

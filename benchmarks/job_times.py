@@ -1,4 +1,4 @@
-"""What Flink's own statistics say of a job: seconds and bytes of its checkpoints, seconds of its restores."""
+"""Flink's own statistics of a job: seconds and bytes of its checkpoints, and seconds of its restores."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class OwnStack:
 
     @property
     def mark(self) -> str:
-        """What the processes of this stack carry in their environment."""
+        """The mark that the processes of this stack carry in their environment."""
         marker = self.home.marker()
         assert marker is not None
         return marker.stack

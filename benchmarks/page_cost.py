@@ -1,9 +1,10 @@
-"""What the live page costs: its server and its inspector on this machine, and the frames that a browser draws.
+"""Benchmark of the live page: its server and its inspector on this machine, and the frames that a browser draws.
 
 Usage: python -m benchmarks.page_cost [VISITS_PER_SECOND [SECONDS]]
 
-Parts of SECONDS each, on one stack: nobody looks, an empty page in the browser (the baseline of the frames), the page;
-then the page when no more visits come. It must show each visit that the broker has acknowledged.
+The benchmark has parts of SECONDS each, on one stack: no page is open; the browser has an empty page (the baseline of
+the frames); the browser has the live page; the same page when no more visits come. The page must show each visit that
+the broker has acknowledged.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def _cpu(stack: OwnStack) -> tuple[float, float, float]:
 
 
 def _visits(stack: OwnStack) -> int:
-    """How many visits the topic has."""
+    """Return how many visits the topic has."""
     settings = stack.settings.typed
     topic = settings.text("VISITS_TOPIC")
     consumer = Consumer({"bootstrap.servers": settings.bootstrap, "group.id": "benchmark"})

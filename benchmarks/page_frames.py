@@ -29,7 +29,7 @@ _ENDS = "return [...document.querySelectorAll('#strips .end')].map((each) => eac
 
 
 def visits(window: Browser) -> int:
-    """How many visits the strips of the page end at, together."""
+    """Return the sum of the end offsets that the page's strips show: the number of visits."""
     return sum(int(text.replace(",", "")) for text in window.run(_ENDS) if text)
 
 

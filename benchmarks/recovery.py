@@ -1,4 +1,4 @@
-"""How long each pipeline needs after a SIGKILL, until its next checkpoint is complete or its next batch committed.
+"""Benchmark of the time from a SIGKILL until a pipeline's next checkpoint is complete or its next batch committed.
 
 Times are those that Flink and the file system record: the pause between two looks does not count.
 """
@@ -32,7 +32,7 @@ Fault = Callable[[OwnStack], float]
 
 
 class Flink:
-    """What the faults ask the JobManagers."""
+    """Queries that the faults send to the JobManagers."""
 
     def __init__(self, stack: OwnStack) -> None:
         settings = stack.settings.typed
@@ -57,7 +57,7 @@ class Flink:
         return str(manager["taskmanager-id"]).rpartition("_")[0]
 
     def taskmanagers(self) -> int:
-        """How many are registered."""
+        """Return how many TaskManagers are registered."""
         return len(call(self._base, "/taskmanagers")["taskmanagers"])
 
     def seconds_to_checkpoint(self, killed_at: float) -> float:

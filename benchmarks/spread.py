@@ -1,4 +1,4 @@
-"""How work is spread over processes, from the answers of Flink's and Spark's REST APIs: nothing here asks them."""
+"""The spread of work over processes, from answers of Flink's and Spark's REST APIs; this module sends no requests."""
 
 from __future__ import annotations
 

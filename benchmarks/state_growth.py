@@ -1,4 +1,4 @@
-"""How checkpoints and restores grow with the windows that are open: state on the heap, and in RocksDB.
+"""Benchmark of checkpoints and restores as the number of open windows grows: state on the heap, and in RocksDB.
 
 Usage: python -m benchmarks.state_growth [WINDOWS[,WINDOWS...] [CHECKPOINTS [RESTORES]]]
        python -m benchmarks.state_growth plot

@@ -19,7 +19,7 @@ _ANSWER_SECONDS = 10
 
 @dataclass(frozen=True)
 class Requests:
-    """How many: stores charge writes and listings at one price, reads at another, and deletes at none."""
+    """Numbers of requests: stores charge writes and listings at one price, reads at another, and deletes at none."""
 
     writes: int
     reads: int

@@ -1,4 +1,4 @@
-"""What the pods of both engines have in common: image, settings, user, and the key of the object store."""
+"""Parts that the pods of both engines have in common: image, settings, user, and the key of the object store."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def volumes(settings: Settings) -> list[Object]:
 
 
 def mounts() -> list[Object]:
-    """Where a container sees that volume."""
+    """Return the mount of the Secret's volume in a container."""
     return [{"name": _VOLUME, "mountPath": _FOLDER, "readOnly": True}]
 
 

@@ -12,7 +12,7 @@ FILE = HERE / "kubernetes.env"
 KAFKA_CLUSTER = "faultline"
 """Name of the Kafka cluster; Strimzi derives the names of its Services from it."""
 ENGINES = ("FLINK", "SPARK")
-"""What the names of settings begin with that belong to one engine."""
+"""Beginnings of the names of settings that belong to one engine."""
 _ADDED = ("DATA", "STORE_ENDPOINT")
 """Settings that the programs read and that are in kubernetes.env only."""
 _NUMBERS = (

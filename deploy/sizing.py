@@ -1,8 +1,8 @@
-"""How large a cluster must be for a load: the quantities, from settings and measured figures.
+"""The size of a cluster that a load needs: the quantities, from settings and measured figures.
 
-It assumes that work spreads evenly, which needs as many partitions for each task as for any other, and that a record
-costs the CPU that it costs on the small cluster. Each quantity raises MeasuredError when a figure that it needs is not
-measured.
+The sizes assume that work spreads evenly, which needs as many partitions for each task as for any other, and that a
+record costs the CPU that it costs on the small cluster. Each quantity raises MeasuredError when a figure that it needs
+is not measured.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _COMPACTED = 10
 
 @dataclass(frozen=True)
 class Load:
-    """What the cluster must carry. `busy`: the share of a core that a task uses; prices are of 1,000 requests."""
+    """The load of a cluster. `busy`: the share of a core that a task uses; prices are of 1,000 requests."""
 
     visits_per_second: float
     busy: float

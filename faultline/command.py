@@ -1,4 +1,4 @@
-"""How every program of the project answers a mistake, and ends: one line on stderr, no traceback, its own exit code."""
+"""The end of every program of the project after a mistake: one line on stderr, no traceback, its own exit code."""
 
 from __future__ import annotations
 

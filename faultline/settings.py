@@ -135,7 +135,7 @@ class Settings:
 
     @property
     def flink_state_backend(self) -> str:
-        """Where the Flink job's state is while it runs: HASHMAP or ROCKSDB. Raises SettingsError."""
+        """Backend of the Flink job's state while the job runs: HASHMAP or ROCKSDB. Raises SettingsError."""
         return self.choice("FLINK_STATE_BACKEND", HASHMAP, ROCKSDB)
 
     @property
@@ -161,12 +161,12 @@ class Settings:
 
     @property
     def replicas(self) -> int:
-        """How many brokers hold each record: all of them."""
+        """Number of brokers that hold each record: all of them."""
         return len(self.brokers)
 
     @property
     def least_in_sync(self) -> int:
-        """How many of them must have a record before it is acknowledged: a majority."""
+        """Number of brokers that must have a record before it is acknowledged: a majority."""
         return self.replicas // 2 + 1
 
     def broker_address(self, broker: int) -> str:
@@ -214,7 +214,7 @@ class Settings:
 
     @property
     def spark_master(self) -> str:
-        """Where the synchronizer's tasks run: in its own process, or on the workers of the stack."""
+        """The Spark master of the synchronizer, whose tasks run in its own process or on the workers of the stack."""
         if not self.has_spark_workers:
             return self.text("SPARK_MASTER")
         return f"spark://{self.service_host('spark-master')}:{self.text('SPARK_MASTER_PORT')}"
@@ -244,7 +244,7 @@ class Settings:
 
     @property
     def home(self) -> Path:
-        """Where this stack keeps what it writes; the project's folder unless STACK_HOME says otherwise."""
+        """Folder where this stack keeps the files it writes; the project's folder unless STACK_HOME says otherwise."""
         return Path(self._values.get("HOME") or ROOT).resolve()
 
     @property

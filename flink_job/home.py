@@ -31,7 +31,7 @@ _CLUSTER = "high-availability"
 """Folder of what a JobManager that takes over needs: the job, and which checkpoints are complete."""
 PROJECT = Path(__file__).resolve().parents[1]
 _IMPORTED = ("faultline", "flink_job", ".env")
-"""What a job's program imports; faultline.settings reads `.env`."""
+"""Files and folders that a job's program imports; faultline.settings reads `.env`."""
 
 
 class HomeError(Exception):

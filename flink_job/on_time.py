@@ -1,4 +1,4 @@
-"""Which visit is late: the step between reading and counting, as the Java operator OnTime (flink_job/java/).
+"""The step between reading and counting that decides which visit is late: the Java operator OnTime (flink_job/java/).
 
 Flink's watermark is not part of a checkpoint: after a restore it begins again, and late visits would count as on
 time, for a window that was already written. The operator keeps one clock per Kafka partition in the checkpoint instead.

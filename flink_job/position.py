@@ -1,4 +1,4 @@
-"""How far the running job has read: what its source reports as a metric of each partition."""
+"""The position of the running job: the offset that its source reports as a metric of each partition."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from faultline.direct import open_direct
 TERMINAL_STATES = frozenset({"FINISHED", "CANCELED", "FAILED", "SUSPENDED"})
 TIMEOUT_SECONDS = 30
 STARTING_LIMIT_SECONDS = 180
-"""How long a JobManager may answer 503, as it does until its dispatcher is elected."""
+"""Seconds that a JobManager may answer 503, as it does until its dispatcher is elected."""
 STARTING_POLL_SECONDS = 0.3
 
 

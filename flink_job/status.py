@@ -29,7 +29,7 @@ from flink_job.rest import FlinkError, call, checkpoints, failures, jobs_named
 
 POLL_SECONDS = 0.3
 RECENT_SECONDS = 120
-"""How far back failures are counted."""
+"""Age of the oldest failures that are counted, in seconds."""
 
 
 def job_status(base: str, name: str) -> dict[str, Any] | None:

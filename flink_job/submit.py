@@ -36,7 +36,7 @@ SUBMITTED = re.compile(r"JobID ([0-9a-f]{32})")
 RUNNING_LIMIT_SECONDS = 180
 POLL_SECONDS = 0.2
 SUBMISSIONS = 3
-"""How often the client is run where JobManagers elect a leader, which may change between two requests."""
+"""Number of runs of the client where JobManagers elect a leader, which may change between two requests."""
 LEADER_GONE = ("RecipientUnreachableException", "FencingTokenException", "LeaderRetrievalException")
 """Flink's errors of a request to a JobManager that has lost the lead meanwhile."""
 SAME_FAILURES = 3

@@ -1,4 +1,4 @@
-"""How far event time has come in each partition, by the values of its visits: what closing needs to know."""
+"""Event time that each partition has reached, by the values of its visits: closing needs to know this time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LOOK = 1000
 
 
 class Windows(NamedTuple):
-    """What decides when a window is over, in milliseconds: its length, and the out-of-orderness bound."""
+    """Length of a window and out-of-orderness bound, in milliseconds: both decide when a window is over."""
 
     length: int
     bound: int

@@ -1,4 +1,4 @@
-"""What a topic has: its id, its offsets, the newest record of each partition by timestamp, and its records."""
+"""Contents of a topic: its id, its offsets, the newest record of each partition by timestamp, and its records."""
 
 from __future__ import annotations
 

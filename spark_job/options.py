@@ -147,7 +147,7 @@ def _master(text: str) -> str:
 
 
 def _no_executors(wanted: int, master: str, settings: Settings) -> str:
-    """Why the stack's workers cannot give so many executors; empty when they can."""
+    """Return why the stack's workers cannot give so many executors; empty when they can."""
     workers = settings.number("SPARK_WORKERS")
     if not workers or master != settings.spark_master:
         return f"tasks run on {master}, which is not the stack's own cluster (STACK_SPARK_WORKERS=2 scripts/up.sh)"

@@ -1,4 +1,4 @@
-"""What `scripts/test.sh full` has run: seconds and commit of each unit of tests, and the shards that follow from them.
+"""Record of `scripts/test.sh full`: seconds and commit of each unit of tests, and the shards that follow from them.
 
 Usage: python -m tests.record      prints each shard with its minutes and how long ago it was green
 
@@ -23,7 +23,7 @@ WORKERS = 2
 """Processes that run tests at once: they mostly wait for engines, and a laptop has no memory for more of them."""
 SHARD_SECONDS = 35 * 60
 UNKNOWN_SECONDS = 60.0
-"""What a unit is taken for until it has run."""
+"""Seconds assumed for a unit that has not run yet."""
 
 
 @dataclass(frozen=True)

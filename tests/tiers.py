@@ -25,7 +25,7 @@ from tests import record
 _EXAMPLES_LEFT_OUT = 4
 os.environ.setdefault("FAULTLINE_SEED", str(secrets.randbelow(1_000_000)))
 SEED = int(os.environ["FAULTLINE_SEED"])
-"""Where drawn examples and orders begin; it differs from run to run, is printed, and can be set."""
+"""First seed of the drawn examples and orders; it differs from run to run, is printed, and can be set."""
 
 
 def tier() -> str:

@@ -25,7 +25,7 @@ def files() -> tuple[str, ...]:
 
 
 def by_git(folder: Path) -> list[str]:
-    """What git has, or would add."""
+    """List the files that git has, or would add."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     listed = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
     return sorted(set(listed.split("\0")) - {""})

@@ -118,7 +118,7 @@ def page(results: Sequence[dict[str, Any]], soaks: Sequence[dict[str, Any]], pre
 
 @dataclass(frozen=True)
 class _Before:
-    """What the present page says of rows that keep their line: seeds, and how often one was broken."""
+    """Facts that the present page has of rows that keep their line: seeds, and how often each row broke something."""
 
     seeds: frozenset[str] = frozenset()
     attempts: Mapping[str, int] = field(default_factory=dict)
@@ -155,7 +155,7 @@ def _summary(found: Mapping[str, Mapping[str, Any]], before: _Before) -> str:
 
 
 def _profile_of(rows: Sequence[Row]) -> str:
-    """Where the rows ran, if that is one profile."""
+    """Return the sentence that names the profile on which all the rows ran; empty when there is no such profile."""
     profiles = {dict(row.settings).get("PROFILE", "") for row in rows}
     return _ON_A_PROFILE.format(profiles.pop()) if len(profiles) == 1 and profiles != {""} else ""
 

@@ -39,7 +39,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Predicted:
-    """What the checkpoints predict, counted in records: windows that are there twice or lost, visits written twice."""
+    """Errors that the checkpoints predict, in records: windows that are there twice or lost, visits written twice."""
 
     repeated: int = 0
     lost: int = 0
@@ -70,7 +70,7 @@ class Look:
         self._kept[judge] = what
 
     def kept(self, judge: Judge) -> Any:
-        """What was remembered for a judge."""
+        """Return the value that was remembered for a judge."""
         return self._kept[judge]
 
 
@@ -105,7 +105,7 @@ class Judge:
         return True
 
     def predicted(self, look: Look) -> Predicted:  # noqa: ARG002
-        """What the verdict must count."""
+        """Return the errors that the verdict must count."""
         return Predicted()
 
     def settled(self, look: Look) -> list[Check]:  # noqa: ARG002

@@ -72,7 +72,7 @@ def run_rows(rows: Iterable[Planned], folder: Path, *, may_reset: bool) -> None:
 
 
 def refusal(which: str) -> str:
-    """Why rows do not run on a stack that was there before: they would remove what it has."""
+    """Return why rows do not run on a stack that was there before: the rows would remove the data of that stack."""
     return (
         f"{which} needs a new stack, and the one in {open_stack({}).home.root} has topics, checkpoints and outputs; "
         "remove them with scripts/down.sh --wipe, or let this command do it with --reset"
@@ -80,7 +80,7 @@ def refusal(which: str) -> str:
 
 
 def _no_room() -> str | None:
-    """Why this machine is too small for the stack that comes up next; None when it is not, or when it is up."""
+    """Return why this machine is too small for the next stack; None when it is not, or when that stack is up."""
     stack = open_stack({})
     needed, available = mebibytes(stack.settings.values), available_mebibytes()
     if stack.is_up() or available is None or available >= needed:

@@ -1,4 +1,4 @@
-"""What a fault is, what a row of the matrix is, and how a row ends."""
+"""Faults, the rows of the matrix, and the outcomes of rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _RESULT = "result.json"
 
 
 class Need(enum.Enum):
-    """What a row needs of the machine and of its stack."""
+    """A requirement of a row on the machine or on its stack."""
 
     MOUNT = "mounts"
     FIREWALL = "firewall rules"
@@ -24,7 +24,7 @@ class Need(enum.Enum):
 
 
 class Outcome(enum.Enum):
-    """How a row ends."""
+    """The outcome of a row."""
 
     PASSED = "passed"
     FAILED = "FAILED"
@@ -80,9 +80,9 @@ class Row:
     promise: str
     why: str
     prepares: tuple[Step, ...] = ()
-    """What comes before the fault, in each attempt: the right moment."""
+    """Lines that are typed before the fault, in each attempt, to reach the right moment."""
     seconds: float = 4.0
-    """How long it stays broken."""
+    """Seconds from the fault to its repair."""
     load: str = ""
     """Further flags of the generator."""
     settings: tuple[tuple[str, str], ...] = ()
@@ -91,9 +91,9 @@ class Row:
     mode: str = EXACTLY_ONCE
     """At-least-once: windows may be written twice, and nothing else may be wrong."""
     judged: tuple[Judge, ...] = ()
-    """What it is judged by, besides what all rows are: see faultline/faults/judges/."""
+    """Judges of this row, besides the checks that all rows have: see faultline/faults/judges/."""
     undo: tuple[Step, ...] = ()
-    """What brings the stack back to its settings after the verdict."""
+    """Lines that bring the stack back to its settings after the verdict."""
     stains: bool = False
     """It leaves topics that are not as a new stack's."""
     unsettled: str = ""
@@ -101,7 +101,7 @@ class Row:
     control: str = ""
     """The negative control that it belongs to, if it does: rows of one control share a stack."""
     installs: tuple[Step, ...] = ()
-    """What is typed once, before the first attempt: another mode. Rows of one control share it and their stack."""
+    """Lines typed once, before the first attempt: for another mode. Rows of one control share the lines and a stack."""
     caught: str = ""
     """The pipeline whose verdict must find what is wrong; nothing else is judged then."""
 
@@ -129,7 +129,7 @@ class Row:
 
 @dataclass
 class Result:
-    """What came out of a row. `times`: seconds by name."""
+    """The result of a row. `times`: seconds by name."""
 
     row: str
     outcome: Outcome
@@ -142,7 +142,7 @@ class Result:
     """Of the row."""
     seed: int = 0
     attempts: int = 0
-    """How many times it was broken, until the moment was the right one."""
+    """Number of times that the row broke something, until the moment was the right one."""
 
     def as_json(self) -> dict[str, object]:
         """For results.json."""

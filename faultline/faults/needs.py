@@ -1,4 +1,4 @@
-"""What a row needs of the machine and of its stack: asked, not assumed."""
+"""Checks of what a row needs of the machine and of its stack: each need is tried out, not assumed."""
 
 from __future__ import annotations
 

@@ -102,7 +102,10 @@ def _repair(scene: Scene, row: Row) -> None:
 
 
 def _does_not_apply(row: Row, scene: Scene) -> str | None:
-    """What the machine or the mode lacks; or that the stack has spare services: the one that is killed may be idle."""
+    """Return what the machine, the mode or the stack lacks for a row; None when the row applies.
+
+    A stack with spare services does not fit a row for one without: the service that is killed may be idle.
+    """
     for need in row.needs:
         if why := missing(need, scene.stack):
             return why

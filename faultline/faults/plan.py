@@ -1,4 +1,7 @@
-"""Which rows run, and the moment of each fault: the same seed makes the same plan, however many stacks share it."""
+"""The plan of the rows that run and of the moment of each fault.
+
+The same seed makes the same plan, however many stacks share it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ class Planned:
 
     @property
     def own(self) -> tuple[object, ...]:
-        """What its stack has of its own: settings and a control; `USUAL` when it needs none."""
+        """Settings and control that only the row's own stack has; `USUAL` when the row needs no stack of its own."""
         return (self.row.settings, self.row.control)
 
     def own_beside(self, values: Mapping[str, str]) -> tuple[object, ...]:
@@ -60,7 +63,7 @@ def plan(names: Iterable[str], seed: int, mode: str) -> list[Planned]:
 
 
 def late(row: Row) -> int:
-    """How late a row comes, from 0: it leaves less or nothing for the rows after it."""
+    """Return how late a row comes, from 0: a late row leaves less or nothing for the rows after it."""
     if row.spoils or row.settings or row.control:
         return 2
     return 1 if row.fills else 0

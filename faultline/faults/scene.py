@@ -43,7 +43,7 @@ class Scene:
         self._follower: subprocess.Popen[bytes] | None = None
         self._named: dict[str, str] = {}
         self.attempts = 0
-        """How many times the row has begun to break something."""
+        """Number of times that the row has begun to break something."""
         self.prepared = False
         """True when the lines before the fault have begun."""
 
@@ -148,7 +148,7 @@ class Scene:
         "controlling": lambda scene: scene.controlling(),
         "inner_ports": lambda scene: scene._inner_ports(),
     }
-    """What stands for {name} in a line; see `faultline.faults.model.Step`."""
+    """Functions that return the text for each {name} in a line; see `faultline.faults.model.Step`."""
 
     def forget(self) -> None:
         """Ask again who works and who leads: the next attempt may meet another one."""

@@ -29,7 +29,7 @@ class Strike:
 
 @dataclass(frozen=True)
 class Event:
-    """What is typed at a moment: the lines that break something, or those that repair it."""
+    """The lines that are typed at one moment: those that break something, or those that repair it."""
 
     at: float
     strike: Strike

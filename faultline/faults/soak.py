@@ -52,7 +52,7 @@ class Soak:
         self._folder, self._mode = folder, mode
         self._runs = 0
         self.applied = 0
-        """How many faults of the last schedule met what they are about."""
+        """Number of faults of the last schedule that applied: what each of them breaks was still there."""
         self.gap: float | None = None
         """The longest gap without committed windows in the last schedule, in seconds."""
 

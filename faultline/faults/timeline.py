@@ -1,4 +1,4 @@
-"""What happened when: events of a row, one JSON object a line, and the samples that the watcher takes meanwhile."""
+"""Events of a row with their times, one JSON object a line, and the samples that the watcher takes meanwhile."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Timeline:
 
 
 def broken_at(folder: Path) -> float:
-    """When the fault of a row was there, the last time."""
+    """Return when the fault of a row was last there."""
     return max(float(each["at"]) for each in read_lines(folder / EVENTS) if each["kind"] == "broken")
 
 

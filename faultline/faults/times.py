@@ -1,4 +1,4 @@
-"""How long things took, from the samples of a row: each in seconds since the fault."""
+"""Durations in the samples of a row, each in seconds since the fault."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def _longest(moments: list[float]) -> float:
 
 
 def phase_begin(timeline: dict[str, Any], name: str) -> float | None:
-    """When a phase began, the last time, in seconds since the epoch."""
+    """Return when a phase last began, in seconds since the epoch; None when the phase never began."""
     return max((e["at"] for e in timeline["events"] if e["kind"] == "phase" and e["text"] == name), default=None)
 
 
 def phase_at(folder: Path, name: str) -> float:
-    """When a phase of the row in this folder began, the last time; 0 when it has not begun."""
+    """Return when a phase of the row in this folder last began; 0 when the phase has not begun."""
     return phase_begin({"events": read_lines(folder / EVENTS)}, name) or 0.0
 
 
@@ -93,9 +93,9 @@ def _grown(values: list[tuple[float, int]], broken: float, since: float) -> floa
 
 
 def _caught_up(samples: Samples, broken: float) -> float | None:
-    """When the job is as little behind again as before; None when it never was much further behind.
+    """Return when the job is as little behind again as before; None when the job never was much further behind.
 
-    Flink commits offsets with each checkpoint, so it is always some seconds behind.
+    Flink commits offsets with each checkpoint, so the job is always some seconds behind.
     """
     lags = [
         (each["at"], sum(each["visits"].values()) - sum(each["group"].values()))

@@ -1,4 +1,4 @@
-"""What the verdicts must say: of a row, of one that nothing can settle, and of a negative control."""
+"""Requirements on the verdicts: of a row, of a row that nothing can settle, and of a negative control."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from faultline.formats.jobs import EXACTLY_ONCE
 
 
 def wrong(verdict: dict[str, Any], pipeline: str) -> int:
-    """How many records the verdict on a pipeline finds lost, written twice or unexpected."""
+    """Return how many records the verdict on a pipeline finds lost, written twice or unexpected."""
     [found] = [each for each in verdict["verdicts"] if each["pipeline"] == pipeline]
     return int(found["lost"] + found["duplicated"] + found["unexpected"])
 

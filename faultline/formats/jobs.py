@@ -17,7 +17,7 @@ PROGRAMS = {
 """The program that defines each job; `flink run --python` gets it."""
 
 EXACTLY_ONCE, AT_LEAST_ONCE = MODES = ("exactly-once", "at-least-once")
-"""What a job promises: of its checkpoints and of its outputs."""
+"""Guarantees that a job can promise for its checkpoints and for its outputs."""
 
 
 def settings_of(job: str, settings: Settings) -> Settings:

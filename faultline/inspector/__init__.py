@@ -1,1 +1,1 @@
-"""What is in a Spark or Flink checkpoint, and what a restart from it would do. Reads only, never writes."""
+"""The content of a Spark or Flink checkpoint, and the effects of a restart from it. Reads only, never writes."""

@@ -42,7 +42,7 @@ from faultline.storage.place import Place
 from faultline.storage.words import place_argument
 
 FOLLOW_SECONDS = 0.5
-"""How often a Spark checkpoint is looked at while it is followed."""
+"""Seconds between two looks at a Spark checkpoint that is followed."""
 
 
 def arguments_of(argv: list[str] | None) -> argparse.Namespace:

@@ -1,4 +1,4 @@
-"""What differs between two reports: figures by name, compared as text."""
+"""Differences between two reports: figures by name, compared as text."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ _CONNECT_SECONDS = 3.0
 COUNTED = 5_000
 """Offsets of a partition up to which its records are counted: more would take longer than the rest of the report."""
 _STALL_SECONDS = 5.0
-"""How long the broker may give no record while they are counted."""
+"""Seconds that the broker may give no record while records are counted."""
 
 Ends = dict[tuple[str, int], tuple[int, int]]
 """(topic, partition) -> first offset that is still there, and the end."""

@@ -1,7 +1,7 @@
-"""How fast a part of a checkpoint grows, from its sizes over time, and what that makes of it.
+"""The growth of a part of a checkpoint, from its sizes over time, and the forecast that follows.
 
-A forecast is a straight line through what is on record. It is made only where the sizes lie on such a line: state of
-open windows comes and goes, and a line through it says nothing.
+A forecast is a straight line through the recorded sizes. It is made only where the sizes lie on such a line: the state
+of open windows comes and goes, and a line through its sizes says nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What became of the transactions that a checkpoint holds, by the broker that coordinates them."""
+"""Fates of the transactions that a checkpoint holds, as the broker that coordinates them reports."""
 
 from __future__ import annotations
 

@@ -34,9 +34,10 @@ class Partition:
 
 @dataclass
 class SourceRange:
-    """What one source gave, or will give, to one step. `words` says it in a sentence, `facts` as it is on record.
+    """The data that one source gave, or will give, to one step.
 
-    `name`: as the query names the source, empty where it does not.
+    `words`: the data in a sentence. `facts`: the data as it is on record. `name`: the source's name in the query, empty
+    where the query names no source.
     """
 
     kind: str
@@ -113,7 +114,7 @@ class Operator:
 
     @property
     def label(self) -> str:
-        """What it is called in reports."""
+        """The operator's name in reports."""
         return self.uid or self.name or self.id
 
 
@@ -143,7 +144,7 @@ class Sink:
 
 @dataclass
 class Growth:
-    """How a part of a checkpoint grows: its bytes now, and bytes a day (None: no steady growth) over `span_ms`."""
+    """Growth of a part of a checkpoint: its bytes now, and bytes a day (None: no steady growth) over `span_ms`."""
 
     what: str
     size: int
@@ -174,7 +175,7 @@ class Lag:
 
 @dataclass
 class Elsewhere:
-    """What other releases of the engine do with the checkpoint, where that differs from the release that wrote it."""
+    """The restart by other releases of the engine, where that differs from the release that wrote the checkpoint."""
 
     releases: list[str]
     action: str

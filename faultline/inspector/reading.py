@@ -1,4 +1,4 @@
-"""Where reports come from: Spark's files here, Flink's by a process in the Flink environment."""
+"""Readers that make reports: Spark's files are read here, Flink's by a process in the Flink environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which engine wrote a path."""
+"""Recognition of the engine that wrote a path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the buttons do: lines of the fault matrix, as a person types them. Nothing else can be run.
+"""Actions of the buttons: lines of the fault matrix, as a person types them. Nothing else can be run.
 
 A request names an action of this list and, for a restore, one of the retained checkpoints. No word of a request ever
 becomes a part of a command.

@@ -8,7 +8,7 @@ from typing import Any
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 REQUEST_SECONDS = 10.0
-"""How long a request may take to come."""
+"""Time limit for a request to arrive, in seconds."""
 
 
 class Impatient(H11Protocol):  # type: ignore[misc]  # uvicorn is in another environment

@@ -30,10 +30,10 @@ _HEADERS = {
 
 
 def refusal(method: str, path: str, headers: Headers, hosts: Sequence[str], token: str) -> tuple[int, str] | None:
-    """Why a request is refused, as status and sentence; None when it may pass.
+    """Return why a request is refused, as status and sentence; None when the request may pass.
 
-    `hosts`: the names of this server, each with its port. `token`: what a request must have that changes something;
-    empty when nothing can be changed.
+    `hosts`: the names of this server, each with its port. `token`: the token of a request that changes something; empty
+    when nothing can be changed.
     """
     origins = headers.getlist("origin")
     rules = [

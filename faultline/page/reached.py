@@ -1,7 +1,7 @@
-"""Which services answer, asked over the network: for a page in a container, which cannot see processes.
+"""States of the services, asked over the network: for a page in a container, which cannot see processes.
 
-The words: `answers`, `silent`, and for what cannot be asked `not known`. The JobManager is asked about TaskManagers,
-the log about the generator.
+A service `answers`, is `silent`, or is `not known` where it cannot be asked. The JobManager is asked about
+TaskManagers, the log about the generator.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ REPORT = "report.html"
 TIMELINE = "timeline.json"
 _NEXT = "scripts/faults.sh run NAME records one below results/"
 _SPARK_WORDS = ("spark_before", "spark_after")
-"""What the inspector has said of Spark's checkpoint, before the fault and after the verdict."""
+"""Names of the inspector's reports on Spark's checkpoint, before the fault and after the verdict."""
 FLINK_WORDS = "inspected"
 """Below it, what it has said of each checkpoint of Flink as it was completed: `<job id>/chk-N.txt`."""
 

@@ -66,7 +66,7 @@ class Page:
         self._inspecting = asyncio.Lock()
 
     def routes(self) -> list[Route]:
-        """What the server answers."""
+        """Return the routes that the server answers."""
         return [
             Route("/", self._page),
             Route("/static/{name:path}", self._file),
@@ -114,7 +114,7 @@ class Page:
         return HTMLResponse(page, headers={"content-disposition": f'attachment; filename="{name}"'})
 
     async def _checkpoint(self, request: Request) -> Response:
-        """What the inspector says of a retained checkpoint: each is opened once."""
+        """Answer with the inspector's report on a retained checkpoint: each checkpoint is opened once."""
         job, name = request.path_params["job"], request.path_params["name"]
         path = self._retained().get(f"{job}/{name}")
         if not _JOB.fullmatch(job) or not _NAME.fullmatch(name) or path is None:
@@ -158,7 +158,7 @@ class Page:
 
 
 def _output(command: Sequence[str]) -> tuple[str, bool]:
-    """What a command prints, and whether it has succeeded: a failure may be over at the next call."""
+    """Return a command's output, and whether the command has succeeded: a failure may be over at the next call."""
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=_INSPECTOR_SECONDS
@@ -192,7 +192,7 @@ def hosts_of(settings: Settings, port: int) -> list[str]:
 
 
 def shown(settings: Settings) -> tuple[Watching, Inspect]:
-    """What a page shows that runs beside the services, in a container or on this machine."""
+    """Return the sources of a page that runs beside the services, in a container or on this machine."""
     python = str(artifacts() / "venv-flink" / "bin" / "python")
 
     def follow(folder: Path) -> Sequence[str]:
@@ -207,7 +207,10 @@ def shown(settings: Settings) -> tuple[Watching, Inspect]:
 
 
 def with_buttons() -> tuple[Settings, Watching, Inspect, Any]:
-    """What a page shows and does that runs on the host: it calls the scripts, so it works on both backends."""
+    """Return the sources and actions of a page that runs on the host.
+
+    The page calls the scripts, so it works on both backends.
+    """
     from faultline.page.actions import Runner  # noqa: PLC0415
     from faultline.stack.stack import open_stack  # noqa: PLC0415  # not in the image of the page
 

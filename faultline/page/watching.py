@@ -24,7 +24,7 @@ from faultline.probes.watch import INTERVAL_SECONDS, Sample, sample_once
 SLOW_SECONDS = 2.0
 SILENT_SECONDS = 8.0
 LINGER_SECONDS = 30.0
-"""How long it goes on when the last page was closed: a reload loses nothing."""
+"""Seconds that watching goes on after the last page was closed: a reload loses nothing."""
 MOST_PAGES = 16
 WAITING = 400
 """Messages that a page may be behind; a slower one is cut off, and comes back by itself."""

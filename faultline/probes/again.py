@@ -1,4 +1,4 @@
-"""What was read again after a restore: from the offsets of the restored checkpoint to where the job had read before.
+"""Records that are read again after a restore: from the offsets of its checkpoint to where the job had read before.
 
 Pure: it takes the samples of faultline/probes/watch.py and of `python -m faultline.inspector.flink follow`, in the
 order of their times.
@@ -14,7 +14,7 @@ Offsets = dict[str, int]
 _Restore = tuple[str, int]
 """Path or URI of a checkpoint, and time (ms) of its restore."""
 _FRESH_SECONDS = 3.0
-"""How old the last position may be when the job stops."""
+"""The largest age of the last position when the job stops, in seconds."""
 
 
 class Restores:

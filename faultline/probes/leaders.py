@@ -1,4 +1,4 @@
-"""Who leads, as each broker by itself says it: one that is cut off from the others says what was.
+"""Leaders, as each broker names them itself: a broker that is cut off from the others names former leaders.
 
 Usage: python -m faultline.probes.leaders               by the number of each broker: the leaders of the visits'
 partitions, or

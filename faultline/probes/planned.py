@@ -1,4 +1,4 @@
-"""What the synchronizer's planned batches have come to.
+"""State of the synchronizer's planned batches: what each has written, and when it was committed.
 
 Usage: python -m faultline.probes.planned BATCH...                 these batches, as they are now
        python -m faultline.probes.planned --wait-written SECONDS   wait until one that is not committed has a file

@@ -1,4 +1,4 @@
-"""How far the pipelines are, for the status of a stack: one JSON object.
+"""Progress of the pipelines, for the status of a stack: one JSON object.
 
 Usage: python -m faultline.probes.progress [--without broker] [--without store]
 
@@ -6,8 +6,8 @@ Usage: python -m faultline.probes.progress [--without broker] [--without store]
 the first one. `refused`: why an object store cannot be read, or takes no object; empty when all is well.
 `behind`: how far each pipeline is behind the source: null (it has committed everything), {"offsets": N, "seconds": S,
 "text": "..."} or {"unknown": "..."}; `seconds` is how long the source takes at present to grow by so many offsets, null
-while it does not grow. It is null as a whole when the source cannot be read.
-`--without`: a service that does not run is not asked; it would only cost time.
+while it does not grow. `behind` is null as a whole when the source cannot be read.
+`--without`: a service that does not run is not asked; the question would only cost time.
 """
 
 from __future__ import annotations

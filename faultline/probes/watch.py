@@ -113,7 +113,7 @@ def spark_sample(settings: Settings) -> Sample:
 
 
 def samplers(settings: Settings) -> dict[str, Callable[[], Sample]]:
-    """What makes each sampler, by the name of its samples."""
+    """Return a function that makes each sampler, by the name of its samples."""
     return {
         "kafka": lambda: kafka_sample(settings),
         "flink": lambda: flink_sample(settings),

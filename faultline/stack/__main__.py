@@ -68,7 +68,7 @@ VERBS: dict[str, Verb] = {
     "check": programs.check,
     "test": programs.test,
 }
-"""What each script does; most are called scripts/<verb>.sh."""
+"""The function of each script; most scripts are called scripts/<verb>.sh."""
 CHANGING = (
     "up", "down", "reset", "start", "stop", "kill", "pause", "resume", "generator_start", "generator_stop",
     "spark_start", "spark_stop", "flink_submit", "flink_cancel", "flink_restore",

@@ -1,4 +1,4 @@
-"""What the two backends have in common, and the choice between them."""
+"""The interface that the two backends have in common, and the names to choose between the backends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RUNNING, PAUSED, EXITED, ABSENT = "running", "paused", "exited", "absent"
 """States of a service."""
 LOCAL, COMPOSE = "local", "compose"
 ACTS = (START, STOP, KILL, PAUSE, RESUME) = ("start", "stop", "kill", "pause", "resume")
-"""What is done to a service."""
+"""Acts on a service."""
 
 
 class Backend(Protocol):
@@ -122,7 +122,7 @@ class Backend(Protocol):
         ...
 
     def help_of(self, module: Sequence[str], environment: str) -> str:
-        """What `python -m MODULE --help` prints; it needs no files of the stack, and creates none."""
+        """Return the output of `python -m MODULE --help`; the command needs no files of the stack, and creates none."""
         ...
 
     def typed(self, service: Service, command: Sequence[str]) -> str:

@@ -33,14 +33,17 @@ _UP_FILE = "up.json"
 
 @dataclass(frozen=True)
 class Topics:
-    """What the topics of a home go with: without it, checkpoints would name offsets of other topics."""
+    """Properties of a stack that its topics are bound to.
+
+    With other properties, checkpoints would name offsets of other topics.
+    """
 
     backend: str = ""
     """The backend that has them: `local` or `compose`."""
     brokers: int = 1
-    """How many brokers have them."""
+    """Number of brokers that have the topics."""
     data: str = ""
-    """Where their checkpoints are: the setting DATA; empty: in the folders of the home."""
+    """Place of the checkpoints: the setting DATA; empty: the folders of the home."""
     profile: str = ""
     """The profile that they were made with; empty for none."""
 

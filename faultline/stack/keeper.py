@@ -86,7 +86,7 @@ def _rotate(log: Path) -> None:
 
 
 def put_away(log: Path) -> Path:
-    """Where the earlier part of a log is."""
+    """Return the file that has the earlier part of a log."""
     return log.with_name(log.name + ".1")
 
 

@@ -10,7 +10,7 @@ import socket
 
 _ANSWER_SECONDS = 2.0
 FREE_PORTS = range(20_000, 32_000)
-"""Where `free_ports` looks: below the ports of outgoing connections."""
+"""Ports that `free_ports` tries: below the ports of outgoing connections."""
 
 
 def answers(address: str, port: int) -> bool:

@@ -49,7 +49,7 @@ class Service:
     flags: str | None = None
     """Module that takes the further flags of a start, and checks them with --check-flags."""
     grace_seconds: float = 30
-    """How long it may take to end after SIGTERM."""
+    """Seconds that the service may take to end after SIGTERM."""
     mebibytes: int = 0
     """Its resident memory is below this, and the heap of `heap`; scripts/status.sh shows it."""
     mebibytes_of_several: int = 0

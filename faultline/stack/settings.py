@@ -42,7 +42,7 @@ _HOST_VARIABLES = (
     "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "XDG_RUNTIME_DIR", "CI", "COLUMNS", "NO_COLOR",
 )  # fmt: skip
 _OF_NAMED_STORE = ("AWS_SHARED_CREDENTIALS_FILE", "AWS_PROFILE", "AWS_REGION")
-"""Where the key of an object store is that is not the stack's own; variables that hold a key are not passed on."""
+"""Variables that locate the key of an object store other than the stack's own; no variable with a key is passed on."""
 _HOST_PREFIXES = ("LC_", "PIP_", "NSS_WRAPPER_")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _LAST_PORT = 65_535

@@ -35,7 +35,7 @@ class Stack:
 
     @property
     def address(self) -> str:
-        """Where the services' ports are."""
+        """The address of the services' ports."""
         return self.settings.values["BIND_ADDRESS"]
 
     def is_up(self) -> bool:
@@ -57,7 +57,7 @@ class Stack:
 
     @property
     def data(self) -> str:
-        """Where the checkpoints are, in the form that a marker keeps: empty for the disk."""
+        """Place of the checkpoints, in the form that a marker keeps: empty for the disk."""
         return store_of_data(self.settings.values)
 
     @property
@@ -67,7 +67,7 @@ class Stack:
 
     @property
     def topics(self) -> Topics:
-        """What the topics of this stack go with."""
+        """Properties of this stack that its topics are bound to."""
         return Topics(self.backend.name, len(self.copies("kafka")), self.data, self.profile)
 
     def running(self, family: str) -> Service:

@@ -18,7 +18,7 @@ from faultline.storage.words import place_argument
 
 
 def files_below(folder: Place) -> Tree:
-    """What is below a folder, while engines remove old files there. Raises OSError."""
+    """List the files below a folder, while engines remove old files there. Raises OSError."""
     while True:
         try:
             return walk(folder, skipped=())

@@ -1,4 +1,4 @@
-"""Where the data of one stack is, how its notes name it, and where they are."""
+"""Places of one stack's data, the words for these places in its notes, and the folders of the notes."""
 
 from __future__ import annotations
 

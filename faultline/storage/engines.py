@@ -1,4 +1,4 @@
-"""What the engines' own clients need to reach an object store: its address, and the name of the file with the key.
+"""Settings of the engines' own clients for an object store: its address, and the name of the file with the key.
 
 A key itself is never a setting: engines show their settings, and pass them on with a job.
 """

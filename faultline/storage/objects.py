@@ -79,7 +79,7 @@ class ObjectStore:
 
 
 class Known(NamedTuple):
-    """What the store says of a place, by the names of `os.stat_result`."""
+    """Metadata of a place, under the names of `os.stat_result`."""
 
     st_mode: int
     st_size: int

@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 
 
 class Status(Protocol):
-    """What is known of a place; `os.stat_result` is one."""
+    """Metadata of a place, as `os.stat_result` has them."""
 
     @property
     def st_mode(self) -> int:
@@ -23,7 +23,7 @@ class Status(Protocol):
 
     @property
     def st_mtime(self) -> float:
-        """When it was changed last, in seconds since the epoch."""
+        """Time of the last change, in seconds since the epoch."""
         ...
 
 
@@ -83,19 +83,19 @@ class Place(Protocol):
         ...
 
     def iterdir(self) -> Iterator[Place]:
-        """What is in the folder, in any order."""
+        """List the entries of the folder, in any order."""
         ...
 
     def glob(self, pattern: str) -> Iterator[Place]:
-        """What is below the folder and fits the pattern, a name or several with `/` between them."""
+        """Find the entries below the folder that fit the pattern, a name or several with `/` between them."""
         ...
 
     def rglob(self, pattern: str) -> Iterator[Place]:
-        """What has a name that fits the pattern, at any depth below the folder."""
+        """Find the entries at any depth below the folder whose name fits the pattern."""
         ...
 
     def stat(self) -> Status:
-        """What is known of it. Raises FileNotFoundError when it is not there."""
+        """Return the metadata of the place. Raises FileNotFoundError when the place is not there."""
         ...
 
     def open(self, mode: Literal["rb"], /) -> BufferedReader:

@@ -1,4 +1,4 @@
-"""What readers of many small files need from a place, with the fastest calls where it is on a disk."""
+"""Reads of many small files from a place, with the fastest calls where the place is on a disk."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def read(folder: Place, name: str) -> bytes:
 
 
 def changed_at(folder: Place, inside: Iterable[Status]) -> float:
-    """When a folder was changed last; in an object store that is when the newest object in it was written.
+    """Return when a folder last changed; in an object store, when the newest object in the folder was written.
 
-    `inside`: what is known of the files in it, which a store need not be asked for again. Raises OSError.
+    `inside`: metadata of the files in the folder, for which a store need not be asked again. Raises OSError.
     """
     if isinstance(folder, Path):
         return folder.stat().st_mtime
@@ -73,7 +73,7 @@ def posix_path(place: Place) -> PurePosixPath:
 
 @dataclass
 class Tree:
-    """What is below a folder: sizes of files in bytes, and kinds of entries that are no file, by name below it."""
+    """Files below a folder: their sizes in bytes, and kinds of entries that are no file, by name below the folder."""
 
     files: dict[str, int] = field(default_factory=dict)
     special: dict[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Which place a word names."""
+"""The place that a word names."""
 
 from __future__ import annotations
 

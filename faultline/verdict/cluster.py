@@ -29,10 +29,10 @@ from faultline.verdict.model import Unknown
 from faultline.verdict.records import UNREADABLE, Batch, Headers, Record, Span, Spans
 
 _ANSWER_SECONDS = 10.0
-"""How long the broker may take to answer one question."""
+"""Time limit for one answer of the broker, in seconds."""
 
 _COORDINATOR_SECONDS = 60.0
-"""How long a broker that has just started may take to create its topic of group offsets."""
+"""Time limit for a broker that has just started to create its topic of group offsets, in seconds."""
 
 _RETRY_SECONDS = 0.2
 _NO_COORDINATOR_YET = (
@@ -40,7 +40,7 @@ _NO_COORDINATOR_YET = (
 )  # fmt: skip
 
 _STALL_SECONDS = 30.0
-"""How long a read may return nothing before it fails."""
+"""Seconds that a read may return nothing before it fails."""
 
 _CONSUME_RECORDS = 5_000
 _CONSUME_SECONDS = 0.05

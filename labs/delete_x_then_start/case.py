@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 BATCHES, ROWS = 4, 10
-"""What each case begins with: batches 0 to 3, of 10 rows each, all committed and all in the output."""
+"""Data at the start of each case: batches 0 to 3, of 10 rows each, all committed and all in the output."""
 PARTITIONS = 2
 SPARK: dict[str, str | None] = {
     # Spark's own default on a local disk, not the manager that the synchronizer chooses for speed: the table
@@ -36,7 +36,7 @@ SPARK: dict[str, str | None] = {
 
 @dataclass
 class Bench:
-    """What a case works on: its own topic or folder, checkpoint and output, and the lab around it."""
+    """Workplace of a case: its own topic or folder, checkpoint and output, and the lab around the case."""
 
     spark: SparkSession
     broker: Broker

@@ -1,4 +1,4 @@
-"""What was measured, a file for each release of Spark beside this one: `measured/spark-4.0.json`."""
+"""Measurements, in a file for each release of Spark beside this one: `measured/spark-4.0.json`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FOLDER = Path(__file__).with_name("measured")
 
 @dataclass(frozen=True)
 class Cell:
-    """What Spark did in one case with one sink, as it reported it, and the counts of rows."""
+    """The behaviour of Spark in one case with one sink, as Spark reported it, and the counts of rows."""
 
     does: str
     lost: int

@@ -1,1 +1,1 @@
-"""What the labs have in common: flags, folder, story, broker, queries, counting."""
+"""Common parts of the labs: flags, folder, story, broker, queries, counting."""

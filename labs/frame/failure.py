@@ -1,4 +1,4 @@
-"""Why Spark stopped: the most specific exception in Spark's JVM."""
+"""The reason why Spark stopped: the most specific exception in Spark's JVM."""
 
 from __future__ import annotations
 

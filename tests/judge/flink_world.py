@@ -62,7 +62,7 @@ def add_visit(source: Source, partition: int, visit_id: str, event_time: int) ->
 
 @dataclass
 class Outputs:
-    """What the job wrote to its three topics."""
+    """Records that the job wrote to its three topics."""
 
     windows: list[Record] = field(default_factory=list)
     late: list[Record] = field(default_factory=list)

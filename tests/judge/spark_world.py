@@ -88,7 +88,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Query:
-    """What a query wrote: the stack's home, output and checkpoint below it, and its files by batch and partition."""
+    """Files of a query: the stack's home, output and checkpoint below it, and the files by batch and partition."""
 
     home: Path
     output: Path

@@ -37,7 +37,7 @@ Spoil = Callable[["Written", random.Random], None]
 
 @dataclass(frozen=True)
 class Written:
-    """What a query wrote, and what it read."""
+    """Data that a query wrote, and data that it read."""
 
     query: Query
     topic: Topic

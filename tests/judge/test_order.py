@@ -35,7 +35,7 @@ def time_of(source: Source, partition: int, offset: int) -> int:
 
 
 def all_decisions(source: Source) -> set[Decided]:
-    """What the job decides, in every order of reading."""
+    """Return the decisions of the job for every order of reading."""
     return {decide(source, order) for order in orders({p: len(records) for p, records in source.items()})}
 
 

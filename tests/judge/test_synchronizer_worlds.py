@@ -32,7 +32,10 @@ pytestmark = pytest.mark.timeout(600)
 
 @dataclass(frozen=True)
 class Leftover:
-    """What a killed attempt left of a file, chosen by its number: so many bytes of it (of 1,000,000), also all."""
+    """The part of a file that a killed attempt left, up to the whole file.
+
+    `file`: the number of the file. `share`: the part that is left, in millionths of the file.
+    """
 
     file: int
     share: int
@@ -40,7 +43,7 @@ class Leftover:
 
 @dataclass(frozen=True)
 class World:
-    """What is sent (partition and value; `marker` takes an offset without a record), and how it is read.
+    """Records that are sent (partition and value; `marker` takes an offset without a record), and how they are read.
 
     `cuts`: how many offsets of each partition a batch reads, partition by partition; the rest is the last batch.
     """

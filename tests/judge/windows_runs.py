@@ -67,7 +67,7 @@ def odd_visit_value(visit_id: str, event_time: int) -> bytes:
 
 @dataclass
 class Transaction:
-    """What one attempt wrote to each topic, in the order of writing, and which topics keep it."""
+    """Records that one attempt wrote to each topic, in the order of writing, and the topics that keep these records."""
 
     written: Outputs
     kept: set[str]

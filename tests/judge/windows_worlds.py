@@ -24,7 +24,7 @@ from tests.judge.windows_runs import TOPICS, UNPARSABLE, Run, odd_visit_value
 
 IDLE_SECONDS = 5
 DELAY_MS = 400
-"""How long a record is on its way at most, here."""
+"""Longest time in milliseconds that a record is on its way in these worlds."""
 RULES = Rules(WINDOW_MS, BOUND_MS, IDLE_SECONDS * 1000 - 1_500)
 """A pause as the checker counts it: the job counts whole seconds, and a visit takes a moment to arrive."""
 IDS = ("a", "b", "A", "é", "🙂 ")
@@ -62,13 +62,13 @@ class Step(NamedTuple):
 
 @dataclass
 class World:
-    """What is sent, and how it is read.
+    """Records that are sent, and how they are read.
 
-    `live`: the job reads a record when it arrives, and counts idle partitions; else all are there before it reads, and
-    it reads in any order. `closing`: how many closing visits each partition has at its end. `skews`: how far event
-    time is ahead in each partition. `grid`: event times are multiples of it or a millisecond less, so that they meet
-    the edges of windows and the bound. `by_partition`: the job decides by the clock of a visit's own partition, as
-    today's does; else by the slowest. `ahead`: what comes after the closing visits.
+    `live`: the job reads a record when it arrives, and counts idle partitions; else all records are there before the
+    job reads, and it reads in any order. `closing`: number of closing visits that each partition has at its end.
+    `skews`: how far event time is ahead in each partition. `grid`: event times are multiples of the grid or a
+    millisecond less, so that they meet the edges of windows and the bound. `by_partition`: the job decides by the clock
+    of a visit's own partition, as today's job does; else by the slowest. `ahead`: visits after the closing visits.
     """
 
     partitions: int

@@ -1,6 +1,6 @@
-"""Where every record of `visits` went: counted in a window, late, rejected or not due yet, record by record.
+"""Fate of every record of `visits`: counted in a window, late, rejected or not due yet, record by record.
 
-Independent, in memory and for small topics: it shares no code with the verdict.
+The account is independent: it shares no code with the verdict. It works in memory, for small topics.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ class RunningStack:
         )
 
     def record_count(self, topic: str) -> int:
-        """How many records the topic has had, those of open transactions among them."""
+        """Return how many records the topic has had, those of open transactions among them."""
         consumer = Consumer({"bootstrap.servers": f"127.0.0.1:{self.kafka_port}", "group.id": "count"})
         try:
             partitions = consumer.list_topics(topic, timeout=60).topics[topic].partitions

@@ -1,4 +1,4 @@
-"""What docs/walkthroughs.md says that a lab printed."""
+"""Output of a lab as docs/walkthroughs.md shows it."""
 
 from __future__ import annotations
 

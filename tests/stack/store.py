@@ -54,7 +54,7 @@ class Store:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a program needs to read the store; the key itself is in the file only."""
+        """Variables that a program needs to read the store; the key itself is in the file only."""
         return {"STACK_STORE_ENDPOINT": self.endpoint, CREDENTIALS: str(self.credentials)}
 
     def client(self) -> Any:

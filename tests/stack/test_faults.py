@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.full, pytest.mark.split, pytest.mark.timeout(2400)]
 QUICK = ("taskmanager-kill", "broker-kill", "at-least-once-kill")
 """Run by the tier quick, on one stack: test_core_rows.py."""
 AT_ONCE = 8
-"""How many rows run on one stack: about ten minutes."""
+"""Number of rows that run on one stack, which takes about ten minutes."""
 
 
 def parts() -> Iterator[Any]:

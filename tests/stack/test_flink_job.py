@@ -77,7 +77,7 @@ def test_nothing_is_lost_or_twice_after_a_kill_and_a_restore(cluster: Cluster) -
 
 
 def assert_late_by_the_rule(cluster: Cluster) -> None:
-    """Which visits are late follows from the topic alone, whatever was killed, restored or rescaled."""
+    """Check that the topic alone decides which visits are late, whatever was killed, restored or rescaled."""
     expected = late_by_rule(cluster.broker.bootstrap, cluster.topics.visits, WINDOW_SECONDS, BOUND_SECONDS)
     assert late_of(cluster.broker.bootstrap, cluster.topics) == expected
 

@@ -80,7 +80,7 @@ CI = ("unchanged", "a lower maximum parallelism", "another uid", "another aggreg
 
 
 def said(checkpoint: Path, environment: dict[str, str], job: str = "windows") -> dict[str, Any]:
-    """What `inspect --against` says as JSON, its exit code checked against it."""
+    """Return the JSON of `inspect --against`, with the exit code checked against its outcome."""
     done = subprocess.run(
         [sys.executable, "-m", "faultline.inspector", str(checkpoint), "--against", job, "--json"],
         cwd=environment["PYTHONPATH"], env=environment, capture_output=True, text=True, check=False,

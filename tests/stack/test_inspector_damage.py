@@ -1,4 +1,4 @@
-"""What the inspector says of a damaged Spark checkpoint is what Spark does with it."""
+"""Test that Spark does with a damaged checkpoint what the inspector says."""
 
 from __future__ import annotations
 

@@ -62,12 +62,12 @@ CHANGES: dict[str, Callable[[Path], object]] = {
     "a state file is gone": lambda newest: state_file(newest).unlink(),
     "a state file is cut": lambda newest: changed(state_file(newest), cut(-1)),
 }
-"""What is changed of a copy of EXACTLY_ONCE, at its newest checkpoint."""
+"""Changes that are made to a copy of EXACTLY_ONCE, at its newest checkpoint."""
 
 
 @dataclass(frozen=True)
 class Read:
-    """What one JVM has read, the newest checkpoint of each changed copy, and all files before and after the reading."""
+    """Reports by one JVM, the newest checkpoint of each changed copy, and all files before and after the reading."""
 
     reports: dict[Path, Report]
     newest: dict[str, Path]

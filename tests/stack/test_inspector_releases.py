@@ -89,7 +89,7 @@ def test_a_release_does_what_the_inspector_says_of_it(release: str, tmp_path: Pa
 
 
 def predicted(folder: Path, release: str) -> tuple[str, int | None]:
-    """What the report says of a restart with this release: its own restart, or what it lists under other releases."""
+    """Return the restart that the report predicts with this release: its own, or one listed under other releases."""
     restart = read_report(folder / "checkpoint", None, None).restart
     assert restart is not None
     other = next((each for each in restart.elsewhere if release in each.releases), None)

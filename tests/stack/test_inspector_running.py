@@ -31,7 +31,7 @@ SPLIT = re.compile(r"Partition: visits-(\d+), StartingOffset: (-?\d+)")
 
 
 class Following:
-    """What scripts/inspect.sh --follow --json has printed so far."""
+    """Output of scripts/inspect.sh --follow --json so far."""
 
     def __init__(self, out: Path) -> None:
         self.out = out

@@ -1,4 +1,4 @@
-"""What a real broker says became of a prepared transaction."""
+"""The fate of a prepared transaction, as a real broker reports it."""
 
 from __future__ import annotations
 

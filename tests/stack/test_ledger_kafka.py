@@ -30,7 +30,7 @@ FAST = ["--start", "2026-01-01T00:00:00Z", "--rate", "0", *TROUBLE]
 
 
 class Content(NamedTuple):
-    """What a ledger and a topic can both say of a record."""
+    """Facts of a record that a ledger and a topic can both state."""
 
     partition: int
     timestamp: int

@@ -158,7 +158,7 @@ def judged(topic: Topic, output: Place, checkpoint: Place, root: str) -> tuple[d
 
 
 def world(folder: Path, key: str, seed: int) -> tuple[Topic, Query]:
-    """What a query has written whose log names files of the store, without the settings of the run."""
+    """Write the output of a query whose log names files of the store, without the settings of the run."""
     topic, batches = random_world(seed)
     query = write_output(folder, topic, batches)
     (query.checkpoint / SPARK_RUN_FILE).unlink()

@@ -1,4 +1,4 @@
-"""What the page says and draws of items that are hard to have from a real stack, in a real browser."""
+"""Words and drawings of the page for items that are hard to have from a real stack, in a real browser."""
 
 from __future__ import annotations
 

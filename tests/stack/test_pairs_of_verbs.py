@@ -45,7 +45,7 @@ def _to(service: str, before: tuple[str, ...], after: str) -> Callable[[State], 
 
 
 def _up(state: str) -> str:
-    """What is frozen stays frozen."""
+    """Return the state after a start: a paused service stays paused."""
     return "paused" if state == "paused" else "running"
 
 

@@ -46,7 +46,7 @@ def wait_for_batches(stack: RunningStack, count: int) -> None:
 
 
 def cluster(stack: RunningStack) -> dict[str, Any]:
-    """What the master says."""
+    """Return the JSON answer of the master."""
     port = stack.environment[PAGES["spark-master"]]
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/", timeout=30) as answer:
         return dict(json.loads(answer.read()))
@@ -67,7 +67,7 @@ def executors(stack: RunningStack) -> set[str]:
 
 
 def known(ask: Callable[[], T]) -> T | None:
-    """What a service says; None while it does not answer, as just after its start."""
+    """Return the answer of a service; None while the service does not answer, as just after its start."""
     with contextlib.suppress(OSError, ValueError):
         return ask()
     return None
@@ -78,7 +78,7 @@ def wait_for_executors(stack: RunningStack, count: int) -> None:
 
 
 def mark(stack: RunningStack) -> str:
-    """What its processes carry."""
+    """Return the mark that the stack's processes carry."""
     marker = Home(stack.home).marker()
     assert marker is not None
     return marker.stack

@@ -40,7 +40,7 @@ def stack(tmp_path: Path) -> Iterator[OwnStack]:
 
 
 def bucket(stack: OwnStack, wait_seconds: int = 30) -> subprocess.CompletedProcess[str]:
-    """What faultline/services/bucket.sh says."""
+    """Run faultline/services/bucket.sh and return its result."""
     command = [str(ROOT / "faultline" / "services" / "bucket.sh"), "--wait-seconds", str(wait_seconds)]
     return subprocess.run(command, env=stack.settings.environment(), capture_output=True, text=True, check=False)
 

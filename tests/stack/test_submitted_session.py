@@ -30,7 +30,7 @@ spark.stop()
 
 
 def printed(tmp_path: Path, *command: str) -> dict[str, object]:
-    """What the program prints when this command runs it."""
+    """Return the JSON that the program prints when this command runs the program."""
     program = tmp_path / "program.py"
     program.write_text(PROGRAM, encoding="utf-8")
     environ = os.environ | {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}

@@ -38,7 +38,7 @@ def transactions(environment: dict[str, str], *arguments: str) -> subprocess.Com
 
 
 def found(environment: dict[str, str], topic: str, *arguments: str) -> dict[str, Any]:
-    """What it says as JSON."""
+    """Return the program's JSON output."""
     done = transactions(environment, topic, "--json", *arguments)
     assert done.returncode == 0, done.stderr
     return dict(json.loads(done.stdout))

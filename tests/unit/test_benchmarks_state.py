@@ -1,4 +1,4 @@
-"""What the benchmarks of state and of barriers read and print, without a stack."""
+"""Readings and output of the benchmarks of state and of barriers, without a stack."""
 
 from __future__ import annotations
 

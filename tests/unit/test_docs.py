@@ -42,14 +42,17 @@ def test_every_link_of_a_page_leads_to_a_file() -> None:
 
 
 def words_of(script: str) -> list[str]:
-    """What the last line of a script hands to `python -m faultline.stack`; nothing for a walkthrough on the stack."""
+    """Return the words that the last line of a script hands to `python -m faultline.stack`.
+
+    A walkthrough on the stack hands over none.
+    """
     begin, end = f'exec {HERE}{"../" * (script.count("/") - 1)}lib/verb.sh" ', ' "$@"'
     last = text_of(script).splitlines()[-1]
     return last.removeprefix(begin).removesuffix(end).split() if last.startswith(begin) and last.endswith(end) else []
 
 
 def lacking_in(script: str) -> list[str]:
-    """What a script lacks of the form that all have."""
+    """List the parts of the common form that a script lacks."""
     lines, words = text_of(script).splitlines(), words_of(script)
     walkthrough = f'source {HERE}{"../" * (script.count("/") - 1)}lib/walkthrough.sh"'
     rules = {
@@ -71,7 +74,7 @@ def test_every_script_has_its_header_and_calls_its_verb() -> None:
 
 
 def program_help(module: str, *words: str) -> str:
-    """What `python -m MODULE WORD... --help` prints, without a process."""
+    """Return the output of `python -m MODULE WORD... --help`, without a process."""
     is_package = (ROOT / module.replace(".", "/") / "__main__.py").is_file()
     program = importlib.import_module(f"{module}.__main__" if is_package else module)
     printed = io.StringIO()
@@ -84,7 +87,7 @@ def program_help(module: str, *words: str) -> str:
 
 @functools.cache
 def help_of(script: str) -> str:
-    """What the script prints for --help when everything is fetched, without a process."""
+    """Return the script's output for --help when everything is fetched, without a process."""
     if not (words := words_of(script)):
         return "\n".join(header(script)) + "\n"
     printed = io.StringIO()

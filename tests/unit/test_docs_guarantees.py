@@ -42,10 +42,10 @@ MOST_SECONDS = 300
 
 
 def wrong_figures(row: Row, cells: list[str]) -> list[str]:
-    """What is wrong with the six cells of a row that come from its run.
+    """List the rules that are broken by the six cells that come from the run of a row.
 
-    The job may have restarted or not while it could not reach a broker or a store. It never falls behind under many
-    faults, so `caught up` may be empty in any row.
+    The job may have restarted or not while it could not reach a broker or a store. The job never falls behind under
+    many faults, so `caught up` may be empty in any row.
     """
     noticed, again, windows, batch, _, gap = figures = [
         float(cell) if re.fullmatch(r"\d+\.\d", cell) else None for cell in cells

@@ -39,7 +39,7 @@ TYPED = {
     "scripts/walkthroughs/11_micro_batch_restart.sh": f"{STACK}/test_labs.py",
     "scripts/walkthroughs/19_more_executors.sh": f"{STACK}/test_cluster_proof.py",
 }
-"""How a command begins, and the file whose strings have its words."""
+"""Beginning of each command, and the file whose strings have the command's words."""
 UNTYPED = {
     "benchmarks/": "minutes to hours; the page says which run its figures are of",
     "docker pull": "it needs a registry of images",
@@ -60,7 +60,7 @@ UNTYPED = {
     "FLINK_JOBMANAGERS=2 docker-compose": "no test yet; scripts/up.sh of test_compose_cluster.py chooses the profile",
     "DATA=s3://faultline docker-compose": "no test yet; scripts/up.sh of test_compose_cluster.py chooses the profile",
 }
-"""How a command begins, and why no test types it."""
+"""Beginning of each command that no test types, and the reason why."""
 
 
 @functools.cache

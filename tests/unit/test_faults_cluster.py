@@ -1,4 +1,4 @@
-"""What the judges of a cluster make of samples: of those that keep the promise, and of those that break it."""
+"""Results of the cluster's judges for samples that keep the promise, and for samples that break it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a row's checks make of a verdict, and of the sink's log."""
+"""Checks of a row on a verdict, and on the sink's log."""
 
 from __future__ import annotations
 

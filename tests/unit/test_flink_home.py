@@ -34,7 +34,7 @@ def distribution(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def prepared(distribution: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """What prepare() returns for a taskmanager of a stack in tmp_path."""
+    """Return the result of prepare() for a taskmanager of a stack in tmp_path."""
     jars = tmp_path / "artifacts" / "jars" / "flink"
     jars.mkdir(parents=True)
     (jars / "flink-sql-connector-kafka.jar").write_text("")

@@ -1,4 +1,4 @@
-"""What the job writes out in SQL and configuration, without a JVM."""
+"""SQL and configuration that the job writes out, without a JVM."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a submitted job is given up."""
+"""Conditions under which a submitted job is given up."""
 
 from __future__ import annotations
 

@@ -225,7 +225,7 @@ def test_event_time_text_is_the_contracts(milliseconds: int) -> None:
 
 def test_partition_is_the_default_partitioners() -> None:
     class Cluster:
-        """What `DefaultPartitioner` asks of the client's metadata, for a topic of three partitions."""
+        """The client's metadata that `DefaultPartitioner` asks for, of a topic of three partitions."""
 
         def topics(self) -> set[str]:
             return {"visits"}

@@ -1,4 +1,4 @@
-"""What the images and docker-compose.yaml promise, as far as it can be seen without an engine."""
+"""Promises of the images and of docker-compose.yaml, as far as they can be checked without an engine."""
 
 from __future__ import annotations
 

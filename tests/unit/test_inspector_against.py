@@ -1,4 +1,4 @@
-"""How the answer to "can this job restore this checkpoint?" is reached from what was found, and said."""
+"""The answer to "can this job restore this checkpoint?": how the findings lead to it, and its words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What follows the checkpoints goes on when their folder cannot be read for a while."""
+"""Following of checkpoints, which goes on when their folder cannot be read for a while."""
 
 from __future__ import annotations
 

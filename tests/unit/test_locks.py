@@ -1,4 +1,4 @@
-"""What a lock must be: every package and jar at one version, with its hashes, and from no address."""
+"""Rules for a lock: every package and jar at one version, with its hashes, and from no address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What planned batches have come to, and the lines that were written, read from files as Spark writes them."""
+"""State of planned batches, and the lines that were written, read from files as Spark writes them."""
 
 from __future__ import annotations
 

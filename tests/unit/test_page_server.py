@@ -28,7 +28,7 @@ Header = tuple[str, str]
 
 @dataclass
 class Answer:
-    """What a server has answered; names of headers in small letters."""
+    """The answer of a server; names of headers are in small letters."""
 
     status: int
     headers: dict[str, str]

@@ -1,4 +1,4 @@
-"""What a live page shows, and when: a stack that is made again, a page that is too slow, a source that is silent."""
+"""Contents of a live page over time: a stack that is made again, a page that is too slow, a source that is silent."""
 
 from __future__ import annotations
 

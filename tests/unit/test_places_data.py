@@ -1,4 +1,4 @@
-"""Where a stack's data is, how its notes name it, and that the notes stay on a disk."""
+"""Places of a stack's data, the words for them in its notes, and the notes, which stay on a disk."""
 
 from __future__ import annotations
 

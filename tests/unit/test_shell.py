@@ -1,4 +1,4 @@
-"""What stays in shell on a user's machine runs on bash 3.2 and with BSD tools, as macOS has them."""
+"""Shell code on a user's machine, which must run on bash 3.2 and with BSD tools, as macOS has them."""
 
 from __future__ import annotations
 

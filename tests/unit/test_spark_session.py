@@ -1,4 +1,4 @@
-"""What the synchronizer tells Spark, and the line it prints for a batch."""
+"""Settings that the synchronizer gives to Spark, and the line that it prints for a batch."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""How the master and the workers of Spark's cluster are started."""
+"""Commands that start the master and the workers of Spark's cluster."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def flags(words: list[str]) -> dict[str, str]:
 
 
 def spark_options(copy: int, **environ: str) -> dict[str, str]:
-    """What Spark reads as configuration from the options of the JVM."""
+    """Return the configuration that Spark reads from the options of the JVM."""
     options = java_options(Settings(TWO | environ), copy, FOLDER)
     return dict(each[2:].split("=", 1) for each in options if each.startswith("-Dspark."))
 

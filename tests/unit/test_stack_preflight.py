@@ -1,4 +1,4 @@
-"""What a machine lacks is one line before anything starts: what, why, and the next step."""
+"""Requirements that a machine lacks, each in one line before anything starts: what, why, and the next step."""
 
 from __future__ import annotations
 

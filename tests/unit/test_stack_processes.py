@@ -24,7 +24,7 @@ FAMILY = "setsid sleep 1000 & echo ready; while :; do sleep 0.1; done"
 
 
 class Started:
-    """What a test started: found by `mark`, ended at its end."""
+    """Processes that a test started: found by `mark`, ended at the end of the test."""
 
     def __init__(self, folder: Path) -> None:
         self.mark = uuid.uuid4().hex

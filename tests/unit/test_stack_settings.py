@@ -1,4 +1,4 @@
-"""Where a setting comes from, and what is never taken."""
+"""Sources of a setting, and variables that are never used as one."""
 
 from __future__ import annotations
 

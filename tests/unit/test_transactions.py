@@ -1,4 +1,4 @@
-"""What is right for an open transaction, case by case."""
+"""The right end of an open transaction, case by case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What counts as a window record, the source record of a routed record, and the output of the verdict."""
+"""Reading of window records and of the source record of a routed record, and the output of the verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the guard's jar is made, without a JVM; tests/stack/test_web_guard.py has it refuse real requests."""
+"""Making of the guard's jar, without a JVM; tests/stack/test_web_guard.py has the guard refuse real requests."""
 
 from __future__ import annotations
 

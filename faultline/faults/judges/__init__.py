@@ -1,4 +1,4 @@
-"""What rows are judged by, besides the verdict's outcome; see `faultline.faults.judge.Judge`."""
+"""Judges of rows, besides the verdict's outcome; see `faultline.faults.judge.Judge`."""
 
 from __future__ import annotations
 

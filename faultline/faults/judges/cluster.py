@@ -1,4 +1,4 @@
-"""What only a cluster can promise: it goes on while something is broken, or stands still and loses nothing."""
+"""Judges of what only a cluster can promise: to go on while something is broken, or to stand still and lose nothing."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from faultline.stack.backend import RUNNING
 _STORE_SECONDS = 1.0
 """The time of an object is in whole seconds, and rounded down: one that came after the repair may seem to be older."""
 _SAMPLED_SECONDS = 1.0
-"""What comes so soon after the fault may have been there before: samples come twice a second."""
+"""Seconds after the fault in which a sample may show what was there before: samples come twice a second."""
 _GRACE_SECONDS = 5.0
-"""What was on its way when the fault came: an acknowledgement, or a window that was committed just before."""
+"""Seconds after the fault in which acknowledgements, and windows that were committed just before, may still arrive."""
 
 
 @dataclass(frozen=True)

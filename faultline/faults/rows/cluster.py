@@ -1,4 +1,4 @@
-"""What only a cluster can promise: rows on a stack of the profile `cluster`, which all of them share."""
+"""Rows about promises that only a cluster can keep; all of these rows share one stack of the profile `cluster`."""
 
 from __future__ import annotations
 

@@ -24,10 +24,10 @@ class Control:
     name: str
     wrong: str
     pipeline: str
-    """Whose verdict must be `violated`."""
+    """The pipeline whose verdict must be `violated`."""
     rows: tuple[str, ...]
     installs: tuple[Step, ...] = ()
-    """What puts the broken job in the place of the right one."""
+    """Lines that put the broken job in the place of the right one."""
     prepares: tuple[Step, ...] = ()
     """Typed before each row: a right job survives it, the broken one does not."""
     instead: dict[str, str] = field(default_factory=dict)

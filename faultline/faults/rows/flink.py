@@ -31,7 +31,7 @@ _OTHER_UID = 's/\\"windows\\")/\\"windows-2\\")/'
 _ALLOWED = 's/\\"NO_CLAIM\\"/\\"NO_CLAIM\\", \\"--allowNonRestoredState\\"/'
 
 _ONE_MORE = f"$(($(sed -E 's/.*checkpoints_completed.: ([0-9]+).*/\\1/' {{results}}/{STATUS}) + 1))"
-"""How many checkpoints the job has completed with the one that was in progress."""
+"""Number of checkpoints that the job has completed once the one in progress is complete, as a shell expression."""
 _PREPARED = (
     WINDOWS_WRITTEN,
     Step("scripts/pause.sh taskmanager"),

@@ -46,7 +46,7 @@ from faultline.storage.place import Place
 from faultline.storage.words import place_argument
 
 FOLLOW_SECONDS = 1.0
-"""How often a folder is looked at while it is followed; listing it costs a millisecond."""
+"""Seconds between two looks at a folder that is followed; listing a folder costs a millisecond."""
 
 
 def print_list(folders: list[CheckpointFolder], as_json: bool) -> None:

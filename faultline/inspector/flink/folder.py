@@ -27,7 +27,7 @@ LATEST = "latest"
 """The word for the newest checkpoint that can be restored."""
 JOB_ID = re.compile(r"[0-9a-f]{32}")
 LISTED = 10
-"""How many checkpoints a refusal names."""
+"""The largest number of checkpoints that a refusal names."""
 DEPTH = 3
 """`<job id>/chk-N` is two levels below the directory; a folder for savepoints may add one."""
 

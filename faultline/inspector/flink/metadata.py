@@ -31,7 +31,7 @@ class Entry:
 
     @property
     def label(self) -> str:
-        """What it is called in reports: uid, name, or the hash when there is neither."""
+        """The operator's name in reports: uid, name, or the hash when there is neither."""
         return self.uid or self.name or self.id
 
 

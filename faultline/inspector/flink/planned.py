@@ -35,7 +35,7 @@ class PlannedOperator:
 
     @property
     def label(self) -> str:
-        """What it is called in sentences."""
+        """The operator's name in sentences."""
         return self.uid or self.name
 
     @property

@@ -1,4 +1,4 @@
-"""What Flink does when a job is restored from a checkpoint: where it reads on, and what is written again."""
+"""Prediction of a restore of a Flink job from a checkpoint: where the job reads on, and what is written again."""
 
 from __future__ import annotations
 

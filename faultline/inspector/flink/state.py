@@ -23,7 +23,7 @@ TUPLE = "org.apache.flink.api.java.tuple.Tuple2"
 OWN_WINDOWS = "windows"
 """uid under which this project's job keeps its windows (flink_job/names.py)."""
 OWN_FIELDS = ("visits", "first event time", "last event time")
-"""What the job aggregates in a window, in its order: the state itself has types but no names."""
+"""Values that the job aggregates in a window, in the job's order: the state itself has types but no names."""
 ROWS = "RowDataSerializer"
 """The serializer of SQL rows: it knows the types of their fields."""
 TIME_WINDOW = re.compile(r"TimeWindow\{start=(-?\d+), end=(-?\d+)\}")

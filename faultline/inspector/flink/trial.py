@@ -25,7 +25,7 @@ from faultline.storage.place import Place
 LIMIT_SECONDS = 120.0
 _POLL_SECONDS = 0.05
 _OBJECT = re.compile(r"@[0-9a-f]{4,8}\b")
-"""What Java adds to the name of a class to tell objects apart."""
+"""The suffix that Java adds to the name of a class to tell objects apart."""
 _LEFT_OUT = ("execution.checkpointing.", "state.checkpoints.", "restart-strategy", "high-availability", "jobmanager.")
 """Options of the job that a trial must not have: it takes no checkpoints, and a failure is its answer."""
 

@@ -19,7 +19,7 @@ SHOWN_CONFIGURATION = (
 """Of the dozen settings that Spark pins, those that users most often want to change and cannot."""
 
 PLAN_NUMBER = re.compile(r"\[\d+\]|\$\d+")
-"""What the SQL planner numbers in names: `Calc[14]`."""
+"""The numbers that the SQL planner puts into names: `Calc[14]`."""
 
 
 def restart_sentence(report: Report) -> str:

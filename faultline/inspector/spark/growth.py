@@ -1,4 +1,4 @@
-"""What grows in a Spark checkpoint: `.compact` files, which keep every entry, and snapshots of the state.
+"""Parts of a Spark checkpoint that grow: `.compact` files, which keep every entry, and snapshots of the state.
 
 Every tenth entry of the file source's log, and of the file sink's, repeats all entries so far in one file
 (CompactibleFileStreamLog).

@@ -1,7 +1,7 @@
-"""What Spark writes of a stateful operator into `state/N/_metadata`: its name, its stores, and its state variables.
+"""Metadata of a stateful operator, which Spark writes to `state/N/_metadata`: name, stores, and state variables.
 
 Version 1 is the file `metadata`; version 2 (transformWithState, since Spark 4.0) has a file for each batch that
-changed it, in `v2/`. Both are a line with the version and a line of JSON.
+changed the metadata, in `v2/`. Both are a line with the version and a line of JSON.
 """
 
 from __future__ import annotations

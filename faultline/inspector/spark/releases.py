@@ -1,4 +1,4 @@
-"""Which release of Spark wrote a checkpoint, and what releases do differently.
+"""Releases of Spark that can have written a checkpoint, and the differences between releases.
 
 Spark writes no release into a checkpoint. It does write settings into each offsets file, and each release has added
 some. These tables come from the golden checkpoints in tests/golden.

@@ -1,8 +1,8 @@
-"""What Spark does when a query is started again on a checkpoint.
+"""Prediction of how Spark starts a query again on a checkpoint.
 
 MicroBatchExecution.populateStartOffsets: the newest offsets file is taken, and the one before, which must be there even
 when it is not needed. When the newest batch is committed, the query goes on with the next one; otherwise exactly this
-batch is re-run. Older batches are not looked at. What the releases do differently is in `releases.py`.
+batch is re-run. Older batches are not looked at. The differences between releases are in `releases.py`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from faultline.storage.place import Place
 
 @dataclass(frozen=True)
 class Logs:
-    """What a restart reads: the logs, the initial offsets of the sources, and the condition of the file `metadata`.
+    """Inputs of a restart: the logs, the initial offsets of the sources, and the condition of the file `metadata`.
 
     `committed`: batches by the files in `commits/`. `identity`: "there", "missing" or "damaged". `state`: what is
     wrong with the state that the next batch would load, empty when nothing is. `asynchronous`: the gaps in the

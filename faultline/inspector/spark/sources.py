@@ -1,4 +1,4 @@
-"""What an offset of each kind of source means, and what is between two of them.
+"""The meaning of an offset of each kind of source, and the data between two offsets.
 
 A source is recognized by the shape of its offset: the log does not name it.
 """

@@ -36,7 +36,7 @@ OPERATORS = {
     "transformWithStateExec": "a processor of its own for each group",
     "transformWithStateInPandasExec": "a processor of its own for each group",
 }
-"""What Spark's names of stateful operators mean."""
+"""Meanings of Spark's names of stateful operators."""
 NOT_READ = "keys and rows are not read without --state, which starts Spark for some seconds"
 
 

@@ -1,1 +1,1 @@
-"""Who holds readers of committed records back: open transactions, who promised them, and how each is ended rightly."""
+"""Open transactions that hold back readers of committed records: who promised them, and the right end of each."""

@@ -1,4 +1,4 @@
-"""Who holds the readers of a topic back: its open transactions, who promised them, and what ends each rightly.
+"""Open transactions that hold back the readers of a topic: who promised them, and the right end of each.
 
 Usage: python -m faultline.inspector.transactions TOPIC [--commit ID | --abort ID] [--apply] [--checkpoints DIR]
 [--json]

@@ -1,4 +1,4 @@
-"""What is right for an open transaction: decided by the checkpoints and by whether its job runs. No I/O."""
+"""The right end of an open transaction, by the checkpoints and by whether its job runs. No I/O."""
 
 from __future__ import annotations
 

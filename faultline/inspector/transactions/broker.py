@@ -1,4 +1,4 @@
-"""What the broker says of a topic's transactions, by Kafka's own admin requests (KIP-664), and how one is aborted."""
+"""Transactions of a topic, by Kafka's own admin requests to the broker (KIP-664), and the abort of a transaction."""
 
 from __future__ import annotations
 

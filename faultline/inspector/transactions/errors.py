@@ -4,8 +4,8 @@ from __future__ import annotations
 
 
 class NotKnown(Exception):
-    """What has to be known cannot be."""
+    """A fact that the program needs cannot be known."""
 
 
 class Refused(Exception):
-    """What was asked for would be wrong."""
+    """The requested commit or abort would be wrong."""

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 COMMIT, ABORT, WAIT, UNKNOWN = "commit", "abort", "wait", "unknown"
-"""What is right for a transaction: to commit or to abort it, to let it end by itself; or it cannot be said."""
+"""Right ends of a transaction: commit, abort, or wait until the transaction ends by itself; or the end is not known."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,13 @@ class OpenTransaction:
 
     @property
     def label(self) -> str:
-        """What it is called in sentences."""
+        """The transaction's name in sentences."""
         return self.transactional_id or f"producer {self.producer_id}"
 
 
 @dataclass(frozen=True)
 class Stop:
-    """Where readers of committed records stop in a partition, and where the topic ends."""
+    """The offset where readers of committed records stop in a partition, and the end of that partition."""
 
     partition: int
     stable: int

@@ -1,4 +1,4 @@
-"""Which complete checkpoint promises which transaction, read by Flink's own classes."""
+"""The transactions that each complete checkpoint promises, read by Flink's own classes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was found, in lines for people."""
+"""The findings as lines for people."""
 
 from __future__ import annotations
 

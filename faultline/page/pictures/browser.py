@@ -82,7 +82,7 @@ class Browser:
         ActionChains(self._driver).send_keys(*keys).perform()
 
     def complaints(self) -> list[str]:
-        """What the browser's console has said since the last call: errors, and what a policy has refused."""
+        """Return the messages of the browser's console since the last call: errors, and refusals by a policy."""
         return [str(entry["message"]) for entry in self._driver.get_log("browser")]  # type: ignore[no-untyped-call]
 
     def text(self) -> str:

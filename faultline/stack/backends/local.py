@@ -376,7 +376,7 @@ class LocalBackend:
 
 
 def _text(file: Path) -> str:
-    """What is in a file; nothing when it is not there."""
+    """Return the content of a file; nothing when the file is not there."""
     try:
         return file.read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -142,7 +142,7 @@ def _job(stack: Stack) -> dict[str, Any] | None:
 
 
 def _next_step_of_store(values: Mapping[str, str]) -> str:
-    """What to do when the store takes no object: a full one only says that it fails."""
+    """Return the next step when the store takes no object: a full store says only that the write failed."""
     if not own_store(values):
         return "is it full, or may its key not write?"
     more = f"scripts/stop.sh store, then STACK_STORE_VOLUMES={2 * int(values['STORE_VOLUMES'])} scripts/start.sh store"
@@ -151,7 +151,7 @@ def _next_step_of_store(values: Mapping[str, str]) -> str:
 
 
 def _progress(stack: Stack, states: Mapping[str, str]) -> dict[str, Any]:
-    """What faultline.probes.progress prints; empty when nothing runs, or when it cannot, and says why."""
+    """Return the output of faultline.probes.progress; empty when nothing runs, or when the probe fails and says why."""
     without = ["broker"] if all(states[row.name] != RUNNING for row in stack.copies("kafka")) else []
     without += ["store"] if stack.data and states.get("store", RUNNING) != RUNNING else []
     command = ["python", "-m", "faultline.probes.progress", *(word for each in without for word in ("--without", each))]

@@ -20,7 +20,7 @@ from faultline.verdict.store import Store
 
 @dataclass(frozen=True)
 class ClassicFacts:
-    """What the judge must know besides its tables.
+    """Facts that the judge must know besides its tables.
 
     `windows`, `late`: the topics; `window_ms`: the length of a window; `closed`: the end of the last window that every
     partition has passed, in ms; `caught_up`: the job has committed everything.

@@ -20,11 +20,11 @@ from faultline.verdict.store import Store
 
 @dataclass(frozen=True)
 class FlinkFacts:
-    """What the judge must know besides its tables.
+    """Facts that the judge must know besides its tables.
 
-    `shared`: how many clocks the job has; partitions p and p + shared share one. `partitions`: of each output topic,
-    how many partitions it had when its first and when its last record was written. `positions`: up to where the job has
-    committed its decisions, per partition of the source; with `caught_up` that is the end.
+    `shared`: number of clocks that the job has; partitions p and p + shared share one. `partitions`: for each output
+    topic, its numbers of partitions when its first and when its last record was written. `positions`: up to where the
+    job has committed its decisions, per partition of the source; with `caught_up` that is the end.
     `outputs_at_rest`: no transaction is open on the outputs. `as_is`: pending records do not make the outcome unknown.
     """
 

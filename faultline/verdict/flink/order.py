@@ -57,9 +57,9 @@ class _Stop:
 
 
 class Needs:
-    """What the decisions require of the positions, partition by partition.
+    """Positions that the decisions require, partition by partition.
 
-    Partitions p and p + `shared` have one clock in the job: it is not known which one moved it.
+    Partitions p and p + `shared` have one clock in the job: it is not known which of these partitions moved the clock.
     """
 
     def __init__(self, clocks: Iterable[PartitionClock], decisions: Decisions, shared: int) -> None:

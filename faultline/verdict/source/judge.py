@@ -16,9 +16,10 @@ _BUCKET = 1_000_000
 
 @dataclass(frozen=True)
 class SourceFacts:
-    """What the judge must know besides tables `source_record`, `ledger_sent` and `ledger_acked`.
+    """Facts that the judge must know besides the tables `source_record`, `ledger_sent` and `ledger_acked`.
 
-    `spans`: what was read of the topic. Without `caught_up` a visit after that is not lost: it came later.
+    `spans`: the part of the topic that was read. Without `caught_up`, a visit after that part is not lost: the visit
+    came later.
     """
 
     topic: str

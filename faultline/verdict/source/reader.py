@@ -49,7 +49,7 @@ def load_topic(store: Store, reader: TopicReader, topic: str, spans: Spans) -> N
 
 
 class Place(NamedTuple):
-    """Where a record is, and what is known about it."""
+    """The place of a record, and the facts that are known about this record."""
 
     partition: int
     offset: int

@@ -1,4 +1,4 @@
-"""How far a Spark query has committed, from its checkpoint: the end offsets of the newest committed batch."""
+"""Progress of a Spark query, from its checkpoint: the end offsets of the newest committed batch."""
 
 from __future__ import annotations
 

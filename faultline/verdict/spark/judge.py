@@ -30,7 +30,7 @@ _CUT = pa.schema([("file", pa.int32()), ("unread_from", pa.int64())])
 
 @dataclass(frozen=True)
 class SparkFacts:
-    """What the judge must know besides the tables.
+    """Facts that the judge must know besides the tables.
 
     `commit` is the newest committed batch (None: no batch yet); `caught_up`: every record of the source is due,
     otherwise only what that batch covers. Column `file` counts the files of `output` from 0.

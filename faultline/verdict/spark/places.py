@@ -1,4 +1,4 @@
-"""Where a run of the synchronizer reads and writes: from the settings of the run, or else from the stack's."""
+"""Places that a run of the synchronizer reads and writes, from the settings of the run, or else from the stack's."""
 
 from __future__ import annotations
 
