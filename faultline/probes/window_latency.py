@@ -1,4 +1,4 @@
-"""How long after a window's end a reader gets it.
+"""Seconds from the end of a window until a reader gets it.
 
 Reads `visit_windows` from its present end until windows with enough different ends have come, and prints one line of
 JSON: {"read": "committed", "windows": 31, "ends": 3, "least_seconds": 8.1, "mean_seconds": 9.0, "most_seconds": 11.2,

@@ -38,7 +38,7 @@ ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvi
 STREAMING = "spark.sql.streaming."
 FILES = 4
 SECONDS = 90
-"""How long a query has for the commits that it is to make."""
+"""Seconds that a query has for the commits that it makes."""
 
 
 def _nothing(rows: DataFrame, _batch: int) -> None:
@@ -197,7 +197,7 @@ class Recipe:
     commits: int = FILES
     recorded: bool = True
     has_parts: Callable[[], bool] = lambda: True
-    """Whether what it needs beyond Spark is there."""
+    """Return whether everything that the case needs beyond Spark is there."""
 
 
 STATE = {

@@ -1,4 +1,4 @@
-"""What Flink's own SQL function `savepoint_metadata` says of a checkpoint, as a line of JSON. Flink environment.
+"""Flink's own SQL function `savepoint_metadata` on a checkpoint, as a line of JSON. Flink environment.
 
 Usage: HADOOP_CLASSPATH=<flink-state-processor-api jar> savepoint_metadata.py PATH...
 """

@@ -18,6 +18,14 @@ def test_no_forbidden_word() -> None:
     require_none(f"{place}: {word}" for place, word in places(FORBIDDEN, names))
 
 
+# A docstring says what a function does or what a thing is: it begins with a verb or with the thing.
+QUESTION = re.compile(r'"""(What|Whether|How|Who|Whose|Which|When|Why|Where)\b')
+
+
+def test_no_docstring_begins_with_a_question() -> None:
+    require_none(f"{place}: {word}" for place, word in places(QUESTION, [n for n in files() if n.endswith(".py")]))
+
+
 TITLE_LENGTH = 72
 SINCE = "2026-11-22T14:00:00Z"
 """Older titles stay as they are."""
