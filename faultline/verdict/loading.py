@@ -27,6 +27,10 @@ PARALLEL_RECORDS = 150_000
 """Below this, one process ends before others would have started."""
 PARALLEL_PROCESSES = min(4, os.cpu_count() or 1)
 
+_STARTING = threading.Lock()
+"""Held while a process is started: one whose start is cut off would print a stack trace."""
+_START_SECONDS = 5.0
+
 Parse = Callable[[Batch], pa.RecordBatch]
 """Turns records into rows of one table; it must be picklable."""
 
@@ -104,7 +108,8 @@ def in_processes(jobs: Sequence[Job], folder: Path) -> Iterator[pa.Table]:
                 while queue and len(running) < PARALLEL_PROCESSES + 2:
                     number, job = queue.pop(0)
                     file = folder / f"chunk-{number}.arrow"
-                    running.append((pool.submit(_run, job, file), file))
+                    with _STARTING:
+                        running.append((pool.submit(_run, job, file), file))
                 future, file = running.popleft()
                 future.result()
                 with pa.memory_map(str(file)) as source:
@@ -119,7 +124,8 @@ def in_processes(jobs: Sequence[Job], folder: Path) -> Iterator[pa.Table]:
 
 
 def kill_readers() -> None:
-    """End the processes that read, before this one ends: one that is just starting would print a stack trace."""
+    """End the processes that read, before this one ends; none is started afterwards."""
+    _STARTING.acquire(timeout=_START_SECONDS)
     for process in multiprocessing.active_children():
         process.kill()
 

@@ -25,6 +25,16 @@ def tied(*command: str) -> list[str]:
     return [*([setpriv, "--pdeathsig", "KILL"] if setpriv else []), *command]
 
 
+@contextlib.contextmanager
+def hearing_hangups() -> Iterator[None]:
+    """Let what is started in the block be ended by SIGHUP, also in a run under nohup, which ignores that signal."""
+    inherited = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, inherited)
+
+
 @pytest.fixture
 def spawn() -> Iterator[Spawn]:
     """Start processes; what still runs at the end of the test is killed."""

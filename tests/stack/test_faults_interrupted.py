@@ -10,6 +10,7 @@ import pytest
 
 from faultline.settings import ROOT
 from faultline.stack.waiting import wait_until
+from tests.stack.children import hearing_hangups
 from tests.stack.running_stack import RunningStack
 from tests.tiers import SEED, examples
 
@@ -27,10 +28,12 @@ def test_what_is_broken_is_repaired_after_an_interrupt(stack: RunningStack) -> N
     for number in range(examples(TRIES)):
         # The first one comes while the TaskManager is frozen, the others at any moment.
         seconds = chance.uniform(0, _ROW_SECONDS)
-        process = subprocess.Popen(
-            [str(ROOT / "scripts" / "faults.sh"), "run", ROW],
-            env=stack.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+        with hearing_hangups():
+            process = subprocess.Popen(
+                [str(ROOT / "scripts" / "faults.sh"), "run", ROW],
+                env=stack.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                text=True,
+            )  # fmt: skip
         try:
             if number == 0:
                 wait_until(lambda: stack.states()["taskmanager"] == "paused", "the fault", seconds=_LIMIT_SECONDS)

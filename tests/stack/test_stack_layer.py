@@ -15,7 +15,7 @@ from faultline.settings import ROOT
 from faultline.stack.home import MARKER, Home
 from faultline.stack.processes import KEEPER, Process, of_stack
 from faultline.stack.waiting import wait_until
-from tests.stack.children import ended_with_its_group
+from tests.stack.children import ended_with_its_group, hearing_hangups
 from tests.stack.running_stack import RunningStack
 
 pytestmark = [pytest.mark.ci, pytest.mark.timeout(900)]
@@ -155,9 +155,10 @@ def test_foreign_variables_are_named_and_not_used(stack: RunningStack) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 def test_an_interrupted_up_leaves_nothing_behind(tmp_path: Path, number: signal.Signals) -> None:
     with RunningStack(tmp_path, "local") as second:
-        process = subprocess.Popen(
-            [str(ROOT / "scripts" / "up.sh")], env=second.environment, stderr=subprocess.PIPE, text=True
-        )
+        with hearing_hangups():
+            process = subprocess.Popen(
+                [str(ROOT / "scripts" / "up.sh")], env=second.environment, stderr=subprocess.PIPE, text=True
+            )
         try:
             wait_until(lambda: bool(processes(second)), "the first service", seconds=LIMIT_SECONDS)
             for _ in range(2):

@@ -19,6 +19,7 @@ from faultline.settings import ROOT
 from faultline.stack.waiting import wait_until
 from faultline.verdict.loading import PARALLEL_RECORDS
 from tests.judge.flink_world import placed
+from tests.stack.children import hearing_hangups
 from tests.stack.test_verdict_readers import Stack, ends_of, stack, world
 
 __all__ = ["stack"]
@@ -118,10 +119,8 @@ def busy(stack: Stack, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], 
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     stack.settings["TMPDIR"] = str(temporary)
-    # Under nohup the verdict would rightly go on.
-    inherited = signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    process = stack.start_verdict("flink")
-    signal.signal(signal.SIGHUP, inherited)
+    with hearing_hangups():
+        process = stack.start_verdict("flink")
     yield process, temporary
     process.kill()
 

@@ -70,12 +70,10 @@ def stop(stack: Stack, words: Sequence[str]) -> int:
     """Stop one service with SIGTERM."""
     row = _only(stack, "stop", words)
     state = stack.backend.state(row)
-    if state not in (RUNNING, PAUSED):
-        say(f"{row.name} is {state} already")
-        return 0
     stack.show(lambda: stack.backend.typed_act(row, STOP))
+    # Also when it seems to have ended: its record may be lost, and processes be left.
     stack.backend.stop(row)
-    say(f"{row.name} has stopped")
+    say(f"{row.name} has stopped" if state in (RUNNING, PAUSED) else f"{row.name} was {state} already")
     return 0
 
 
