@@ -2,7 +2,7 @@
 # Summary: Set up everything for the tests, then run the checks and a tier of tests.
 # Usage: scripts/test.sh [quick|ci|full] [--rest] [--record] [--shard K/N] [PATH...] [PYTEST FLAG...]
 #
-# quick  (default) the checks of scripts/check.sh, and what is proven on a real stack in about 20 minutes; needs
+# quick  (default) the checks of scripts/check.sh, and what is proven on a real stack in about 15 minutes; needs
 #        no container engine
 # ci     quick, and Compose on a container engine, the live page in a browser, and more of each engine
 # full   everything; puts what is green on record (tests/record.json), from which the shards are cut
