@@ -71,7 +71,7 @@ def left_open(topic: str, milliseconds: int) -> Step:
 def changed_job(change: str, arguments: str) -> str:
     """The line that submits a changed copy of the job: `change` is a sed expression on its Python files."""
     return (
-        "scripts/exec.sh jobmanager bash -c 'copy=$(mktemp -d) && cp -r .env contract flink_job $copy && (cd $copy && "
+        "scripts/exec.sh jobmanager bash -c 'copy=$(mktemp -d) && cp -r .env faultline flink_job $copy && (cd $copy && "
         f'sed -i.before "{change}" flink_job/*.py && '
         f"PYTHONPATH=$copy:$PYTHONPATH python -m flink_job.submit {arguments}); code=$?; rm -r $copy; exit $code'"
     )
