@@ -33,15 +33,18 @@ RECENT_SECONDS = 120
 
 
 def job_status(base: str, name: str) -> dict[str, Any] | None:
-    """The newest job of that name as the fields above, or None. Raises FlinkError."""
+    """Return the newest job of that name as the fields above up to `submitted_at`, or None. Raises FlinkError."""
     job = newest_job(base, name)
     if job is None:
         return None
-    recent = [each for each in failures(base, job["jid"]) if each[0] >= (time.time() - RECENT_SECONDS) * 1000]
+    return {**status_of(base, job, checkpoints(base, job["jid"])), "submitted_at": job["start-time"]}
+
+
+def health(base: str, job_id: str) -> dict[str, Any]:
+    """Return the fields above from `checkpoint_interval_ms` on. Raises FlinkError."""
+    recent = [each for each in failures(base, job_id) if each[0] >= (time.time() - RECENT_SECONDS) * 1000]
     return {
-        **status_of(base, job, checkpoints(base, job["jid"])),
-        "submitted_at": job["start-time"],
-        "checkpoint_interval_ms": call(base, f"/jobs/{job['jid']}/checkpoints/config")["interval"],
+        "checkpoint_interval_ms": call(base, f"/jobs/{job_id}/checkpoints/config")["interval"],
         "recent_failures": len(recent),
         "newest_failure": recent[0][1] if recent else None,
     }
@@ -89,6 +92,8 @@ def main() -> int:
             if reached or time.monotonic() >= deadline or not arguments.wait_checkpoints:
                 break
             time.sleep(POLL_SECONDS)
+        # Once, and not at each look of a wait.
+        status = status and status | health(settings.flink_rest, status["job_id"])
     except (FlinkError, SettingsError) as error:
         print(f"flink: {error}", file=sys.stderr)
         return 2

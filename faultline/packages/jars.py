@@ -26,9 +26,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-HERE = Path(__file__).resolve().parents[2] / "docker" / "requirements"
-ROOTS = HERE / "jars.in"
-LOCK = HERE / "jars.lock"
+LOCKS = Path(__file__).resolve().parents[2] / "docker" / "requirements"
+ROOTS = LOCKS / "jars.in"
+LOCK = LOCKS / "jars.lock"
 # Jars of the Spark distribution must not exist twice. The broker's tools depend on all of
 # Kafka Connect, half of the download, for a command that is not used here. ZooKeeper needs Netty for TLS only.
 PROVIDED = {

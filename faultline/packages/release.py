@@ -18,19 +18,18 @@ from pathlib import Path
 
 from pyspark.version import __version__ as spark_version
 
-from faultline.packages.jars import JarError, fetch
-from faultline.settings import ROOT, artifacts
+from faultline.packages.jars import LOCKS, JarError, fetch
+from faultline.settings import artifacts
 from faultline.stack.lock import exclusive
 
-HERE = ROOT / "docker" / "requirements"
-JARS = HERE / "releases.jars"
+JARS = LOCKS / "releases.jars"
 THIS_RELEASE = ".".join(spark_version.split(".")[:2])
 """The release of the Spark in this environment."""
 
 
 def locks() -> list[str]:
     """Return the releases that have a lock, as `spark-4.3`."""
-    return sorted(path.stem for path in HERE.glob("spark-*.lock"))
+    return sorted(path.stem for path in LOCKS.glob("spark-*.lock"))
 
 
 def home_of(engine: str, release: str) -> Path:
@@ -51,7 +50,7 @@ def make(engine: str, release: str) -> int:
     venv.create(home, clear=True, with_pip=True)
     pip = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet", "--require-hashes"]
     for lock in ("build", f"{engine}-{release}"):
-        command = [*pip, "-r", str(HERE / f"{lock}.lock")]
+        command = [*pip, "-r", str(LOCKS / f"{lock}.lock")]
         done = subprocess.run([*command, "--no-build-isolation"] if lock != "build" else command, check=False)
         if done.returncode != 0:
             return done.returncode
@@ -99,7 +98,7 @@ def _stamp(home: Path) -> Path:
 
 
 def _made_from(home: Path) -> bytes:
-    return b"".join(file.read_bytes() for file in (HERE / "build.lock", HERE / f"{home.name}.lock", JARS))
+    return b"".join(file.read_bytes() for file in (LOCKS / "build.lock", LOCKS / f"{home.name}.lock", JARS))
 
 
 def _is_made(home: Path) -> bool:

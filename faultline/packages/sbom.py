@@ -31,7 +31,7 @@ from faultline.command import quiet_imports, run
 if __name__ == "__main__":
     quiet_imports()
 
-from faultline.packages.jars import HERE, LOCK, Jar, read_jars
+from faultline.packages.jars import LOCK, LOCKS, Jar, read_jars
 from faultline.settings import ROOT, STORE_JARS, read_env_file
 from faultline.stack.artifacts import ENVIRONMENTS, ON_REQUEST
 
@@ -54,7 +54,7 @@ def normalized(name: str) -> str:
 
 def locked_packages(environment: str) -> dict[str, str]:
     """Version of each package that docker/requirements/ENVIRONMENT.lock names."""
-    text = (HERE / f"{environment}.lock").read_text(encoding="utf-8")
+    text = (LOCKS / f"{environment}.lock").read_text(encoding="utf-8")
     return {normalized(name): version for name, version in _LOCKED.findall(text)}
 
 

@@ -13,7 +13,7 @@ import yaml
 
 from deploy.flink import manifest as flink_manifest
 from deploy.settings import cluster_settings
-from faultline.packages.jars import HERE, fetch
+from faultline.packages.jars import LOCKS, fetch
 from faultline.settings import artifacts
 from tests.manifests import errors, names_in_classes, of_definition, written
 
@@ -27,7 +27,7 @@ KINDS = {"Kafka": "kafka.Kafka", "KafkaNodePool": "nodepool.KafkaNodePool", "Kaf
 def jars() -> Path:
     """The folder of the jars of docker/requirements/schemas.jars; fetched once."""
     folder = artifacts() / "jars" / "schemas"
-    fetch("schemas", folder, HERE / "schemas.jars")
+    fetch("schemas", folder, LOCKS / "schemas.jars")
     return folder
 
 

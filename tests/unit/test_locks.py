@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from faultline.packages.jars import HERE, LOCK, ROOTS, JarError, fetch, read_jars
+from faultline.packages.jars import LOCK, LOCKS, ROOTS, JarError, fetch, read_jars
 from tests.tree import require_none
 
-SINGLE_JARS = sorted(path.name for path in HERE.glob("*.jars"))
-PYTHON_LOCKS = sorted(path.name for path in HERE.glob("*.lock") if path != LOCK)
+SINGLE_JARS = sorted(path.name for path in LOCKS.glob("*.jars"))
+PYTHON_LOCKS = sorted(path.name for path in LOCKS.glob("*.lock") if path != LOCK)
 
 
 def test_every_package_of_a_lock_has_its_version_and_hashes_and_no_address() -> None:
     found = []
     assert PYTHON_LOCKS
     for name in PYTHON_LOCKS:
-        text = (HERE / name).read_text(encoding="utf-8")
+        text = (LOCKS / name).read_text(encoding="utf-8")
         entries = [entry for entry in re.split(r"\n(?=[a-zA-Z0-9])", text) if not entry.startswith("#")]
         found += [] if entries else [f"{name}: no package"]
         for entry in entries:
@@ -40,7 +40,7 @@ def test_every_jar_has_its_hash_and_those_of_jars_in_have_the_version_named_ther
 
 
 def test_every_single_jar_has_its_hash() -> None:
-    jars = {name: read_jars(HERE / name) for name in SINGLE_JARS}
+    jars = {name: read_jars(LOCKS / name) for name in SINGLE_JARS}
     assert jars
     assert all(jars.values())
     require_none(

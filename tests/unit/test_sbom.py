@@ -89,7 +89,7 @@ def test_only_what_the_lock_names_is_taken_of_an_environment(tmp_path: Path, mon
     (tmp_path / "tools.lock").write_text(
         "some-package==1.0 \\\n    --hash=sha256:00\nother==2 \\\n    --hash=sha256:00\n"
     )
-    monkeypatch.setattr(sbom, "HERE", tmp_path)
+    monkeypatch.setattr(sbom, "LOCKS", tmp_path)
     document = {
         "components": [component("Some_Package", "1.0"), component("other", "2"), component("pytest", "9")],
         "dependencies": [
@@ -108,7 +108,7 @@ def test_only_what_the_lock_names_is_taken_of_an_environment(tmp_path: Path, mon
 
 def test_an_environment_that_is_not_its_lock_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "tools.lock").write_text("other==2 \\\n    --hash=sha256:00\n")
-    monkeypatch.setattr(sbom, "HERE", tmp_path)
+    monkeypatch.setattr(sbom, "LOCKS", tmp_path)
     with pytest.raises(BillError, match="not its lock"):
         environment_parts({"components": [component("other", "3")]}, "tools", tmp_path)
 

@@ -1,7 +1,7 @@
 """Open transactions that hold back the readers of a topic: who promised them, and the right end of each.
 
 Usage: python -m faultline.inspector.transactions TOPIC [--commit ID | --abort ID] [--apply] [--checkpoints DIR]
-[--json]
+       [--json]
 
 Runs in the Flink environment. Exit codes: 0 shown, or done; 1 refused: it would lose or repeat records; 2 it cannot be
 known, or wrong usage.

@@ -62,7 +62,8 @@ def collect(stack: Stack) -> dict[str, Any]:
         for row in stack.services
         if states[row.name] == PAUSED or (states[row.name] != RUNNING and not row.may_finish)
     ]
-    if _is_down(stack, services):
+    down = _is_down(stack, services)
+    if down:
         root = stack.home.root
         what = f"the stack in {root} is down" if stack.home.marker() else f"there is no stack in {root}"
         problems = [f"{what}; start it with scripts/up.sh"]
@@ -74,7 +75,7 @@ def collect(stack: Stack) -> dict[str, Any]:
         )
         problems.append(f"the Flink job is {job['state'] if job else 'missing'}; {way}")
     problems += _of_job(job) if job else []
-    progress = {} if _is_down(stack, services) else _progress(stack, states)
+    progress = {} if down else _progress(stack, states)
     if progress.get("refused"):
         problems.append(f"{progress['refused']}; {_next_step_of_store(stack.settings.values)}")
     problems += _of_backlogs(progress.get("behind") or {}, states)
