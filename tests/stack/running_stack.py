@@ -19,6 +19,7 @@ from faultline.stack.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND_LIMIT_SECONDS = 1800
+WELL_SECONDS = 600
 
 
 class RunningStack:
@@ -63,6 +64,20 @@ class RunningStack:
         """State of each service, by scripts/status.sh."""
         report = json.loads(self.script("status.sh", "--json", check=False).stdout)
         return {each["service"]: each["state"] for each in report["services"]}
+
+    def wait_until_well(self) -> dict[str, Any]:
+        """Wait until scripts/status.sh finds no problem; return its report.
+
+        A backlog that the last start or pause left is a problem until the pipeline has worked it off.
+        """
+        report: dict[str, Any] = {}
+
+        def well() -> bool:
+            report.update(json.loads(self.script("status.sh", "--json", check=False).stdout))
+            return bool(report["well"])
+
+        wait_until(well, "a stack that is well", seconds=WELL_SECONDS, explain=lambda: str(report["problems"]))
+        return report
 
     def require_all_running(self) -> None:
         """Fail with the state and the last lines of each service that does not run."""

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from faultline.settings import ROOT
-from faultline.stack.waiting import wait_until
 from tests.golden.archives import golden
 from tests.stack.running_stack import RunningStack
 from tests.stack.test_walkthroughs import ON_THE_STACK
@@ -134,6 +133,7 @@ def test_help_creates_no_folder(demo: tuple[RunningStack, str], tmp_path: Path) 
 
 def test_status_tells_that_all_is_well(demo: tuple[RunningStack, str]) -> None:
     stack, _ = demo
+    stack.wait_until_well()
     assert stack.script("status.sh").stdout.splitlines()[-1] == "all is well"
 
 
@@ -160,6 +160,7 @@ def test_a_walkthrough_proves_its_sentences(demo: tuple[RunningStack, str], name
     print(done.stderr, done.stdout)
     assert done.returncode == 0
     assert "FAILED" not in done.stdout
+    stack.wait_until_well()
     assert stack.script("status.sh").stdout.splitlines()[-1] == "all is well"
 
 
@@ -197,14 +198,14 @@ def test_compose_alone_starts_a_stack_that_the_scripts_know(tmp_path: Path) -> N
             return done.stdout
 
         compose("up", "--detach")
-        wait_until(lambda: stack.script("status.sh", check=False).returncode == 0, "a stack that is well", seconds=600)
+        stack.wait_until_well()
         bootstrap = f"kafka:{environ['KAFKA_CONTAINER_PORT']}"
         topics = ("kafka-topics.sh", "--bootstrap-server", bootstrap, "--describe")
         assert "PartitionCount" in compose("exec", "-T", "kafka", *topics)
         newest = int(stack.wait_for_checkpoints(1)["latest_checkpoint"])
         compose("down")
         compose("up", "--detach")
-        wait_until(lambda: stack.script("status.sh", check=False).returncode == 0, "the stack again", seconds=600)
+        stack.wait_until_well()
         restored = str(stack.job()["restored_from"])
         assert int(restored.rpartition("chk-")[2]) >= newest
         stack.wait_for_checkpoints(1)

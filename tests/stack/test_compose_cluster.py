@@ -40,7 +40,7 @@ def volumes(project: str) -> set[str]:
 
 def test_every_service_is_up_and_healthy(stack: RunningStack) -> None:
     stack.require_all_running()
-    report = json.loads(stack.script("status.sh", "--json").stdout)
+    report = stack.wait_until_well()
     assert {each["service"] for each in report["services"]} > ADDED
 
 
