@@ -20,6 +20,7 @@ from typing import Any
 
 from faultline.faults.model import Outcome, Row
 from faultline.faults.rows import CONTROL_ROWS, GROUPS, ROWS
+from faultline.faults.steps import Restore
 from faultline.faults.times import CAUGHT_UP, FLINK_OUTPUT, GAP, NOTICED, RUNNING, SPARK_OUTPUT
 from faultline.formats.jobs import AT_LEAST_ONCE
 from faultline.settings import ROOT
@@ -188,7 +189,7 @@ def _seconds(value: float | None) -> str:
 
 def promised(row: Row) -> str:
     """The cells of a row that do not come from a run."""
-    mode = AT_LEAST_ONCE if any(AT_LEAST_ONCE in step.command for step in row.installs) else row.mode
+    mode = AT_LEAST_ONCE if Restore(mode=AT_LEAST_ONCE) in row.installs else row.mode
     return f"| `{row.name}` | {mode} | {row.promise} | {row.why} | {row.seconds:g} |"
 
 

@@ -9,7 +9,7 @@ from faultline.faults.rows import CONTROL_ROWS, ROWS
 def show_rows() -> None:
     """Print the rows of the matrix."""
     for row in ROWS.values():
-        print(f"{row.name}\n    breaks:   {'; '.join(step.command for step in row.breaks)}")
+        print(f"{row.name}\n    breaks:   {'; '.join(step.line for step in row.breaks)}")
         print(f"    promised: {row.promise}\n    because   {row.why}")
         for need in row.needs:
             where = "" if need is Need.DISK else ": root, Linux, backend local"

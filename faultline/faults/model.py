@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from faultline.faults.judge import Check, Judge
+from faultline.faults.steps import Down, StartGenerator, Step
 from faultline.formats.jobs import EXACTLY_ONCE
 
 _RESULT = "result.json"
@@ -37,27 +38,8 @@ class Outcome(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Step:
-    """One line of a shell. `after`: seconds to wait first. `refused`: words of the message with which it must fail.
-
-    The line may name checkpoints: {newest} and {oldest} are the Flink job's complete ones, {spark} is that of the
-    synchronizer, {flink} the folder of all of Flink's; and {output} of the synchronizer. They are paths where a row
-    needs Need.DISK, and may be URIs elsewhere. Folders of this machine are {notes} of the synchronizer, with the mark
-    of a held batch beside it, {broker} of the broker's data, and {results} of the row. {working} is the TaskManager
-    that runs the job's tasks, {leading} the JobManager that leads, {controlling} the broker that is the active
-    controller. {inner_ports} are the ports on which that broker listens for others, and then those on which they do.
-    {bootstrap} has the brokers' addresses as their own containers see them; {kafka_port} and {rpc_port} are those of
-    the broker and of the JobManager.
-    """
-
-    command: str
-    after: float = 0.0
-    refused: str = ""
-
-
-@dataclass(frozen=True)
 class Fault:
-    """One failure and its repair, each as lines that a person could type."""
+    """One failure and its repair."""
 
     name: str
     breaks: tuple[Step, ...]
@@ -80,7 +62,7 @@ class Row:
     promise: str
     why: str
     prepares: tuple[Step, ...] = ()
-    """Lines that are typed before the fault, in each attempt, to reach the right moment."""
+    """Steps before the fault, in each attempt, to reach the right moment."""
     seconds: float = 4.0
     """Seconds from the fault to its repair."""
     load: str = ""
@@ -93,7 +75,7 @@ class Row:
     judged: tuple[Judge, ...] = ()
     """Judges of this row, besides the checks that all rows have: see faultline/faults/judges/."""
     undo: tuple[Step, ...] = ()
-    """Lines that bring the stack back to its settings after the verdict."""
+    """Steps that bring the stack back to its settings after the verdict."""
     stains: bool = False
     """It leaves topics that are not as a new stack's."""
     unsettled: str = ""
@@ -101,7 +83,7 @@ class Row:
     control: str = ""
     """The negative control that it belongs to, if it does: rows of one control share a stack."""
     installs: tuple[Step, ...] = ()
-    """Lines typed once, before the first attempt: for another mode. Rows of one control share the lines and a stack."""
+    """Steps that come once, before the first attempt: for another mode. Rows of one control share them and a stack."""
     caught: str = ""
     """The pipeline whose verdict must find what is wrong; nothing else is judged then."""
 
@@ -113,13 +95,13 @@ class Row:
     @property
     def fills(self) -> bool:
         """True when it sends many times the usual bytes, which every later verdict on its stack reads too."""
-        texts = (self.load, *(step.command for step in self.breaks))
-        return any(flag in text for flag in ("--rate ", "--large-percent ") for text in texts)
+        flags = (self.load, *(step.flags for step in self.breaks if isinstance(step, StartGenerator)))
+        return any(flag in text for flag in ("--rate ", "--large-percent ") for text in flags)
 
     @property
     def takes_down(self) -> bool:
         """True when the whole stack goes, with all that runs beside it."""
-        return any("scripts/down.sh" in step.command for step in self.breaks)
+        return Down() in self.breaks
 
     @property
     def spoils(self) -> bool:

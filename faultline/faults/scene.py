@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 from flink_job.rest import FlinkError, call
 
 from faultline.copies import name_of, setting_of
-from faultline.faults.model import Step
 from faultline.faults.repair import generator_runs, run
+from faultline.faults.steps import Step
 from faultline.faults.timeline import CHECKPOINTS, FLINK, Timeline, last_lines
 from faultline.settings import ROOT
 from faultline.stack.errors import StackError
@@ -81,10 +81,10 @@ class Scene:
         return spark_outputs(settings) / settings.query()
 
     def do(self, step: Step) -> None:
-        """Type a line. Raises CommandFailed when it fails, or when it should have been refused and was not."""
+        """Type its line. Raises CommandFailed when it fails, or when it should have been refused and was not."""
         if step.after:
             time.sleep(step.after)
-        line = self.filled(step.command)
+        line = self.filled(step.line)
         self.timeline.command(line)
         done = self._run(line)
         if step.refused:
@@ -148,7 +148,7 @@ class Scene:
         "controlling": lambda scene: scene.controlling(),
         "inner_ports": lambda scene: scene._inner_ports(),
     }
-    """Functions that return the text for each {name} in a line; see `faultline.faults.model.Step`."""
+    """Functions that return the text for each {name} in a line; see `faultline.faults.steps`."""
 
     def forget(self) -> None:
         """Ask again who works and who leads: the next attempt may meet another one."""

@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from faultline.faults.catalogue import catalogue, possible
-from faultline.faults.model import Fault, Step
+from faultline.faults.model import Fault
+from faultline.faults.steps import Step
 
 _FIRST_SECONDS, _LAST_SECONDS = 3.0, 15.0
 """Nothing breaks before the first; the last repair leaves at least this much of the time."""
@@ -109,7 +110,7 @@ def as_script(strikes: Sequence[Strike], settings: Mapping[str, str], title: Seq
         if event.at > now:
             lines.append(f"sleep {event.at - now:.1f}")
             now = event.at
-        lines += [step.command for step in event.steps]
+        lines += [step.line for step in event.steps]
     lines += [
         "scripts/up.sh",
         "scripts/generator_stop.sh",

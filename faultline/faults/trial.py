@@ -9,8 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from faultline.faults.judge import Check, Judge, Look, Predicted
 from faultline.faults.judges import EVERY
-from faultline.faults.model import Row, Step
+from faultline.faults.model import Row
 from faultline.faults.scene import CommandFailed, Scene
+from faultline.faults.steps import Refused, Settle
 from faultline.faults.verdicts import none_holds, of_control, of_verdict, wrong
 from faultline.stack.messages import say
 
@@ -42,7 +43,7 @@ class Trial:
         if row.unsettled:
             scene.timeline.phase("settle")
             scene.stop_generator()
-            scene.do(Step("scripts/settle.sh", refused=row.unsettled))
+            scene.do(Refused(Settle(), row.unsettled))
             self.checks += none_holds(scene.verdict())
             return
         with _inspecting(scene, "after"):

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from faultline.faults.catalogue import catalogue
-from faultline.faults.model import Step
 from faultline.faults.repair import run_apart
 from faultline.faults.rows import ROWS
 from faultline.faults.scene import Scene
+from faultline.faults.steps import Step
 from faultline.faults.timeline import Timeline
 from faultline.formats.jobs import EXACTLY_ONCE
 from faultline.page.items import Item
@@ -61,7 +61,7 @@ class Refused(Exception):
 
 
 def _lines(steps: Sequence[Step]) -> tuple[str, ...]:
-    return tuple(step.command for step in steps)
+    return tuple(step.line for step in steps)
 
 
 def actions() -> dict[str, Action]:

@@ -10,6 +10,7 @@ import pytest
 from faultline.faults.guarantees import PAGE, control, page, promised
 from faultline.faults.model import Outcome, Row
 from faultline.faults.rows import CONTROL_ROWS, GROUPS, ROWS
+from faultline.faults.steps import LEADING, WORKING, Cancel, Down, Kill, Pause, Restore, Stop
 from faultline.faults.times import GAP
 from tests.tree import require_none
 
@@ -30,10 +31,7 @@ def line_of(text: str, name: str) -> str:
 
 
 SYNCHRONIZER = GROUPS["The synchronizer"]
-STOPS_THE_JOB = re.compile(
-    r"scripts/(flink_cancel|flink_restore|down)\.sh"
-    r"|scripts/(kill|stop|pause)\.sh \{?(jobmanager|taskmanager|leading|working)"
-)
+RUNS_THE_JOB = ("jobmanager", "taskmanager", WORKING, LEADING)
 SHORTER_THAN_THE_TIMEOUT = {"taskmanager-freeze-short"}
 """Flink's heartbeats do not miss a TaskManager that stands still for a second."""
 WITHOUT_A_WINDOW_BEFORE = {"synchronizer-kill-large", "restore-while-the-disk-is-full"}
@@ -51,7 +49,9 @@ def wrong_figures(row: Row, cells: list[str]) -> list[str]:
         float(cell) if re.fullmatch(r"\d+\.\d", cell) else None for cell in cells
     ]
     stops = row.name not in SHORTER_THAN_THE_TIMEOUT and any(
-        STOPS_THE_JOB.search(step.command) for step in (*row.breaks, *row.heals)
+        isinstance(step, (Cancel, Restore, Down))
+        or (isinstance(step, (Kill, Stop, Pause)) and step.service in RUNS_THE_JOB)
+        for step in (*row.breaks, *row.heals)
     )
     rules = {
         "each is a number with one decimal, or empty": all(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,17 +15,18 @@ import pytest
 
 from faultline.faults.__main__ import main
 from faultline.faults.catalogue import catalogue, possible
+from faultline.faults.changed_job import CHANGES, Edit
 from faultline.faults.judge import Check
 from faultline.faults.lane import CLAIMS, claimed
-from faultline.faults.model import Fault, Need, Outcome, Result, Row, Step
+from faultline.faults.model import Fault, Need, Outcome, Result, Row
 from faultline.faults.needs import missing
 from faultline.faults.plan import USUAL, groups, plan
 from faultline.faults.rows import CONTROL_ROWS, ROWS
-from faultline.faults.rows.lines import until
 from faultline.faults.scene import CommandFailed, Scene
 from faultline.faults.schedule import Strike, as_script, events, make, shortened
 from faultline.faults.shrink import shrink
 from faultline.faults.soak import cut_down, in_a_line
+from faultline.faults.steps import Later, Refused, Step, SubmitChanged, until
 from faultline.faults.times import CAUGHT_UP, FLINK_OUTPUT, GAP, NOTICED, RUNNING, SPARK_OUTPUT, longest_gap, measure
 from faultline.formats.jobs import AT_LEAST_ONCE, EXACTLY_ONCE
 from faultline.settings import ROOT
@@ -47,10 +49,15 @@ def steps_of(row: Row | Fault) -> list[Step]:
     return [*row.breaks, *row.heals, *more]
 
 
+def bare_steps_of(row: Row | Fault) -> list[Step]:
+    """Its steps, without what says when they come or that they are refused."""
+    return [step.step if isinstance(step, (Refused, Later)) else step for step in steps_of(row)]
+
+
 def test_each_line_names_scripts_that_exist() -> None:
     rows: list[Row | Fault] = [*ROWS.values(), *CAUGHT, *catalogue().values()]
     require_none(f"{row.name}: no line" for row in rows if not steps_of(row))
-    named = [(row.name, name) for row in rows for step in steps_of(row) for name in SCRIPT.findall(step.command)]
+    named = [(row.name, name) for row in rows for step in steps_of(row) for name in SCRIPT.findall(step.line)]
     assert len(named) > len(ROWS)
     require_none(f"{row}: {name} does not exist" for row, name in named if not (ROOT / name).is_file())
 
@@ -64,7 +71,7 @@ def test_places_in_a_line_are_known() -> None:
         (name, place)
         for name, row in ROWS.items()
         for step in steps_of(row)
-        for place in re.findall(r"(?<!\$)\{(\w+)\}", step.command)
+        for place in re.findall(r"(?<!\$)\{(\w+)\}", step.line)
     ]
     assert places
     require_none(f"{name}: {{{place}}}" for name, place in places if place not in Scene.PLACES)
@@ -75,7 +82,7 @@ FILES = re.compile(r"\{(?:flink|spark|output)\}|\b(?:mv|cp|rm|find|truncate)\b[^
 
 def test_rows_that_break_files_and_no_others_need_them_on_a_disk() -> None:
     rows = [*ROWS.values(), *CAUGHT]
-    breaking = {row.name for row in rows if any(FILES.search(step.command) for step in steps_of(row))}
+    breaking = {row.name for row in rows if any(FILES.search(step.line) for step in steps_of(row))}
     assert breaking
     assert breaking == {row.name for row in rows if Need.DISK in row.needs}
 
@@ -96,21 +103,27 @@ def test_there_are_enough_rows_and_each_control_runs_under_three() -> None:
     assert all(row.caught in ("flink", "spark") and row.control for row in CAUGHT)
 
 
-def test_a_control_changes_what_it_says() -> None:
-    """Each sed expression of a changed job finds its text in the job."""
-    changes = {
-        change
-        for row in [*ROWS.values(), *CAUGHT]
-        for step in steps_of(row)
-        for quoted in re.findall(r'sed -i.before "((?:[^"\\]|\\.)*)"', step.command)
-        for change in quoted.replace('\\"', '"').split(";")
-    }
-    job = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "flink_job").glob("*.py"))
-    assert len(changes) >= 6
-    for change in changes:
-        _, old, new, _ = change.split("/")
-        assert old in job, change
-        assert old != new
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_fits_the_job_and_what_it_makes_compiles(change: str, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "flink_job", tmp_path / "flink_job")
+    for edit in CHANGES[change]:
+        edit.apply(tmp_path)
+        changed = (tmp_path / edit.file).read_text(encoding="utf-8")
+        assert changed != (ROOT / edit.file).read_text(encoding="utf-8")
+        compile(changed, edit.file, "exec")
+
+
+def test_a_change_whose_text_is_gone_or_there_twice_is_refused(tmp_path: Path) -> None:
+    for text in ("", "old old"):
+        (tmp_path / "job.py").write_text(text)
+        with pytest.raises(ValueError, match=r"job\.py has \d times, and not once: old"):
+            Edit("job.py", "old", "new").apply(tmp_path)
+
+
+def test_rows_submit_changes_that_exist() -> None:
+    rows = [*ROWS.values(), *CAUGHT]
+    changes = {step.change for row in rows for step in bare_steps_of(row) if isinstance(step, SubmitChanged)}
+    assert changes == set(CHANGES)
 
 
 def test_all_rows_are_planned_once_and_by_the_seed() -> None:
@@ -199,7 +212,7 @@ def test_a_result_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 def test_a_command_in_a_row_gets_one_interrupt_and_ends_first(tmp_path: Path) -> None:
     """Also the loop inside `timeout`, which would otherwise go on to its limit."""
-    line = f"trap 'echo cleaned > {tmp_path}/cleaned' EXIT; touch {tmp_path}/began; {until(60, 'false')}"
+    line = f"trap 'echo cleaned > {tmp_path}/cleaned' EXIT; touch {tmp_path}/began; {until(60, 'false').line}"
     program = (
         "import os, signal; from faultline.faults.repair import run; "
         "signal.signal(signal.SIGINT, signal.default_int_handler); "

@@ -14,12 +14,13 @@ from faultline.faults.judge import Judge, Look, Predicted
 from faultline.faults.judges.cluster import GoesOn, NoCheckpoint, StaleLeader, StandsStill
 from faultline.faults.judges.moments import WRITTEN, InCommit, SlowBatch
 from faultline.faults.matrix import _no_room
-from faultline.faults.model import Row, Step
+from faultline.faults.model import Row
 from faultline.faults.phases import _does_not_apply
 from faultline.faults.plan import USUAL, plan
 from faultline.faults.rows import ROWS
 from faultline.faults.rows.cluster import ROWS as CLUSTER
 from faultline.faults.scene import CommandFailed, Scene
+from faultline.faults.steps import Line, Step
 from faultline.faults.timeline import EVENTS, SPARK, Timeline
 from faultline.faults.trial import Trial
 from faultline.formats.jobs import EXACTLY_ONCE
@@ -253,7 +254,7 @@ class Typed(Sampled):
         self.lines: list[str] = []
 
     def do(self, step: Step) -> None:
-        self.lines.append(step.command)
+        self.lines.append(step.line)
 
     def wait_for_checkpoints(self, count: int) -> dict[str, Any]:
         return JOB
@@ -266,7 +267,7 @@ def test_a_moment_that_only_the_repaired_stack_tells_is_tried_again(tmp_path: Pa
             return look.scene.attempts == 3
 
     scene = Typed(tmp_path)
-    row = Row("a-row", (Step("break"),), (Step("heal"),), "promised", "because", seconds=0, judged=(Third(),))
+    row = Row("a-row", (Line("break"),), (Line("heal"),), "promised", "because", seconds=0, judged=(Third(),))
     trial = Trial(row, scene)
     trial._look.job_before = JOB
     assert trial._break_and_heal() == Predicted()

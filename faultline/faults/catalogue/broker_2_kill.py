@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from faultline.faults.model import Fault, Step
+from faultline.faults.model import Fault
+from faultline.faults.steps import Kill, Start
 
 FAULT = Fault(
     name="broker-2-kill",
-    breaks=(Step("scripts/kill.sh kafka-2"),),
-    heals=(Step("scripts/start.sh kafka-2"),),
+    breaks=(Kill("kafka-2"),),
+    heals=(Start("kafka-2"),),
     needs=frozenset({"kafka-2"}),
 )

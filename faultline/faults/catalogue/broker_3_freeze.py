@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from faultline.faults.model import Fault, Step
+from faultline.faults.model import Fault
+from faultline.faults.steps import Pause, Resume
 
 FAULT = Fault(
     name="broker-3-freeze",
-    breaks=(Step("scripts/pause.sh kafka-3"),),
-    heals=(Step("scripts/resume.sh kafka-3"),),
+    breaks=(Pause("kafka-3"),),
+    heals=(Resume("kafka-3"),),
     needs=frozenset({"kafka-3"}),
     seconds=(1.0, 15.0),
 )

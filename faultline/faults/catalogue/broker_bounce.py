@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from faultline.faults.model import Fault, Step
+from faultline.faults.model import Fault
+from faultline.faults.steps import Start, Stop
 
 FAULT = Fault(
     name="broker-bounce",
-    breaks=(Step("scripts/stop.sh kafka"),),
-    heals=(Step("scripts/start.sh kafka"),),
+    breaks=(Stop("kafka"),),
+    heals=(Start("kafka"),),
     needs=frozenset({"kafka"}),
 )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from faultline.faults.model import Fault, Step
+from faultline.faults.model import Fault
+from faultline.faults.steps import Pause, Resume
 
 FAULT = Fault(
     name="broker-freeze",
-    breaks=(Step("scripts/pause.sh kafka"),),
-    heals=(Step("scripts/resume.sh kafka"),),
+    breaks=(Pause("kafka"),),
+    heals=(Resume("kafka"),),
     needs=frozenset({"kafka"}),
     seconds=(1.0, 15.0),
 )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from faultline.faults.model import Fault, Step
+from faultline.faults.model import Fault
+from faultline.faults.steps import Kill, Start
 
 FAULT = Fault(
     name="broker-kill",
-    breaks=(Step("scripts/kill.sh kafka"),),
-    heals=(Step("scripts/start.sh kafka"),),
+    breaks=(Kill("kafka"),),
+    heals=(Start("kafka"),),
     needs=frozenset({"kafka"}),
 )

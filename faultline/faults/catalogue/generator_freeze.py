@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from faultline.faults.model import Fault, Step
+from faultline.faults.model import Fault
+from faultline.faults.steps import Pause, Resume
 
 FAULT = Fault(
     name="generator-freeze",
-    breaks=(Step("scripts/pause.sh generator"),),
-    heals=(Step("scripts/resume.sh generator"),),
+    breaks=(Pause("generator"),),
+    heals=(Resume("generator"),),
     needs=frozenset({"generator"}),
     seconds=(1.0, 15.0),
 )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from faultline.faults.model import Fault, Step
+from faultline.faults.model import Fault
+from faultline.faults.steps import Kill, StartGenerator
 
 FAULT = Fault(
     name="generator-kill",
-    breaks=(Step("scripts/kill.sh generator"),),
-    heals=(Step("scripts/generator_start.sh"),),
+    breaks=(Kill("generator"),),
+    heals=(StartGenerator(),),
     # Its start asks the broker for the newest event time.
     needs=frozenset({"generator", "kafka"}),
 )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from faultline.faults.model import Fault, Step
+from faultline.faults.model import Fault
+from faultline.faults.steps import Cancel, Restore
 
 FAULT = Fault(
     name="job-cancel",
-    breaks=(Step("scripts/flink_cancel.sh"),),
-    heals=(Step("scripts/flink_restore.sh latest"),),
+    breaks=(Cancel(),),
+    heals=(Restore(),),
     needs=frozenset({"jobmanager", "taskmanager", "kafka"}),
 )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from faultline.faults.model import Fault, Step
+from faultline.faults.model import Fault
+from faultline.faults.steps import Pause, Resume
 
 FAULT = Fault(
     name="jobmanager-freeze",
-    breaks=(Step("scripts/pause.sh jobmanager"),),
-    heals=(Step("scripts/resume.sh jobmanager"),),
+    breaks=(Pause("jobmanager"),),
+    heals=(Resume("jobmanager"),),
     needs=frozenset({"jobmanager"}),
     seconds=(1.0, 15.0),
 )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from faultline.faults.model import Fault, Step
+from faultline.faults.model import Fault
+from faultline.faults.steps import Kill, Restore, Start
 
 FAULT = Fault(
     name="jobmanager-kill",
-    breaks=(Step("scripts/kill.sh jobmanager"),),
-    heals=(Step("scripts/start.sh jobmanager"), Step("scripts/flink_restore.sh latest")),
+    breaks=(Kill("jobmanager"),),
+    heals=(Start("jobmanager"), Restore()),
     # A restore waits for all of them.
     needs=frozenset({"jobmanager", "taskmanager", "kafka"}),
     # The other one takes the job over.

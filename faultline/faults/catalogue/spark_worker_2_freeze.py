@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from faultline.faults.model import Fault, Step
+from faultline.faults.model import Fault
+from faultline.faults.steps import Pause, Resume
 
 FAULT = Fault(
     name="spark-worker-2-freeze",
-    breaks=(Step("scripts/pause.sh spark-worker-2"),),
-    heals=(Step("scripts/resume.sh spark-worker-2"),),
+    breaks=(Pause("spark-worker-2"),),
+    heals=(Resume("spark-worker-2"),),
     needs=frozenset({"spark-worker-2"}),
     seconds=(1.0, 15.0),
 )

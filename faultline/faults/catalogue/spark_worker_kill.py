@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from faultline.faults.model import Fault, Step
+from faultline.faults.model import Fault
+from faultline.faults.steps import Kill, Start
 
 FAULT = Fault(
     name="spark-worker-kill",
-    breaks=(Step("scripts/kill.sh spark-worker"),),
-    heals=(Step("scripts/start.sh spark-worker"),),
+    breaks=(Kill("spark-worker"),),
+    heals=(Start("spark-worker"),),
     needs=frozenset({"spark-worker"}),
 )

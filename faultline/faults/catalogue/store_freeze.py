@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from faultline.faults.catalogue.store_kill import FAULT as KILL
-from faultline.faults.model import Fault, Step
+from faultline.faults.model import Fault
+from faultline.faults.steps import Pause, Resume
 
 FAULT = Fault(
     name="store-freeze",
-    breaks=(Step("scripts/pause.sh store"),),
-    heals=(Step("scripts/resume.sh store"),),
+    breaks=(Pause("store"),),
+    heals=(Resume("store"),),
     needs=KILL.needs,
 )

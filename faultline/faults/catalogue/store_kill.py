@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from faultline.faults.model import Fault, Step
+from faultline.faults.model import Fault
+from faultline.faults.steps import Kill, Start
 
 FAULT = Fault(
     name="store-kill",
-    breaks=(Step("scripts/kill.sh store"),),
+    breaks=(Kill("store"),),
     # A driver whose commit has failed ends.
-    heals=(Step("scripts/start.sh store"), Step("scripts/start.sh spark")),
+    heals=(Start("store"), Start("spark")),
     # Until it answers again, nothing starts that has its data there.
     needs=frozenset(
         {

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from faultline.faults.model import Fault, Step
+from faultline.faults.model import Fault
+from faultline.faults.steps import Pause, Resume
 
 FAULT = Fault(
     name="synchronizer-freeze",
-    breaks=(Step("scripts/pause.sh spark"),),
-    heals=(Step("scripts/resume.sh spark"),),
+    breaks=(Pause("spark"),),
+    heals=(Resume("spark"),),
     needs=frozenset({"spark"}),
     seconds=(1.0, 15.0),
 )

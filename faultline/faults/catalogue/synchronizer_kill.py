@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from faultline.faults.model import Fault, Step
+from faultline.faults.model import Fault
+from faultline.faults.steps import Kill, StartSynchronizer
 
 FAULT = Fault(
     name="synchronizer-kill",
-    breaks=(Step("scripts/kill.sh spark"),),
-    heals=(Step("scripts/spark_start.sh"),),
+    breaks=(Kill("spark"),),
+    heals=(StartSynchronizer(),),
     # Its start asks for the broker.
     needs=frozenset({"spark", "kafka"}),
 )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from faultline.faults.model import Fault, Step
+from faultline.faults.model import Fault
+from faultline.faults.steps import Kill, Start
 
 FAULT = Fault(
     name="taskmanager-2-kill",
-    breaks=(Step("scripts/kill.sh taskmanager-2"),),
-    heals=(Step("scripts/start.sh taskmanager-2"),),
+    breaks=(Kill("taskmanager-2"),),
+    heals=(Start("taskmanager-2"),),
     needs=frozenset({"taskmanager-2"}),
 )

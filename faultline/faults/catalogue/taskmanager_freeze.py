@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from faultline.faults.model import Fault, Step
+from faultline.faults.model import Fault
+from faultline.faults.steps import Pause, Resume
 
 FAULT = Fault(
     name="taskmanager-freeze",
-    breaks=(Step("scripts/pause.sh taskmanager"),),
-    heals=(Step("scripts/resume.sh taskmanager"),),
+    breaks=(Pause("taskmanager"),),
+    heals=(Resume("taskmanager"),),
     needs=frozenset({"taskmanager"}),
     seconds=(1.0, 20.0),
 )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from faultline.faults.model import Fault, Step
+from faultline.faults.model import Fault
+from faultline.faults.steps import Kill, Start
 
 FAULT = Fault(
     name="taskmanager-kill",
-    breaks=(Step("scripts/kill.sh taskmanager"),),
-    heals=(Step("scripts/start.sh taskmanager"),),
+    breaks=(Kill("taskmanager"),),
+    heals=(Start("taskmanager"),),
     needs=frozenset({"taskmanager"}),
 )

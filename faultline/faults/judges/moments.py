@@ -8,6 +8,7 @@ import statistics
 from dataclasses import dataclass
 
 from faultline.faults.judge import Judge, Look
+from faultline.faults.steps import OnService
 from faultline.faults.timeline import SPARK, broken_at, last_lines, read_lines
 from faultline.faults.times import phase_at
 
@@ -20,7 +21,7 @@ class InTransaction(Judge):
 
     def struck(self, look: Look) -> None:
         """Count them."""
-        hits_the_broker = any(" kafka" in step.command for step in look.row.breaks)
+        hits_the_broker = any(isinstance(step, OnService) and step.service == "kafka" for step in look.row.breaks)
         look.keep(self, _last_uncommitted(look) if hits_the_broker else _uncommitted(look))
 
     def hit(self, look: Look) -> bool:

@@ -4,58 +4,57 @@ from __future__ import annotations
 
 from faultline.faults.judges.offsets import Cancelled, Restored
 from faultline.faults.judges.windows import RepeatsSinceCheckpoint
-from faultline.faults.model import Need, Row, Step
-from faultline.faults.rows.lines import CHECKPOINTS_BACK, CHECKPOINTS_ON_A_SMALL_DISK, FAULT, NOTHING, until
+from faultline.faults.model import Need, Row
+from faultline.faults.rows.lines import CHECKPOINTS_BACK, CHECKPOINTS_ON_A_SMALL_DISK, FAULT, NOTHING
+from faultline.faults.steps import NEWEST, Line, Refused, Restore, StartGenerator, StopGenerator, until
 
 _CANCEL = FAULT["job-cancel"]
-_LATEST = (Step("scripts/flink_restore.sh latest"),)
-_WINDOWS_COMMITTED = (Step("scripts/window_latency.sh --ends 1"),)
+_LATEST = (Restore(),)
+_WINDOWS_COMMITTED = (Line("scripts/window_latency.sh --ends 1"),)
 """Right after a commit that had windows."""
 _RETRIED = "a checkpoint that cannot be written fails, the job goes on, and the next one covers the same visits"
 _FILES = "`_metadata` names the files, since large state is not in it; the restore looks at each before it submits"
 _LARGE_STATE = (
-    Step("scripts/generator_start.sh --rate 3000 --active-visits 2000"),
-    Step(
-        until(
-            120,
-            "find {flink} -name _metadata -newer {results}/begin.json | sed s,/_metadata,, "
-            "| xargs -I CHK find CHK -type f ! -name _metadata -size +16k | grep --quiet .",
-        )
+    StartGenerator("--rate 3000 --active-visits 2000"),
+    until(
+        120,
+        "find {flink} -name _metadata -newer {results}/begin.json | sed s,/_metadata,, "
+        "| xargs -I CHK find CHK -type f ! -name _metadata -size +16k | grep --quiet .",
     ),
 )
 """A complete checkpoint of this row has state in files: small state is in `_metadata`."""
 
 ROWS = (
     Row(
-        "checkpoint-folder-gone", (Step("test ! -e {flink}.gone && mv {flink} {flink}.gone"),),
-        (Step("mkdir -p {flink} && cp -rp {flink}.gone/. {flink}/ && rm -rf {flink}.gone"),),
+        "checkpoint-folder-gone", (Line("test ! -e {flink}.gone && mv {flink} {flink}.gone"),),
+        (Line("mkdir -p {flink} && cp -rp {flink}.gone/. {flink}/ && rm -rf {flink}.gone"),),
         needs=(Need.DISK,), seconds=10,
         promise=NOTHING,
         why="a running job does not read its checkpoints; it writes the next ones",
     ),
     Row(
-        "checkpoint-folder-read-only", (Step("faultline/faults/small_disk.sh read-only {flink}"),),
-        (Step("faultline/faults/small_disk.sh writable {flink}"),),
+        "checkpoint-folder-read-only", (Line("faultline/faults/small_disk.sh read-only {flink}"),),
+        (Line("faultline/faults/small_disk.sh writable {flink}"),),
         prepares=CHECKPOINTS_ON_A_SMALL_DISK, undo=CHECKPOINTS_BACK,
         needs=(Need.DISK, Need.MOUNT), seconds=12,
         promise=NOTHING, why=_RETRIED,
     ),
     Row(
-        "checkpoint-disk-full", (Step("faultline/faults/small_disk.sh fill {flink}"),),
-        (Step("faultline/faults/small_disk.sh free {flink}"),),
+        "checkpoint-disk-full", (Line("faultline/faults/small_disk.sh fill {flink}"),),
+        (Line("faultline/faults/small_disk.sh free {flink}"),),
         prepares=CHECKPOINTS_ON_A_SMALL_DISK, undo=CHECKPOINTS_BACK,
         needs=(Need.DISK, Need.MOUNT), seconds=12,
         promise=NOTHING, why=_RETRIED,
     ),
     Row(
-        "newest-metadata-gone", (*_CANCEL.breaks, Step("mv {newest}/_metadata {newest}/_metadata.gone")),
+        "newest-metadata-gone", (*_CANCEL.breaks, Line("mv {newest}/_metadata {newest}/_metadata.gone")),
         _LATEST, prepares=_WINDOWS_COMMITTED, needs=(Need.DISK,),
         judged=(Restored(), Cancelled(), RepeatsSinceCheckpoint()),
         promise="nothing is lost; `latest` is the checkpoint before, and repeats what came after it",
         why="a folder without `_metadata` is not a checkpoint",
     ),
     Row(
-        "newest-checkpoint-gone", (*_CANCEL.breaks, Step("rm -r {newest}")),
+        "newest-checkpoint-gone", (*_CANCEL.breaks, Line("rm -r {newest}")),
         _LATEST, prepares=_WINDOWS_COMMITTED, needs=(Need.DISK,),
         judged=(Restored(), Cancelled(), RepeatsSinceCheckpoint()),
         promise="nothing is lost; `latest` is the checkpoint before, and repeats what came after it",
@@ -63,10 +62,10 @@ ROWS = (
     ),
     Row(
         "newest-checkpoint-cut-short",
-        (*_CANCEL.breaks, Step("cp {newest}/_metadata {newest}/whole && truncate -s -100 {newest}/_metadata")),
+        (*_CANCEL.breaks, Line("cp {newest}/_metadata {newest}/whole && truncate -s -100 {newest}/_metadata")),
         (
-            Step("scripts/flink_restore.sh {newest}", refused="cut short or damaged"),
-            Step("mv {newest}/whole {newest}/_metadata"),
+            Refused(Restore(NEWEST), "cut short or damaged"),
+            Line("mv {newest}/whole {newest}/_metadata"),
             *_LATEST,
         ),
         needs=(Need.DISK,),
@@ -78,14 +77,14 @@ ROWS = (
         "state-file-gone",
         (
             *_LARGE_STATE, *_CANCEL.breaks,
-            Step("mkdir {results}/state && find {newest} -type f ! -name _metadata -exec mv {} {results}/state \\;"),
+            Line("mkdir {results}/state && find {newest} -type f ! -name _metadata -exec mv {} {results}/state \\;"),
         ),
         (
-            Step("scripts/flink_restore.sh {newest}", refused="is missing: a restore would fail"),
-            Step("cp {results}/state/* {newest}/"),
+            Refused(Restore(NEWEST), "is missing: a restore would fail"),
+            Line("cp {results}/state/* {newest}/"),
             *_LATEST,
         ),
-        prepares=(Step("scripts/generator_stop.sh"),), needs=(Need.DISK,),
+        prepares=(StopGenerator(),), needs=(Need.DISK,),
         judged=(Restored(), Cancelled()),
         promise="a checkpoint without its state file is refused; with it, nothing is lost or repeated",
         why=_FILES,
@@ -94,15 +93,15 @@ ROWS = (
         "state-file-cut-short",
         (
             *_LARGE_STATE, *_CANCEL.breaks,
-            Step("mkdir {results}/state && find {newest} -type f ! -name _metadata -exec cp {} {results}/state \\;"),
-            Step("find {newest} -type f ! -name _metadata -exec truncate -s -100 {} \\;"),
+            Line("mkdir {results}/state && find {newest} -type f ! -name _metadata -exec cp {} {results}/state \\;"),
+            Line("find {newest} -type f ! -name _metadata -exec truncate -s -100 {} \\;"),
         ),
         (
-            Step("scripts/flink_restore.sh {newest}", refused="a restore would fail"),
-            Step("cp {results}/state/* {newest}/"),
+            Refused(Restore(NEWEST), "a restore would fail"),
+            Line("cp {results}/state/* {newest}/"),
             *_LATEST,
         ),
-        prepares=(Step("scripts/generator_stop.sh"),), needs=(Need.DISK,),
+        prepares=(StopGenerator(),), needs=(Need.DISK,),
         judged=(Restored(), Cancelled()),
         promise="a checkpoint with a state file that is cut short is refused; whole again, it repeats nothing",
         why=_FILES,

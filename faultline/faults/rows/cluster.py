@@ -7,8 +7,9 @@ from dataclasses import replace
 from faultline.faults.judges.cluster import GoesOn, NoCheckpoint, StaleLeader, StandsStill
 from faultline.faults.judges.moments import BatchPlanned, InCommit, SlowBatch
 from faultline.faults.judges.offsets import Restarted
-from faultline.faults.model import Need, Row, Step
+from faultline.faults.model import Need, Row
 from faultline.faults.rows.lines import BATCH_HELD, BATCH_WRITING, CHECKPOINT_BEGUN, FAULT, NOTHING, SAME_RANGE, broken
+from faultline.faults.steps import LEADING, WORKING, Kill, Line, Pause, Resume, Start
 
 _SPARK = FAULT["synchronizer-kill"]
 _STORE = FAULT["store-kill"]
@@ -20,32 +21,32 @@ _TURNS = (
 
 _ROWS = (
     Row(
-        "one-broker-of-three-gone", (Step("scripts/kill.sh kafka-2"),), (Step("scripts/start.sh kafka-2"),),
+        "one-broker-of-three-gone", (Kill("kafka-2"),), (Start("kafka-2"),),
         seconds=45,
         judged=(GoesOn(),),
         promise="both engines go on by themselves; nothing is lost or repeated",
         why="two brokers are a majority and have each record; they elect new leaders",
     ),
     Row(
-        "two-brokers-of-three-gone", (Step("scripts/kill.sh kafka-2"), Step("scripts/kill.sh kafka-3")),
-        (Step("scripts/start.sh kafka-2"), Step("scripts/start.sh kafka-3")),
+        "two-brokers-of-three-gone", (Kill("kafka-2"), Kill("kafka-3")),
+        (Start("kafka-2"), Start("kafka-3")),
         # The one that is left leads, and could take them.
-        prepares=(Step("scripts/exec.sh generator python -m faultline.services.kafka.lead kafka"),), seconds=20,
+        prepares=(Line("scripts/exec.sh generator python -m faultline.services.kafka.lead kafka"),), seconds=20,
         judged=(StandsStill(),),
         promise="writes stop until a second broker is back; nothing is lost or repeated",
         why="one broker is no majority, and a record that one broker has is not acknowledged (min.insync.replicas=2)",
     ),
     Row(
-        "leading-jobmanager-of-the-cluster-kill", (Step("scripts/kill.sh {leading}"),),
-        (Step("scripts/start.sh {leading}"),),
+        "leading-jobmanager-of-the-cluster-kill", (Kill(LEADING),),
+        (Start(LEADING),),
         seconds=20,
         judged=(Restarted(), GoesOn()),
         promise="within 20 s the other one leads and commits windows, and nobody types anything",
         why="ZooKeeper elects it, and it finds the job there and its newest checkpoint in the object store",
     ),
     Row(
-        "taskmanager-and-spark-worker-gone", (Step("scripts/kill.sh {working}"), Step("scripts/kill.sh spark-worker")),
-        (Step("scripts/start.sh {working}"), Step("scripts/start.sh spark-worker")),
+        "taskmanager-and-spark-worker-gone", (Kill(WORKING), Kill("spark-worker")),
+        (Start(WORKING), Start("spark-worker")),
         seconds=30,
         judged=(Restarted(), GoesOn()),
         promise="both engines go on with those that are left; nothing is lost or repeated",
@@ -68,7 +69,7 @@ _ROWS = (
         promise=NOTHING, why="checkpoints and batches wait, or fail and are tried again",
     ),
     Row(
-        "store-slow", (Step(_TURNS), *_FREEZE[0]), _FREEZE[1], seconds=2,
+        "store-slow", (Line(_TURNS), *_FREEZE[0]), _FREEZE[1], seconds=2,
         judged=(SlowBatch(),),
         promise="nothing is lost or repeated; batches take longer",
         why="for about 15 s it stands still for 2 s at a time, and whoever writes waits for each answer",
@@ -76,8 +77,8 @@ _ROWS = (
     Row(
         "store-kill-during-checkpoint",
         (
-            Step("scripts/pause.sh taskmanager"), CHECKPOINT_BEGUN, *_STORE.breaks,
-            Step("scripts/resume.sh taskmanager"),
+            Pause("taskmanager"), CHECKPOINT_BEGUN, *_STORE.breaks,
+            Resume("taskmanager"),
         ),
         _STORE.heals, seconds=10,
         judged=(NoCheckpoint(),),
@@ -87,8 +88,8 @@ _ROWS = (
         "store-kill-during-commit",
         # One executor writes its file and the other cannot: the batch is sure to be open when the store goes.
         (
-            Step("scripts/pause.sh spark-worker-2"), BATCH_WRITING, *_STORE.breaks,
-            Step("scripts/resume.sh spark-worker-2"),
+            Pause("spark-worker-2"), BATCH_WRITING, *_STORE.breaks,
+            Resume("spark-worker-2"),
         ),
         _STORE.heals, seconds=10,
         judged=(InCommit(), NoCheckpoint()),
@@ -96,9 +97,9 @@ _ROWS = (
         why="files that the sink's log does not list do not count; the batch waits for the store, or is written again",
     ),
     Row(
-        "leading-broker-cut-off", (Step("faultline/faults/cut_off.sh cut {inner_ports}"),),
-        (Step("faultline/faults/cut_off.sh join {inner_ports}"),),
-        prepares=(Step("scripts/exec.sh generator python -m faultline.services.kafka.lead {controlling}"),),
+        "leading-broker-cut-off", (Line("faultline/faults/cut_off.sh cut {inner_ports}"),),
+        (Line("faultline/faults/cut_off.sh join {inner_ports}"),),
+        prepares=(Line("scripts/exec.sh generator python -m faultline.services.kafka.lead {controlling}"),),
         needs=(Need.CUT_OFF,), seconds=30,
         judged=(StaleLeader(),),
         promise="nothing that was acknowledged is lost, and nothing is repeated",

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from faultline.faults.model import Row, Step
-from faultline.faults.rows.lines import FAULT, FROM_LATEST, changed_job, left_open
+from faultline.faults.model import Row
+from faultline.faults.rows.lines import FAULT, left_open
+from faultline.faults.steps import Restore, Step, SubmitChanged
 
-_DROP = 's/AND NOT is_late\\"/AND NOT is_late AND MOD(source_offset, 1000) <> 7\\"/'
-_WINDOWS = r"windows(settings.number(\"FLINK_WINDOW_SECONDS\"))"
-_DOUBLE = (
-    rf"s/add_insert_sql({_WINDOWS})/"
-    rf"add_insert_sql({_WINDOWS} + \" UNION ALL SELECT\" + {_WINDOWS}.partition(\"SELECT\")[2])/"
-)
 _CANCEL = FAULT["job-cancel"].breaks
 _ANY = ("taskmanager-kill", "broker-kill", "jobmanager-freeze")
 
@@ -27,11 +23,11 @@ class Control:
     """The pipeline whose verdict must be `violated`."""
     rows: tuple[str, ...]
     installs: tuple[Step, ...] = ()
-    """Lines that put the broken job in the place of the right one."""
+    """Steps that put the broken job in the place of the right one."""
     prepares: tuple[Step, ...] = ()
     """Typed before each row: a right job survives it, the broken one does not."""
-    instead: dict[str, str] = field(default_factory=dict)
-    """Lines of the repair that are replaced."""
+    instead: Mapping[Step, Step] = field(default_factory=dict)
+    """Steps of the repair, each with the one in its place."""
     load: str = ""
     settings: tuple[tuple[str, str], ...] = ()
 
@@ -46,7 +42,7 @@ class Control:
             installs=self.installs,
             caught=self.pipeline,
             prepares=(*self.prepares, *row.prepares),
-            heals=tuple(replace(step, command=self.instead.get(step.command, step.command)) for step in row.heals),
+            heals=tuple(self.instead.get(step, step) for step in row.heals),
             load=self.load or row.load,
             settings=self.settings,
             judged=tuple(judge for judge in row.judged if judge.is_moment),
@@ -56,27 +52,21 @@ class Control:
 CONTROLS = (
     Control(
         "job-drops-one-in-a-thousand", "a filter that is wrong for one visit in a thousand", "flink", _ANY,
-        installs=(
-            *_CANCEL,
-            Step(changed_job(_DROP, FROM_LATEST)),
-        ),
+        installs=(*_CANCEL, SubmitChanged("drops-one-in-a-thousand")),
         load="--rate 400",
     ),
     Control(
         "job-writes-twice", "a union that doubles each window", "flink", _ANY,
-        installs=(
-            *_CANCEL,
-            Step(changed_job(_DOUBLE, FROM_LATEST)),
-        ),
+        installs=(*_CANCEL, SubmitChanged("writes-twice")),
     ),
     Control(
         "job-starts-from-latest", "a repair that starts at the topic's end instead of the checkpoint", "flink",
         ("cancel-restore", "jobmanager-kill", "jobmanager-stop"),
-        instead={"scripts/flink_restore.sh latest": changed_job("s/earliest-offset/latest-offset/", "")},
+        instead={Restore(): SubmitChanged("starts-from-latest", restores=False)},
     ),
     Control(
         "job-reads-uncommitted", "a source that reads what was aborted", "flink", _ANY,
-        installs=(*_CANCEL, Step(changed_job("s/read_committed/read_uncommitted/", FROM_LATEST))),
+        installs=(*_CANCEL, SubmitChanged("reads-uncommitted")),
         prepares=(left_open("visits", 1000),),
     ),
     Control(

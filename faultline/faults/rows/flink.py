@@ -5,48 +5,56 @@ from __future__ import annotations
 from faultline.faults.judges.moments import BetweenPhases, InTransaction
 from faultline.faults.judges.offsets import Cancelled, Rescaled, Restarted, Restored
 from faultline.faults.judges.windows import LosesOpen, LosesPrepared, RepeatsAll, RepeatsSinceCheckpoint
-from faultline.faults.model import Row, Step
+from faultline.faults.model import Row
 from faultline.faults.rows.lines import (
     ABORTED,
     CHECKPOINT_BEGUN,
     FAULT,
-    FROM_LATEST,
     LARGE,
     NOTHING,
     STATUS,
     WINDOWS_WRITTEN,
     broken,
-    changed_job,
 )
+from faultline.faults.steps import (
+    LEADING,
+    OLDEST,
+    WORKING,
+    Kill,
+    Later,
+    Line,
+    Pause,
+    Refused,
+    Restore,
+    Resume,
+    Start,
+    Stop,
+    Submit,
+    SubmitChanged,
+)
+from faultline.formats.jobs import AT_LEAST_ONCE
 
 _CANCEL = FAULT["job-cancel"]
 _TASKMANAGER = FAULT["taskmanager-kill"]
 _JOBMANAGER = FAULT["jobmanager-kill"]
 
-_PARALLEL = (
-    "scripts/exec.sh jobmanager env STACK_FLINK_PARALLELISM=2 python -m flink_job.submit --from "
-    '"$(scripts/exec.sh jobmanager python -m faultline.inspector.flink resolve latest)"'
-)
-_OTHER_UID = 's/\\"windows\\")/\\"windows-2\\")/'
-_ALLOWED = 's/\\"NO_CLAIM\\"/\\"NO_CLAIM\\", \\"--allowNonRestoredState\\"/'
-
 _ONE_MORE = f"$(($(sed -E 's/.*checkpoints_completed.: ([0-9]+).*/\\1/' {{results}}/{STATUS}) + 1))"
 """Number of checkpoints that the job has completed once the one in progress is complete, as a shell expression."""
 _PREPARED = (
     WINDOWS_WRITTEN,
-    Step("scripts/pause.sh taskmanager"),
+    Pause("taskmanager"),
     CHECKPOINT_BEGUN,
-    Step("scripts/pause.sh jobmanager"),
+    Pause("jobmanager"),
     # It prepares its transactions, and answers a JobManager that stands still.
-    Step("scripts/resume.sh taskmanager"),
-    Step("touch {results}/moment", after=1),
+    Resume("taskmanager"),
+    Later(1, Line("touch {results}/moment")),
 )
 _COMMIT_CUT_OFF = (
     # Killed, not frozen: a frozen broker would find the request to commit in its socket when it resumes.
-    Step("scripts/kill.sh kafka"),
+    Kill("kafka"),
     # It completes the checkpoint; the TaskManager cannot commit what it has prepared.
-    Step("scripts/resume.sh jobmanager"),
-    Step(f"scripts/flink_status.sh --wait-seconds 10 --wait-checkpoints {_ONE_MORE} || true"),
+    Resume("jobmanager"),
+    Line(f"scripts/flink_status.sh --wait-seconds 10 --wait-checkpoints {_ONE_MORE} || true"),
     *_TASKMANAGER.breaks,
 )
 
@@ -58,13 +66,13 @@ ROWS = (
         why="the newest checkpoint has the offsets, the open windows and the clock; its transaction is committed",
     ),
     Row(
-        "cancel-restore-older", _CANCEL.breaks, (Step("scripts/flink_restore.sh {oldest}"),),
+        "cancel-restore-older", _CANCEL.breaks, (Restore(OLDEST),),
         judged=(Restored("oldest"), Cancelled(), RepeatsSinceCheckpoint()),
         promise="nothing is lost; what later checkpoints had committed is repeated",
         why="committed records stay committed, and the older checkpoint does not know them",
     ),
     Row(
-        "submit-without-checkpoint", _CANCEL.breaks, (Step("scripts/flink_submit.sh"),),
+        "submit-without-checkpoint", _CANCEL.breaks, (Submit(),),
         judged=(Cancelled(), RepeatsAll()),
         promise="nothing is lost; every window is repeated",
         why="without a checkpoint the job reads the topic from its earliest offset",
@@ -79,19 +87,19 @@ ROWS = (
         promise=NOTHING, why=ABORTED,
     ),
     Row(
-        "taskmanager-kill-during-checkpoint", (Step("scripts/pause.sh taskmanager"), CHECKPOINT_BEGUN,
+        "taskmanager-kill-during-checkpoint", (Pause("taskmanager"), CHECKPOINT_BEGUN,
         *_TASKMANAGER.breaks), _TASKMANAGER.heals,
         promise=NOTHING, why="a checkpoint that is not complete does not count",
     ),
     Row(
         "taskmanager-kill-between-phases", _COMMIT_CUT_OFF,
-        (Step("scripts/start.sh kafka"), *_TASKMANAGER.heals),
+        (Start("kafka"), *_TASKMANAGER.heals),
         prepares=_PREPARED, seconds=1,
         judged=(InTransaction(), BetweenPhases()),
         promise=NOTHING, why="the checkpoint has the prepared transaction, and the restarted job commits it",
     ),
     Row(
-        "outage-longer-than-the-transaction-timeout", (*_COMMIT_CUT_OFF, Step("scripts/start.sh kafka")),
+        "outage-longer-than-the-transaction-timeout", (*_COMMIT_CUT_OFF, Start("kafka")),
         _TASKMANAGER.heals, prepares=_PREPARED, seconds=32,
         settings=(("FLINK_TRANSACTION_TIMEOUT_MS", "15000"),),
         judged=(InTransaction(), BetweenPhases(), LosesPrepared()),
@@ -109,7 +117,7 @@ ROWS = (
         why="the only TaskManager is declared dead; the job waits for it, and restarts from its checkpoint",
     ),
     Row(
-        "working-taskmanager-freeze", (Step("scripts/pause.sh {working}"),), (Step("scripts/resume.sh {working}"),),
+        "working-taskmanager-freeze", (Pause(WORKING),), (Resume(WORKING),),
         settings=(("FLINK_TASKMANAGERS", "2"),), seconds=25,
         judged=(Restarted(),),
         promise=NOTHING,
@@ -121,7 +129,7 @@ ROWS = (
         promise=NOTHING, why="a pause shorter than the heartbeat's timeout is no failure",
     ),
     Row(
-        "taskmanager-stop", (Step("scripts/stop.sh taskmanager"),), (Step("scripts/start.sh taskmanager"),),
+        "taskmanager-stop", (Stop("taskmanager"),), (Start("taskmanager"),),
         promise=NOTHING,
         why="a clean stop makes no savepoint: the job restarts from its checkpoint",
     ),
@@ -132,7 +140,7 @@ ROWS = (
         why="externalized checkpoints outlive the JobManager",
     ),
     Row(
-        "leading-jobmanager-kill", (Step("scripts/kill.sh {leading}"),), (Step("scripts/start.sh {leading}"),),
+        "leading-jobmanager-kill", (Kill(LEADING),), (Start(LEADING),),
         settings=(("FLINK_JOBMANAGERS", "2"),), seconds=20,
         judged=(Restarted(),),
         promise="nothing is lost or repeated, and nobody restores the job",
@@ -145,7 +153,7 @@ ROWS = (
     ),
     Row(
         "jobmanager-stop",
-        (Step("scripts/stop.sh jobmanager"),), _JOBMANAGER.heals,
+        (Stop("jobmanager"),), _JOBMANAGER.heals,
         judged=(Restored(),),
         promise="nothing is lost or repeated once the job is restored",
         why="a JobManager that stops keeps the externalized checkpoints",
@@ -153,16 +161,16 @@ ROWS = (
     Row(
         "at-least-once-kill", _TASKMANAGER.breaks, _TASKMANAGER.heals,
         # Once: a job that is cancelled in this mode repeats windows, too.
-        installs=(*_CANCEL.breaks, Step("scripts/flink_restore.sh latest --mode at-least-once")),
+        installs=(*_CANCEL.breaks, Restore(mode=AT_LEAST_ONCE)),
         # A window that is read now was most likely written after the newest checkpoint.
-        prepares=(Step("scripts/window_latency.sh --ends 1 --uncommitted"),),
+        prepares=(Line("scripts/window_latency.sh --ends 1 --uncommitted"),),
         judged=(RepeatsSinceCheckpoint(),),
         promise="nothing is lost; windows written since the checkpoint are repeated",
         why="without transactions what was written stays",
     ),
     Row(
-        "parallelism-2", _CANCEL.breaks, (Step(_PARALLEL),),
-        undo=(*_CANCEL.breaks, Step("scripts/flink_restore.sh latest")),
+        "parallelism-2", _CANCEL.breaks, (Restore(settings=(("FLINK_PARALLELISM", "2"),)),),
+        undo=(*_CANCEL.breaks, Restore()),
         judged=(Restored(), Cancelled(), Rescaled(2)),
         promise=NOTHING,
         why="state belongs to key groups and partitions, not to tasks",
@@ -170,7 +178,7 @@ ROWS = (
     Row(
         "changed-uid-refused", _CANCEL.breaks,
         (
-            Step(changed_job(_OTHER_UID, FROM_LATEST), refused="Cannot map checkpoint/savepoint state"),
+            Refused(SubmitChanged("other-uid"), "Cannot map checkpoint/savepoint state"),
             *_CANCEL.heals,
         ),
         judged=(Restored(), Cancelled()),
@@ -178,13 +186,13 @@ ROWS = (
         why="Flink refuses a checkpoint with state of an operator that the job does not have",
     ),
     Row(
-        "changed-uid-allowed", _CANCEL.breaks, (Step(changed_job(f"{_OTHER_UID};{_ALLOWED}", FROM_LATEST)),),
+        "changed-uid-allowed", _CANCEL.breaks, (SubmitChanged("other-uid-allowed"),),
         judged=(Restored(), Cancelled(), LosesOpen()),
         promise="with --allowNonRestoredState the open windows of the checkpoint are lost",
         why="their state is under the old uid, and the offsets are behind their visits",
     ),
     Row(
-        "two-jobs-refused", (Step("scripts/flink_submit.sh", refused="would share its transactional ids"),), (),
+        "two-jobs-refused", (Refused(Submit(), "would share its transactional ids"),), (),
         promise="the second job is refused", why="two jobs with one transactional id prefix fence each other off",
     ),
 )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from faultline.faults.judges.moments import InTransaction
 from faultline.faults.judges.readers import BlocksReaders
-from faultline.faults.model import Need, Row, Step
+from faultline.faults.model import Need, Row
 from faultline.faults.rows.lines import (
     CHECKPOINT_BEGUN,
     FAULT,
@@ -15,6 +15,7 @@ from faultline.faults.rows.lines import (
     broken,
     left_open,
 )
+from faultline.faults.steps import Later, Line, Pause, Restore, Start, StartGenerator, Stop, StopGenerator
 
 _BROKER = FAULT["broker-kill"]
 _CANCEL = FAULT["job-cancel"]
@@ -38,7 +39,7 @@ ROWS = (
         why="the broker's log has the transaction's state, and the producer goes on or the job restarts",
     ),
     Row(
-        "broker-kill-during-checkpoint", (Step("scripts/pause.sh kafka"), CHECKPOINT_BEGUN, *_BROKER.breaks),
+        "broker-kill-during-checkpoint", (Pause("kafka"), CHECKPOINT_BEGUN, *_BROKER.breaks),
         _BROKER.heals,
         promise=NOTHING, why="a checkpoint whose transactions could not be prepared is not complete",
     ),
@@ -55,7 +56,7 @@ ROWS = (
         promise=NOTHING, why=RETRIES,
     ),
     Row(
-        "broker-freeze-during-checkpoint", (Step("scripts/pause.sh kafka"), CHECKPOINT_BEGUN),
+        "broker-freeze-during-checkpoint", (Pause("kafka"), CHECKPOINT_BEGUN),
         broken("broker-freeze")[1], seconds=10,
         promise=NOTHING, why="a checkpoint waits for its transactions to be prepared; one that takes too long fails",
     ),
@@ -64,19 +65,19 @@ ROWS = (
         promise="nothing is lost or repeated, under load", why=RETRIES,
     ),
     Row(
-        "broker-disk-full", (Step("faultline/faults/small_disk.sh fill {broker}"),),
+        "broker-disk-full", (Line("faultline/faults/small_disk.sh fill {broker}"),),
         (
-            Step("faultline/faults/small_disk.sh free {broker}"),
-            Step("scripts/kill.sh kafka || true"),
-            Step("scripts/start.sh kafka"),
+            Line("faultline/faults/small_disk.sh free {broker}"),
+            Line("scripts/kill.sh kafka || true"),
+            Start("kafka"),
         ),
         prepares=(
-            Step("scripts/stop.sh kafka"), Step("faultline/faults/small_disk.sh mount {broker} 64"),
-            Step("scripts/start.sh kafka"), Step("scripts/flink_status.sh --wait-checkpoints 1 --wait-seconds 120"),
+            Stop("kafka"), Line("faultline/faults/small_disk.sh mount {broker} 64"),
+            Start("kafka"), Line("scripts/flink_status.sh --wait-checkpoints 1 --wait-seconds 120"),
         ),
         undo=(
-            Step("scripts/stop.sh kafka"), Step("faultline/faults/small_disk.sh unmount {broker}"),
-            Step("scripts/start.sh kafka"),
+            Stop("kafka"), Line("faultline/faults/small_disk.sh unmount {broker}"),
+            Start("kafka"),
         ),
         needs=(Need.MOUNT,), seconds=10,
         promise=NOTHING, why="a broker that cannot write acknowledges nothing, and stops",
@@ -90,11 +91,11 @@ ROWS = (
     Row(
         "partitions-added",
         (
-            Step("scripts/exec.sh kafka kafka-topics.sh --bootstrap-server {bootstrap} --alter --topic visits "
+            Line("scripts/exec.sh kafka kafka-topics.sh --bootstrap-server {bootstrap} --alter --topic visits "
                  "--partitions 3"),
-            Step("scripts/generator_stop.sh"), Step("scripts/generator_start.sh"),
+            StopGenerator(), StartGenerator(),
         ),
-        (*_CANCEL.breaks, Step("STACK_TOPIC_PARTITIONS=3 scripts/flink_restore.sh latest")),
+        (*_CANCEL.breaks, Restore(settings=(("TOPIC_PARTITIONS", "3"),))),
         stains=True,
         promise="nothing is lost or repeated once the job is restored with TOPIC_PARTITIONS=3",
         why="the restored job finds the new partition and begins at its first visit, and so does the synchronizer",
@@ -102,11 +103,17 @@ ROWS = (
     Row(
         "topic-recreated",
         (
-            Step("scripts/generator_stop.sh"),
-            Step("scripts/exec.sh kafka kafka-topics.sh --bootstrap-server {bootstrap} --delete --topic visits"),
-            Step("scripts/exec.sh kafka kafka-topics.sh --bootstrap-server {bootstrap} --create --topic visits "
-                 "--partitions 2 --replication-factor 1", after=2),
-            Step("scripts/generator_start.sh"),
+            StopGenerator(),
+            Line("scripts/exec.sh kafka kafka-topics.sh --bootstrap-server {bootstrap} --delete --topic visits"),
+            # The broker deletes a topic after it has answered.
+            Later(
+                2,
+                Line(
+                    "scripts/exec.sh kafka kafka-topics.sh --bootstrap-server {bootstrap} --create --topic visits "
+                    "--partitions 2 --replication-factor 1"
+                ),
+            ),
+            StartGenerator(),
         ),
         (),
         stains=True, unsettled="it is not the topic that was read",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from faultline.faults.model import Need, Row, Step
+from faultline.faults.model import Need, Row
 from faultline.faults.rows.lines import NOTHING, RETRIES
+from faultline.faults.steps import Line
 
 
 def _rule(action: str, port: str, match: str = "") -> str:
@@ -18,18 +19,18 @@ _LOSSY = "-m statistic --mode random --probability 0.2 "
 
 ROWS = (
     Row(
-        "broker-cut-off", (Step(_rule("-I", "{kafka_port}")),), (Step(_rule("-D", "{kafka_port}")),),
+        "broker-cut-off", (Line(_rule("-I", "{kafka_port}")),), (Line(_rule("-D", "{kafka_port}")),),
         needs=(Need.FIREWALL,), seconds=12,
         promise=NOTHING, why=RETRIES,
     ),
     Row(
-        "broker-over-a-bad-line", (Step(_rule("-I", "{kafka_port}", _LOSSY)),),
-        (Step(_rule("-D", "{kafka_port}", _LOSSY)),),
+        "broker-over-a-bad-line", (Line(_rule("-I", "{kafka_port}", _LOSSY)),),
+        (Line(_rule("-D", "{kafka_port}", _LOSSY)),),
         needs=(Need.FIREWALL,), seconds=15,
         promise="nothing is lost or repeated; all is slow", why="every fifth packet is lost, and TCP sends it again",
     ),
     Row(
-        "taskmanager-cut-off", (Step(_rule("-I", "{rpc_port}")),), (Step(_rule("-D", "{rpc_port}")),),
+        "taskmanager-cut-off", (Line(_rule("-I", "{rpc_port}")),), (Line(_rule("-D", "{rpc_port}")),),
         needs=(Need.FIREWALL,), seconds=14,
         promise=NOTHING,
         why="without a JobManager no transaction is committed, and the tasks that restart abort what others left",

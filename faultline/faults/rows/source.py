@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from faultline.faults.judges.readers import Wrote
 from faultline.faults.judges.windows import SetsAside
-from faultline.faults.model import Row, Step
+from faultline.faults.model import Row
 from faultline.faults.rows.lines import FAULT, NOTHING, broken
+from faultline.faults.steps import Line, Step
 
 _TASKMANAGER = FAULT["taskmanager-kill"]
 _ONE_KEY = "--active-visits 1 --pages-per-visit 1000000"
@@ -13,7 +14,7 @@ _ONE_KEY = "--active-visits 1 --pages-per-visit 1000000"
 
 def _from_2040(count: int) -> Step:
     """The line that sends so many visits from the future."""
-    return Step(f"scripts/exec.sh generator python -m generator --total {count} --rate 8 --start 2040-01-01T00:00:00Z")
+    return Line(f"scripts/exec.sh generator python -m generator --total {count} --rate 8 --start 2040-01-01T00:00:00Z")
 
 
 ROWS = (

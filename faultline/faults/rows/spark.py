@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from faultline.faults.judges.batches import RepeatsBatch
 from faultline.faults.judges.moments import BatchPlanned
-from faultline.faults.model import Need, Row, Step
+from faultline.faults.model import Need, Row
 from faultline.faults.rows.lines import BATCH_HELD, BATCH_WRITING, FAULT, LARGE, NOTHING, SAME_RANGE, broken
+from faultline.faults.steps import Line, Refused, StopSynchronizer
 
 _SPARK = FAULT["synchronizer-kill"]
-_STOP = Step("scripts/spark_stop.sh")
+_STOP = StopSynchronizer()
 
 ROWS = (
     Row(
@@ -52,20 +53,20 @@ ROWS = (
     ),
     Row(
         "two-drivers-refused",
-        (Step("scripts/exec.sh spark python -m spark_job.visits_json_synchronizer", refused="is in use"),), (),
+        (Refused(Line("scripts/exec.sh spark python -m spark_job.visits_json_synchronizer"), "is in use"),), (),
         promise="the second driver is refused", why="both would write the same batches; the checkpoint is locked",
     ),
     Row(
         "commit-deleted",
-        (_STOP, Step('rm "$(ls -d {spark}/commits/[0-9]* | sort -V | tail -n 1)"')),
+        (_STOP, Line('rm "$(ls -d {spark}/commits/[0-9]* | sort -V | tail -n 1)"')),
         _SPARK.heals, needs=(Need.DISK,),
         promise=NOTHING,
         why="the batch runs again, and the file sink's log already has its number",
     ),
     Row(
-        "output-folder-gone", (Step("test ! -e {output}.gone && mv {output} {output}.gone"),),
+        "output-folder-gone", (Line("test ! -e {output}.gone && mv {output} {output}.gone"),),
         (
-            _STOP, Step("mkdir -p {output} && cp -rp {output}.gone/. {output}/ && rm -rf {output}.gone"),
+            _STOP, Line("mkdir -p {output} && cp -rp {output}.gone/. {output}/ && rm -rf {output}.gone"),
             *_SPARK.heals,
         ),
         needs=(Need.DISK,), seconds=12,
@@ -73,10 +74,10 @@ ROWS = (
         why="each batch has its own files, and its own entry in the sink's log",
     ),
     Row(
-        "output-disk-full", (Step("faultline/faults/small_disk.sh fill {output}"),),
-        (Step("faultline/faults/small_disk.sh free {output}"), *_SPARK.heals),
-        prepares=(_STOP, Step("faultline/faults/small_disk.sh mount {output} 64"), *_SPARK.heals),
-        undo=(_STOP, Step("faultline/faults/small_disk.sh unmount {output}"), *_SPARK.heals),
+        "output-disk-full", (Line("faultline/faults/small_disk.sh fill {output}"),),
+        (Line("faultline/faults/small_disk.sh free {output}"), *_SPARK.heals),
+        prepares=(_STOP, Line("faultline/faults/small_disk.sh mount {output} 64"), *_SPARK.heals),
+        undo=(_STOP, Line("faultline/faults/small_disk.sh unmount {output}"), *_SPARK.heals),
         needs=(Need.DISK, Need.MOUNT), seconds=15, load="--rate 400",
         promise=NOTHING, why=SAME_RANGE,
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from faultline.faults.judges.offsets import Cancelled, Restored
-from faultline.faults.model import Need, Row, Step
+from faultline.faults.model import Need, Row
 from faultline.faults.rows.lines import (
     CHECKPOINTS_BACK,
     CHECKPOINTS_ON_A_SMALL_DISK,
@@ -12,33 +12,34 @@ from faultline.faults.rows.lines import (
     SAME_RANGE,
     SERVICES,
 )
+from faultline.faults.steps import Kill, Later, Line, Pause, Refused, Restore, Resume, Start, Stop
 
 _TASKMANAGER = FAULT["taskmanager-kill"]
 _SPARK = FAULT["synchronizer-kill"]
 
 ROWS = (
     Row(
-        "broker-bounce-while-the-job-restarts", (*_TASKMANAGER.breaks, Step("scripts/stop.sh kafka")),
-        (Step("scripts/start.sh taskmanager"), Step("scripts/start.sh kafka", after=3)),
+        "broker-bounce-while-the-job-restarts", (*_TASKMANAGER.breaks, Stop("kafka")),
+        (Start("taskmanager"), Later(3, Start("kafka"))),
         promise=NOTHING, why="each recovers from what is on disk",
     ),
     Row(
-        "broker-kill-while-the-taskmanager-is-frozen", (Step("scripts/pause.sh taskmanager"),
-        Step("scripts/kill.sh kafka")),
-        (Step("scripts/start.sh kafka"), Step("scripts/resume.sh taskmanager")), seconds=10,
+        "broker-kill-while-the-taskmanager-is-frozen", (Pause("taskmanager"),
+        Kill("kafka")),
+        (Start("kafka"), Resume("taskmanager")), seconds=10,
         promise=NOTHING, why="the broker's log has the transaction; whoever owns its id now ends it",
     ),
     Row(
-        "synchronizer-kill-while-the-broker-is-frozen", (Step("scripts/pause.sh kafka"), *_SPARK.breaks),
-        (Step("scripts/resume.sh kafka"), *_SPARK.heals),
+        "synchronizer-kill-while-the-broker-is-frozen", (Pause("kafka"), *_SPARK.breaks),
+        (Resume("kafka"), *_SPARK.heals),
         promise=NOTHING, why=SAME_RANGE,
     ),
     Row(
         "restore-while-the-disk-is-full",
-        (*FAULT["job-cancel"].breaks, Step("faultline/faults/small_disk.sh fill {flink}")),
+        (*FAULT["job-cancel"].breaks, Line("faultline/faults/small_disk.sh fill {flink}")),
         (
-            Step("scripts/flink_restore.sh latest", refused="No space left on device"),
-            Step("faultline/faults/small_disk.sh free {flink}"), Step("scripts/flink_restore.sh latest"),
+            Refused(Restore(), "No space left on device"),
+            Line("faultline/faults/small_disk.sh free {flink}"), Restore(),
         ),
         prepares=CHECKPOINTS_ON_A_SMALL_DISK, undo=CHECKPOINTS_BACK,
         needs=(Need.DISK, Need.MOUNT), seconds=1,
@@ -47,8 +48,8 @@ ROWS = (
         why="a job leaves its settings beside its checkpoints: without room for them it is not submitted",
     ),
     Row(
-        "everything-frozen", tuple(Step(f"scripts/pause.sh {name}") for name in SERVICES),
-        tuple(Step(f"scripts/resume.sh {name}") for name in SERVICES), seconds=12,
+        "everything-frozen", tuple(Pause(name) for name in SERVICES),
+        tuple(Resume(name) for name in SERVICES), seconds=12,
         promise=NOTHING, why="a laptop that sleeps: each service finds its peers again, or starts from its checkpoint",
     ),
 )  # fmt: skip
