@@ -1,20 +1,18 @@
-"""Write docs/guarantees.md from the results of the matrix, and of soaks.
+"""Keep the results of the matrix and of soaks in docs/guarantees.json, and render docs/guarantees.md from it.
 
-Usage: python -m faultline.faults.guarantees FILE...
+Usage: python -m faultline.faults.guarantees [FILE...]
 
 Each file is the `results.json` of a run, or the `soak.json` of a soak. A row that has failed in one of them has failed.
-What is not in the files keeps its line from the page that is there: a row or a control if it is still the same, and a
-soak unless the same seed ran on the same kind of stack.
+What did not run stays as it is recorded: a row or a control if it is still the same, and a soak unless the same seed
+ran on the same kind of stack. Without files the page is rendered again.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +20,19 @@ from faultline.faults.model import Outcome, Row
 from faultline.faults.rows import CONTROL_ROWS, GROUPS, ROWS
 from faultline.faults.steps import Restore
 from faultline.faults.times import CAUGHT_UP, FLINK_OUTPUT, GAP, NOTICED, RUNNING, SPARK_OUTPUT
+from faultline.files import replace_text
 from faultline.formats.jobs import AT_LEAST_ONCE
 from faultline.settings import ROOT
 
 PAGE = ROOT / "docs" / "guarantees.md"
+RECORD = PAGE.with_suffix(".json")
+TIMES = (NOTICED, RUNNING, FLINK_OUTPUT, SPARK_OUTPUT, CAUGHT_UP, GAP)
 _WIDTH = 120
-_SEEDS = re.compile(r"^\d+ rows, seed ((?:\d+, )*\d+)\.")
-_ATTEMPTS = re.compile(r"`([\w-]+)` (\d+)")
-_TIMES = (NOTICED, RUNNING, FLINK_OUTPUT, SPARK_OUTPUT, CAUGHT_UP, GAP)
 _HEAD = """# What is promised under which fault
 
-Written by `python -m faultline.faults.guarantees` from `results.json` of `scripts/faults.sh`, backend local, 2 cores.
-Each row was broken on a real stack and judged by its records; `scripts/faults.sh list` shows the lines that break and
-repair.
+Rendered by `python -m faultline.faults.guarantees` from `results.json` of `scripts/faults.sh`, backend local, 2 cores;
+`guarantees.json` beside this page has the figures. Each row was broken on a real stack and judged by its records;
+`scripts/faults.sh list` shows the lines that break and repair.
 
 All times are seconds.
 
@@ -49,9 +47,6 @@ All times are seconds.
 | gap | the longest time without newly committed windows; they come every 10 s of event time when nothing is broken |
 
 An empty cell: it did not happen, such as a restart of the job after a fault of the synchronizer.
-"""
-_TITLE = """
-## {}
 """
 _COLUMNS = """
 | fault | mode | promised | because | broken | noticed | runs again | new windows | new batch | caught up | gap |
@@ -79,76 +74,84 @@ and one verdict at the end. *Missed*: the fault had nothing to break, since anot
 """
 
 
-def page(results: Sequence[dict[str, Any]], soaks: Sequence[dict[str, Any]], present: str = "") -> str:
-    """Return the page. `present`: the page that is there.
+def promised(row: Row) -> dict[str, Any]:
+    """The facts of a row that do not come from a run."""
+    mode = AT_LEAST_ONCE if Restore(mode=AT_LEAST_ONCE) in row.installs else row.mode
+    return {"mode": mode, "promise": row.promise, "why": row.why, "broken": row.seconds}
 
-    Raises ValueError when a row or a control has not passed, or is missing in the results and as it is now on the page.
+
+def control(rows: Sequence[Row]) -> dict[str, Any]:
+    """The facts of a negative control."""
+    return {"why": rows[0].why, "under": [row.fault for row in rows]}
+
+
+def merged(
+    results: Iterable[Mapping[str, Any]], soaks: Iterable[Mapping[str, Any]], record: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the record with these results in it. `seeds`: of all runs that gave it a row.
+
+    Raises ValueError when a row or a control has not passed, or neither ran nor is recorded as it is now.
     """
     # A row that failed and passed later is not a promise that holds.
     found = {each["row"]: each for each in sorted(results, key=_has_failed)}
-    wanted = [*ROWS, *(row.name for rows in CONTROL_ROWS.values() for row in rows)]
-    if failed := [name for name in wanted if name in found and found[name]["outcome"] != Outcome.PASSED.value]:
+    controlled = [row.name for rows in CONTROL_ROWS.values() for row in rows]
+    failed = [name for name in (*ROWS, *controlled) if name in found and found[name]["outcome"] != Outcome.PASSED.value]
+    if failed:
         raise ValueError(f"not passed: {', '.join(failed)}")
-    lines = present.splitlines()
-    kept = {name: line for name, row in ROWS.items() if name not in found for line in _kept(promised(row), lines)}
-    kept_controls = [name for name, rows in CONTROL_ROWS.items() if control(name, rows) in lines]
-    missing = [name for name in ROWS if name not in found and name not in kept]
-    missing += [
-        row.name
-        for name, rows in CONTROL_ROWS.items()
-        for row in rows
-        if row.name not in found and name not in kept_controls
-    ]
+    before = record.get("rows", {})
+    rows, missing = {}, []
+    for name, row in ROWS.items():
+        promise = promised(row)
+        if name in found:
+            rows[name] = {**promise, **{key: found[name][key] for key in ("attempts", "times")}}
+        elif promise.items() <= before.get(name, {}).items():
+            rows[name] = before[name]
+        else:
+            missing.append(name)
+    for name, group in CONTROL_ROWS.items():
+        if record.get("controls", {}).get(name) != control(group):
+            missing += [row.name for row in group if row.name not in found]
     if missing:
         raise ValueError(f"not in the results: {', '.join(missing)}")
+    ran = {(each["seed"], each["stack"]): dict(each) for each in (*record.get("soaks", ()), *soaks)}
+    seeds = {each["seed"] for each in found.values()}.union(record.get("seeds", ()) if rows.keys() - found else ())
+    return {
+        "seeds": sorted(seeds),
+        "rows": rows,
+        "controls": {name: control(group) for name, group in CONTROL_ROWS.items()},
+        "soaks": sorted(ran.values(), key=lambda each: (each["stack"] != "local", each["seed"])),
+    }
+
+
+def _has_failed(result: Mapping[str, Any]) -> bool:
+    return bool(result["outcome"] == Outcome.FAILED.value)
+
+
+def page(record: Mapping[str, Any]) -> str:
+    """Render the page of a record."""
+    rows, soaks = record["rows"], record["soaks"]
     tables = [
-        "".join([
-            _TITLE.format(title), _profile_of(rows), _COLUMNS,
-            *(f"{kept[row.name] if row.name in kept else _line(row, found[row.name]['times'])}\n" for row in rows),
-        ])
-        for title, rows in GROUPS.items()
-    ]  # fmt: skip
-    ran = _soaks(soaks, present.partition(_SOAKS)[2].splitlines())
-    # A name that is cut at a hyphen would not be found when the page is read again.
-    summary = textwrap.fill(_summary(found, _before(present, kept)), _WIDTH, break_on_hyphens=False)
+        "".join([f"\n## {title}\n", _profile_of(group), _COLUMNS, *(_row(row.name, rows[row.name]) for row in group)])
+        for title, group in GROUPS.items()
+    ]
+    controls = [
+        _line(f"`{name}`", each["why"], ", ".join(f"`{fault}`" for fault in each["under"]))
+        for name, each in record["controls"].items()
+    ]
+    # A line that breaks at a hyphen would cut a name in two.
+    summary = textwrap.fill(_summary(rows, record["seeds"]), _WIDTH, break_on_hyphens=False)
     return "".join([
-        _HEAD, f"\n{summary}\n", *tables, _CONTROLS,
-        *(f"{control(name, rows)}\n" for name, rows in CONTROL_ROWS.items()), _SOAKS + ran if ran else "",
+        _HEAD, f"\n{summary}\n", *tables, _CONTROLS, *controls, *([_SOAKS, *map(_soak, soaks)] if soaks else []),
     ])  # fmt: skip
 
 
-@dataclass(frozen=True)
-class _Before:
-    """Facts that the present page has of rows that keep their line: seeds, and how often each row broke something."""
-
-    seeds: frozenset[str] = frozenset()
-    attempts: Mapping[str, int] = field(default_factory=dict)
-
-
-def _kept(promise: str, lines: Sequence[str]) -> list[str]:
-    """The line of a row that is still the same, if there is one."""
-    return [line for line in lines if line.startswith(promise)]
-
-
-def _before(present: str, kept: Mapping[str, str]) -> _Before:
-    """Read the summary of the present page, as far as rows keep their lines."""
-    summary = next((" ".join(each.split()) for each in present.split("\n\n") if _SEEDS.search(each)), "")
-    seeds = _SEEDS.search(summary)
-    if not kept or seeds is None:
-        return _Before()
-    attempts = {name: int(number) for name, number in _ATTEMPTS.findall(summary) if name in kept}
-    return _Before(frozenset(seeds[1].split(", ")), attempts)
-
-
-def _summary(found: Mapping[str, Mapping[str, Any]], before: _Before) -> str:
-    tried = {name: before.attempts.get(name) or found.get(name, {}).get("attempts", 1) for name in ROWS}
-    again = [f"`{name}` {number}" for name, number in tried.items() if number > 1]
+def _summary(rows: Mapping[str, Mapping[str, Any]], seeds: Iterable[int]) -> str:
+    again = [f"`{name}` {each['attempts']}" for name, each in rows.items() if each["attempts"] > 1]
     duplicates = sum(any(judge.repeats for judge in row.judged) for row in ROWS.values())
     losses = sum(any(judge.loses for judge in row.judged) for row in ROWS.values())
-    seeds = ", ".join(sorted(before.seeds | {str(each["seed"]) for each in found.values()}))
     summary = (
-        f"{len(ROWS)} rows, seed {seeds}. {duplicates} of them write twice and {losses} lose windows; they pass only "
-        "with the number that the checkpoint predicts."
+        f"{len(ROWS)} rows, seed {', '.join(map(str, seeds))}. {duplicates} of them write twice and {losses} lose "
+        "windows; they pass only with the number that the checkpoint predicts."
     )
     if again:
         summary += f" Attempts until the fault met the moment that the row is about: {', '.join(again)}."
@@ -161,59 +164,36 @@ def _profile_of(rows: Sequence[Row]) -> str:
     return _ON_A_PROFILE.format(profiles.pop()) if len(profiles) == 1 and profiles != {""} else ""
 
 
-def _has_failed(result: Mapping[str, Any]) -> bool:
-    return bool(result["outcome"] == Outcome.FAILED.value)
-
-
-def _soaks(soaks: Sequence[Mapping[str, Any]], present: Sequence[str]) -> str:
-    """The lines of the present page that no run replaces, and those of the runs."""
-    again = tuple(_ran(each) for each in soaks)
-    kept = [line for line in present if not line.startswith(again)]
-    return "".join(f"{line}\n" for line in [*kept, *map(_soak, soaks)])
-
-
-def _ran(found: Mapping[str, Any]) -> str:
-    """The cells that say which soak it is."""
-    return f"| {found['seed']} | {found['stack']} |"
+def _row(name: str, row: Mapping[str, Any]) -> str:
+    times = [f"{row['times'][each]:.1f}" if each in row["times"] else "" for each in TIMES]
+    return _line(f"`{name}`", row["mode"], row["promise"], row["why"], f"{row['broken']:g}", *times)
 
 
 def _soak(found: Mapping[str, Any]) -> str:
-    missed, wrong = found["faults"] - found["applied"], "; ".join(found["wrong"]) or "nothing wrong"
-    figures = f"{_ran(found)} {found['minutes']:g} | {found['faults']} | {missed} |"
-    return f"{figures} {wrong} | {_seconds(found['gap'])} |"
+    gap = "none" if found["gap"] is None else f"{found['gap']:.1f} s"
+    figures = [str(found["seed"]), found["stack"], f"{found['minutes']:g}", str(found["faults"])]
+    return _line(*figures, str(found["faults"] - found["applied"]), "; ".join(found["wrong"]) or "nothing wrong", gap)
 
 
-def _seconds(value: float | None) -> str:
-    return "none" if value is None else f"{value:.1f} s"
-
-
-def promised(row: Row) -> str:
-    """The cells of a row that do not come from a run."""
-    mode = AT_LEAST_ONCE if Restore(mode=AT_LEAST_ONCE) in row.installs else row.mode
-    return f"| `{row.name}` | {mode} | {row.promise} | {row.why} | {row.seconds:g} |"
-
-
-def _line(row: Row, times: Mapping[str, float]) -> str:
-    figures = " | ".join(f"{times[each]:.1f}" if each in times else "" for each in _TIMES)
-    return f"{promised(row)} {figures} |"
-
-
-def control(name: str, rows: Sequence[Row]) -> str:
-    """The line of a negative control."""
-    return f"| `{name}` | {rows[0].why} | {', '.join(f'`{row.fault}`' for row in rows)} |"
+def _line(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |\n"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Write the page; returns the exit code."""
+    """Record the results and render the page; returns the exit code."""
     try:
         files = [json.loads(Path(file).read_text(encoding="utf-8")) for file in arguments]
         results = [each for found in files if isinstance(found, list) for each in found]
-        present = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
-        text = page(results, [found for found in files if isinstance(found, dict)], present)
+        record = merged(
+            results,
+            [found for found in files if isinstance(found, dict)],
+            json.loads(RECORD.read_text(encoding="utf-8")),
+        )
     except (OSError, ValueError) as error:
         sys.stderr.write(f"guarantees: {error}\n")
         return 2
-    PAGE.write_text(text, encoding="utf-8")
+    replace_text(RECORD, json.dumps(record, indent=1) + "\n")
+    replace_text(PAGE, page(record))
     return 0
 
 
