@@ -21,11 +21,11 @@ from benchmarks.cluster_table import missed, show_costs, show_costs_heading, sho
 from benchmarks.flink_runs import topic_of
 from benchmarks.own_stack import exit_code_of, own_stack
 from faultline.settings import ROOT, read_env_file
-from faultline.stack.arguments import count
 from faultline.stack.errors import StackError
 from faultline.stack.messages import say
 from faultline.stack.ports import free_ports
 from faultline.stack.services import LOCAL_PORTS
+from faultline.verbs.arguments import count
 
 PARTITIONS = 4
 """A multiple of the tasks. Few, so that a file of a micro-batch is as large as in docs/scaling_out.md."""

@@ -17,8 +17,8 @@ import time
 from pathlib import Path
 
 from faultline.settings import ROOT
-from faultline.stack.arguments import count
 from faultline.stack.errors import StackError
+from faultline.verbs.arguments import count
 from tests.golden.archives import golden
 
 RECORDED = golden("spark-4.0") / "kafka_killed" / "checkpoint"

@@ -22,12 +22,12 @@ from benchmarks.cpu import Disturbance, service_seconds
 from benchmarks.own_stack import OwnStack, exit_code_of, own_stack, row
 from benchmarks.page_frames import BLANK
 from faultline.settings import ROOT
-from faultline.stack.arguments import count
 from faultline.stack.errors import StackError
 from faultline.stack.messages import say
 from faultline.stack.processes import of_stack
 from faultline.stack.services import TABLE
 from faultline.stack.waiting import wait_until
+from faultline.verbs.arguments import count
 
 _PARTITIONS = 8
 _SETTINGS = {"TOPIC_PARTITIONS": str(_PARTITIONS)}

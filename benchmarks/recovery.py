@@ -14,11 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from benchmarks.own_stack import OwnStack, exit_code_of, own_stack, row
-from faultline.stack.arguments import count
 from faultline.stack.errors import StackError
 from faultline.stack.messages import say
 from faultline.stack.services import copies
 from faultline.stack.waiting import wait_until
+from faultline.verbs.arguments import count
 from flink_job.rest import FlinkError, active_job, call, checkpoints
 
 _SPARES = {"FLINK_TASKMANAGERS": "2", "FLINK_JOBMANAGERS": "2"}

@@ -19,7 +19,7 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
-from faultline.stack.verbs.programs import TIERS
+from faultline.verbs.programs import TIERS
 from tests import record
 
 _EXAMPLES_LEFT_OUT = 4

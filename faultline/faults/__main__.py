@@ -41,17 +41,17 @@ def run_names(names: Sequence[str], seed: int, mode: str, stacks: int, *, may_re
     Raises StackError when a row could not run, or a stack is there and may not be reset for one; KeyboardInterrupt
     after the repair.
     """
-    folder = open_stack({}).home.root / "results" / time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    stack = open_stack()
+    folder = stack.home.root / "results" / time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     rows = plan(names, seed, mode)
-    stack = open_stack({})
     resets = [each.row.name for each in rows if each.resets(stack.settings.values)]
     if resets and stack.home.marked() and not may_reset:
-        raise StackError(refusal(resets[0] if len(resets) == 1 else f"each of {', '.join(resets)}"))
+        raise StackError(refusal(stack, resets[0] if len(resets) == 1 else f"each of {', '.join(resets)}"))
     try:
         if stacks == 1:
-            run_rows(rows, folder, may_reset=may_reset)
+            run_rows(rows, folder, stack, may_reset=may_reset)
         else:
-            run_side_by_side(names, folder, seed, mode, stacks, may_reset=may_reset)
+            run_side_by_side(stack, names, folder, seed=seed, mode=mode, stacks=stacks, may_reset=may_reset)
     finally:
         ended = (Result.read(folder / planned.row.name) for planned in rows)
         results = [each for each in ended if each is not None]

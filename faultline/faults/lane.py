@@ -15,6 +15,7 @@ from faultline.faults.plan import Planned, groups, plan
 from faultline.settings import ROOT, SettingsError
 from faultline.stack.errors import StackError
 from faultline.stack.messages import say
+from faultline.stack.stack import open_stack
 from faultline.stop import interrupt_once
 
 CLAIMS = "claims"
@@ -36,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
     interrupt_once()
     try:
         rows = claimed(plan(names, int(seed), mode), Path(folder))
-        run_rows(rows, Path(folder), may_reset=data == "reset")
+        run_rows(rows, Path(folder), open_stack(), may_reset=data == "reset")
     except (StackError, SettingsError) as error:
         say(f"faults.sh: {error}")
         return 2

@@ -2,37 +2,39 @@
 
 from __future__ import annotations
 
-import os
+import functools
 import shutil
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 from faultline.faults.lane import CLAIMS
-from faultline.faults.repair import keep_settings, script
+from faultline.faults.repair import kept, quietly
 from faultline.settings import ROOT, as_environment
 from faultline.stack.errors import StackError
 from faultline.stack.home import Home
 from faultline.stack.messages import say
 from faultline.stack.ports import free_ports
 from faultline.stack.services import LOCAL_PORTS
-from faultline.stack.stack import open_stack
+from faultline.stack.stack import Stack, open_stack
 from faultline.stop import ENDING
 
 
-def run_side_by_side(names: Sequence[str], folder: Path, seed: int, mode: str, stacks: int, *, may_reset: bool) -> None:
+def run_side_by_side(
+    stack: Stack, names: Sequence[str], folder: Path, *, seed: int, mode: str, stacks: int, may_reset: bool
+) -> None:
     """Run the rows on so many stacks: the one that is there or comes up here, and new ones below `folder`.
 
     Each line of their messages begins with the number of the stack. A new stack is removed at the end, unless its last
     row has failed. Raises StackError when one could not run its rows; KeyboardInterrupt after all have repaired.
     """
     (folder / CLAIMS).mkdir(parents=True)
-    keep_settings()
+    usual = kept(stack).variables
     command = [
         sys.executable,
         "-m",
@@ -43,7 +45,7 @@ def run_side_by_side(names: Sequence[str], folder: Path, seed: int, mode: str, s
         "reset" if may_reset else "keep",
         *names,
     ]
-    environments = [dict(os.environ), *(_new_stack(folder, number) for number in range(2, stacks + 1))]
+    environments = [usual, *(_new_stack(usual, stack.address, folder, number) for number in range(2, stacks + 1))]
     lanes: list[subprocess.Popen[str]] = []
     printers: list[threading.Thread] = []
     with _interrupting(lanes) as interrupted:
@@ -67,7 +69,7 @@ def run_side_by_side(names: Sequence[str], folder: Path, seed: int, mode: str, s
     shutil.rmtree(folder / CLAIMS)
     for number in range(2, stacks + 1):
         if _home(folder, number).exists():
-            _remove(_home(folder, number))
+            _remove(Home(_home(folder, number)), usual)
     if 130 in codes or len(codes) < stacks:
         raise KeyboardInterrupt
     if wrong := [str(number) for number, code in enumerate(codes, 1) if code]:
@@ -101,17 +103,18 @@ def _home(folder: Path, number: int) -> Path:
     return folder / f"stack-{number}"
 
 
-def _new_stack(folder: Path, number: int) -> dict[str, str]:
+def _new_stack(usual: Mapping[str, str], address: str, folder: Path, number: int) -> dict[str, str]:
     """The environment of a stack with a folder and ports of its own."""
-    ports = dict(zip(LOCAL_PORTS, map(str, free_ports(open_stack({}).address, len(LOCAL_PORTS)))))
-    return {**os.environ, **as_environment({"HOME": str(_home(folder, number)), **ports})}
+    ports = dict(zip(LOCAL_PORTS, map(str, free_ports(address, len(LOCAL_PORTS)))))
+    return {**usual, **as_environment({"HOME": str(_home(folder, number)), **ports})}
 
 
-def _remove(home: Path) -> None:
+def _remove(home: Home, usual: Mapping[str, str]) -> None:
     """Remove a stack that is down, with all that it has in its engine. Raises StackError."""
-    if Home(home).up() is None:
-        script("down.sh", "--wipe", environ={**os.environ, **as_environment({"HOME": str(home)})})
-        shutil.rmtree(home)
+    if home.up() is None:
+        stack = open_stack({}, {**usual, **as_environment({"HOME": str(home.root)})})
+        quietly(f"remove {home.root}", functools.partial(stack.down, wipe=True))
+        shutil.rmtree(home.root)
 
 
 def _print(pipe: IO[str] | None, number: int) -> None:

@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import contextlib
-import shlex
 from pathlib import Path
 
 from faultline.faults.judges.moments import InTransaction
 from faultline.faults.model import Outcome, Result, Row
 from faultline.faults.needs import missing
 from faultline.faults.plan import Planned
+from faultline.faults.repair import run
 from faultline.faults.scene import CommandFailed, Scene
 from faultline.faults.timeline import Timeline, write_timeline
 from faultline.faults.times import measure
 from faultline.faults.trial import Trial
 from faultline.formats.jobs import EXACTLY_ONCE
-from faultline.settings import store_of_data
+from faultline.settings import ROOT, store_of_data
 from faultline.stack.errors import StackError
 from faultline.stack.messages import say
 from faultline.stack.services import COUNTS
 from faultline.stack.settings import load
+from faultline.stack.stack import Stack
 
+_LOG_LINES = 2000
+_REPORT_SECONDS = 600
 SERVICES = ("kafka", "jobmanager", "taskmanager", "spark", "spark-master", "spark-worker", "store")
 
 
-def run_row(planned: Planned, folder: Path, *, installs: bool) -> Result:
-    """Run a row on the stack that is up, and write its results to the folder.
+def run_row(planned: Planned, folder: Path, stack: Stack, *, installs: bool) -> Result:
+    """Run a row on a stack that is up, and write its results to the folder.
 
     `installs`: the stack is new, and what the row's control breaks is not broken yet. Raises KeyboardInterrupt after
     the repair of what the row has broken.
@@ -33,7 +36,7 @@ def run_row(planned: Planned, folder: Path, *, installs: bool) -> Result:
     row = planned.row
     folder.mkdir(parents=True)
     timeline = Timeline(folder)
-    scene = Scene(folder, timeline, row.mode)
+    scene = Scene(folder, timeline, stack)
     trial = Trial(row, scene)
     result = Result(row.name, Outcome.FAILED, folder=str(folder), promise=row.promise, why=row.why, seed=planned.seed)
     say(f"== {row.name}: {row.promise}")
@@ -64,7 +67,7 @@ def run_row(planned: Planned, folder: Path, *, installs: bool) -> Result:
         result.times = measure(write_timeline(folder))
         keep_logs(scene)
         result.write()
-        scene.ask(f"scripts/page.sh --replay {shlex.quote(str(folder))}")
+        scene.ask("the report", lambda now: _report(now, folder))
     except _CANNOT_JUDGE as error:
         result.outcome, result.reason = Outcome.FAILED, f"its results could not be kept: {_words(error)}"
         result.write()
@@ -91,9 +94,9 @@ def _words(error: Exception) -> str:
 
 
 def _repair(scene: Scene, row: Row) -> None:
-    """Type the lines that repair and those that follow the verdict, as far as the row has come.
+    """Do the steps that repair and those that follow the verdict, as far as the row has come.
 
-    A line whose fault did not happen fails; that is no matter here.
+    A step whose fault did not happen fails; that is no matter here.
     """
     steps = (*(row.heals if scene.attempts else ()), *(row.undo if scene.prepared else ()))
     for step in steps:
@@ -120,9 +123,16 @@ def _does_not_apply(row: Row, scene: Scene) -> str | None:
     return None
 
 
+def _report(stack: Stack, folder: Path) -> None:
+    """Write the page that plays the row. Raises StackError."""
+    done = run([str(ROOT / "scripts" / "page.sh"), "--replay", str(folder)], stack.variables, _REPORT_SECONDS)
+    if done.returncode:
+        raise StackError(done.stderr, done.returncode)
+
+
 def keep_logs(scene: Scene) -> None:
     """Keep the last lines of each service's log."""
     for row in scene.stack.services:
         if row.family in SERVICES:
-            text = scene.ask(f"scripts/logs.sh {row.name} 2000", codes=(0, 1, 2))
-            (scene.folder / f"{row.name}.log").write_text(text, encoding="utf-8")
+            text = "\n".join(scene.log(row.name, _LOG_LINES))
+            (scene.folder / f"{row.name}.log").write_text(text + "\n", encoding="utf-8")

@@ -6,7 +6,7 @@ The same seed makes the same plan, however many stacks share it.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from faultline.faults.model import Row
@@ -41,6 +41,28 @@ class Planned:
 
 
 USUAL: tuple[object, ...] = ((), "")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A row when its turn comes. `own`: what only its own stack has; `fresh`: the stack must be a new one."""
+
+    planned: Planned
+    own: tuple[object, ...]
+    fresh: bool
+
+
+def turns(rows: Iterable[Planned], values: Mapping[str, str]) -> Iterator[Turn]:
+    """Yield the turns of the rows; the stack that is there has these settings.
+
+    A row needs a new stack after one that leaves a wrong one, with other settings than the row before, and first of all
+    in another mode than the usual one.
+    """
+    own, wrong, first = USUAL, False, True
+    for planned in rows:
+        wanted = planned.own_beside(values)
+        yield Turn(planned, wanted, wrong or wanted != own or (first and planned.row.mode != EXACTLY_ONCE))
+        own, wrong, first = wanted, planned.row.spoils, False
 
 
 def known(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""The project's scripts, called for their effect; what repairs a stack after any fault."""
+"""Commands of a shell, acts whose messages are shown only when they fail, and the repair of a stack."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from faultline.settings import PREFIX, ROOT
+from faultline.settings import ROOT
 from faultline.stack.backend import PAUSED, RUNNING
 from faultline.stack.errors import StackError
-from faultline.stack.messages import say
-from faultline.stack.stack import open_stack
+from faultline.stack.messages import heard, say
+from faultline.stack.stack import Stack
 
-_SCRIPT_SECONDS = 1800
+_SHOWN_LINES = 8
 _CLEAN_UP_SECONDS = 15
 
 
@@ -64,32 +64,34 @@ def _signal_all(process: subprocess.Popen[str], number: signal.Signals) -> None:
         os.killpg(process.pid, number)
 
 
-def script(name: str, *words: str, environ: Mapping[str, str] | None = None) -> None:
-    """Run scripts/NAME. Raises StackError with its last messages when it fails."""
-    say(f"   {name} ...")
-    done = run([str(ROOT / "scripts" / name), *words], os.environ if environ is None else environ, _SCRIPT_SECONDS)
-    if done.returncode != 0:
-        raise StackError(f"scripts/{name} failed:\n" + "\n".join(done.stderr.splitlines()[-8:]))
+def quietly(title: str, act: Callable[[], object]) -> None:
+    """Do something to a stack, and name it. Raises StackError with the last of its messages when it fails."""
+    say(f"   {title} ...")
+    with heard() as said:
+        try:
+            act()
+            return
+        except StackError as error:
+            said.extend(str(error).splitlines())
+            code = error.code
+    raise StackError(f"{title} failed:\n" + "\n".join(said[-_SHOWN_LINES:]), code)
 
 
-def keep_settings() -> None:
-    """Keep what was chosen for the stack, also after a reset, when nothing else says it."""
-    for name, value in open_stack({}).settings.chosen.items():
-        os.environ.setdefault(PREFIX + name, value)
+def kept(stack: Stack) -> Stack:
+    """Return the stack with what was chosen for it, so that it is the same after a reset."""
+    return stack.having(stack.settings.chosen)
 
 
-def generator_runs() -> bool:
+def generator_runs(stack: Stack) -> bool:
     """Return whether the generator sends visits now."""
-    stack = open_stack({})
     return stack.backend.state(stack.service("generator")) == RUNNING
 
 
-def heal() -> None:
+def heal(stack: Stack) -> None:
     """Resume what is frozen, start what does not run, restore the job."""
-    stack = open_stack({})
     for row in stack.services:
         if stack.backend.state(row) == PAUSED:
-            script("resume.sh", row.name)
-    script("up.sh")
-    if not generator_runs():
-        script("generator_start.sh")
+            quietly(f"resume {row.name}", lambda name=row.name: stack.resume(name))  # type: ignore[misc]
+    quietly("up", stack.up)
+    if not generator_runs(stack):
+        quietly("start the generator", lambda: stack.start("generator"))

@@ -1,28 +1,28 @@
-"""The stack that is broken: its scripts as a person types them, and the questions that the matrix asks it."""
+"""The stack that is broken: the steps that are done to it, and the questions that the matrix asks it."""
 
 from __future__ import annotations
 
 import json
-import os
+import shlex
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from flink_job.rest import FlinkError, call
 
 from faultline.copies import name_of, setting_of
-from faultline.faults.repair import generator_runs, run
+from faultline.faults.repair import generator_runs
 from faultline.faults.steps import Step
 from faultline.faults.timeline import CHECKPOINTS, FLINK, Timeline, last_lines
 from faultline.settings import ROOT
 from faultline.stack.errors import StackError
-from faultline.stack.stack import Stack, open_stack
+from faultline.stack.messages import heard
+from faultline.stack.stack import Stack
 from faultline.storage.data import flink_checkpoints, spark_checkpoints, spark_outputs
 from faultline.storage.place import Place
 
-_COMMAND_SECONDS = 600
 _WATCHER_SECONDS = 120
 _POLL_SECONDS = 0.1
 _ANSWER_SECONDS = 60
@@ -30,27 +30,33 @@ _CHECKPOINTS_SECONDS = 180
 _ELECTED = "DefaultDispatcherRunner was granted leadership"
 
 
+_SETTLE_SECONDS = 180
+_LOG_LINES = 100_000
+_SHOWN_LINES = 12
+T = TypeVar("T")
+
+
 class CommandFailed(Exception):
-    """A line of a row did not do what the row says; the message has its output."""
+    """A step of a row did not do what the row says; the message has what it said."""
 
 
 class Scene:
     """One stack, and the folder of one row's results."""
 
-    def __init__(self, folder: Path, timeline: Timeline, mode: str) -> None:
-        self.folder, self.timeline, self.mode = folder, timeline, mode
+    def __init__(self, folder: Path, timeline: Timeline, stack: Stack) -> None:
+        self.folder, self.timeline, self._stack = folder, timeline, stack
         self._watcher: subprocess.Popen[bytes] | None = None
         self._follower: subprocess.Popen[bytes] | None = None
         self._named: dict[str, str] = {}
         self.attempts = 0
         """Number of times that the row has begun to break something."""
         self.prepared = False
-        """True when the lines before the fault have begun."""
+        """True when the steps before the fault have begun."""
 
     @property
     def stack(self) -> Stack:
         """The stack as it is now."""
-        return open_stack({})
+        return self._stack.having({})
 
     @property
     def checkpoint_seconds(self) -> float:
@@ -81,49 +87,76 @@ class Scene:
         return spark_outputs(settings) / settings.query()
 
     def do(self, step: Step) -> None:
-        """Type its line. Raises CommandFailed when it fails, or when it should have been refused and was not."""
+        """Do a step. Raises CommandFailed when it fails, or when it should have been refused and was not."""
         if step.after:
             time.sleep(step.after)
-        line = self.filled(step.line)
+        fill = self._filler(step.line)
+        line = fill(step.line)
         self.timeline.command(line)
-        done = self._run(line)
+        code = 0
+        with heard() as said:
+            try:
+                step.act(self.stack, fill)
+            except StackError as error:
+                code = error.code
+                said.extend(str(error).splitlines())
         if step.refused:
-            if done.returncode == 0 or step.refused not in done.stderr + done.stdout:
-                raise CommandFailed(
-                    f"{line}: must be refused with '{step.refused}', exit code {done.returncode}:\n{_tail(done)}"
-                )
+            if not code or step.refused not in "\n".join(said):
+                raise CommandFailed(f"{line}: must be refused with '{step.refused}', exit code {code}:\n{_tail(said)}")
             self.timeline.add("note", f"refused: {step.refused}")
-        elif done.returncode != 0:
-            raise CommandFailed(f"{line}: exit code {done.returncode}:\n{_tail(done)}")
+        elif code:
+            raise CommandFailed(f"{line}: exit code {code}:\n{_tail(said)}")
 
-    def ask(self, line: str, *, codes: tuple[int, ...] = (0,)) -> str:
-        """Return what a line prints, without showing it. Raises CommandFailed for another exit code."""
-        done = self._run(line)
-        if done.returncode not in codes:
-            raise CommandFailed(f"{line}: exit code {done.returncode}:\n{_tail(done)}")
-        return done.stdout
+    def ask(self, title: str, question: Callable[[Stack], T]) -> T:
+        """Ask the stack, without showing what is said. Raises CommandFailed with the title when it has no answer."""
+        with heard() as said:
+            try:
+                return question(self.stack)
+            except StackError as error:
+                said.extend(str(error).splitlines())
+                code = error.code
+        raise CommandFailed(f"{title}: exit code {code}:\n{_tail(said)}")
 
-    def measure(self, module: str, *words: str) -> str:
-        """Return what a module of faultline/probes/ prints, with the tools of the stack. Raises CommandFailed."""
-        try:
-            done = self.stack.backend.tool(
-                ["python", "-m", f"faultline.probes.{module}", *words], writable=[self.folder], capture=True
-            )
-        except StackError as error:
-            raise CommandFailed(f"measure.{module} failed: {error}") from None
-        if done.returncode:
-            raise CommandFailed(f"measure.{module}: exit code {done.returncode}")
-        return done.stdout
+    def run(self, command: Sequence[str], *, environment: str = "tools", codes: tuple[int, ...] = (0,)) -> str:
+        """Return what a program of the stack's tools prints. Raises CommandFailed for another exit code."""
 
-    def _run(self, line: str) -> subprocess.CompletedProcess[str]:
-        return run(["bash", "-c", line], {**os.environ, "STACK_FLINK_MODE": self.mode}, _COMMAND_SECONDS)
+        def printed(stack: Stack) -> str:
+            done = stack.backend.tool(command, environment=environment, writable=[self.folder], capture=True)
+            if done.returncode not in codes:
+                raise StackError("", done.returncode)
+            return done.stdout
 
-    def filled(self, command: str) -> str:
-        """Put the stack's places into a line. Raises CommandFailed when it names a checkpoint and there is none."""
-        for name, place in self.PLACES.items():
-            if f"{{{name}}}" in command:
-                command = command.replace(f"{{{name}}}", place(self))
-        return command
+        return self.ask(" ".join(command), printed)
+
+    def probe(self, module: str, *words: str, codes: tuple[int, ...] = (0,)) -> str:
+        """Return what a module of faultline/probes/ prints. Raises CommandFailed for another exit code."""
+        return self.run(["python", "-m", f"faultline.probes.{module}", *words], codes=codes)
+
+    def inspect(self, path: str, *flags: str, environment: str = "tools") -> str:
+        """Return what the inspector says of a checkpoint, problems or not. Raises CommandFailed."""
+        inside = path if "://" in path else self.stack.backend.path_inside(Path(path))
+        command = ["python", "-m", "faultline.inspector", inside, "--no-lag", *flags]
+        return self.run(command, environment=environment, codes=(0, 1, 2))
+
+    def log(self, service: str, lines: int = _LOG_LINES) -> list[str]:
+        """The last lines of a service's log."""
+        stack = self.stack
+        return stack.backend.log(stack.service(service), lines).splitlines()
+
+    def filled(self, text: str) -> str:
+        """Put what the stack knows into a text. Raises CommandFailed when it names a checkpoint and there is none."""
+        return self._filler(text)(text)
+
+    def _filler(self, text: str) -> Callable[[str], str]:
+        """Ask for each {name} of a text once; the result puts the answers into any text."""
+        found = {f"{{{name}}}": place(self) for name, place in self.PLACES.items() if f"{{{name}}}" in text}
+
+        def fill(other: str) -> str:
+            for name, answer in found.items():
+                other = other.replace(name, answer)
+            return other
+
+        return fill
 
     def _checkpoint(self, number: int) -> str:
         complete = self.complete_checkpoints()
@@ -175,7 +208,7 @@ class Scene:
         elected = [
             (line[:23], row.name)
             for row in self.stack.copies("jobmanager")
-            for line in self.ask(f"scripts/logs.sh {row.name} 100000").splitlines()
+            for line in self.log(row.name)
             if _ELECTED in line
         ]
         if not elected:
@@ -184,7 +217,7 @@ class Scene:
 
     def controlling(self) -> str:
         """The broker that was the active controller when this attempt first asked."""
-        return self._once("controlling", lambda: name_of("kafka", int(self.measure("leaders", "--controller"))))
+        return self._once("controlling", lambda: name_of("kafka", int(self.probe("leaders", "--controller"))))
 
     def _inner_ports(self) -> str:
         """The ports on which that broker listens for other brokers, and those on which they do."""
@@ -200,26 +233,24 @@ class Scene:
     def generate(self, flags: str) -> None:
         """Start the generator with these flags: one that runs may have others. Raises CommandFailed."""
         self.stop_generator()
-        self.ask(f"scripts/generator_start.sh {flags}".strip())
+        self.ask("start the generator", lambda stack: stack.start("generator", shlex.split(flags)))
 
     def stop_generator(self) -> None:
         """Stop the generator if it runs. Raises CommandFailed."""
-        if generator_runs():
-            self.ask("scripts/generator_stop.sh")
+        if generator_runs(self.stack):
+            self.ask("stop the generator", lambda stack: stack.stop("generator"))
 
     def settle(self) -> None:
         """Close the open windows, and wait until both pipelines have committed everything. Raises CommandFailed."""
         self.timeline.phase("settle")
         self.stop_generator()
-        self.ask("scripts/settle.sh --wait 180")
+        self.ask("settle", lambda stack: stack.settle(_SETTLE_SECONDS))
 
-    def verdict(self, *flags: str) -> dict[str, Any]:
-        """The verdict on both pipelines, which also goes to the folder."""
-        if not flags:
+    def verdict(self, *, as_is: bool = False) -> dict[str, Any]:
+        """The verdict on both pipelines, which also goes to the folder. Raises CommandFailed."""
+        if not as_is:
             self.timeline.phase("judge")
-        answer: dict[str, Any] = json.loads(
-            self.ask(" ".join(("scripts/verdict.sh all --json", *flags)), codes=(0, 1, 2))
-        )
+        answer = self.ask("the verdict", lambda stack: stack.verdict(as_is=as_is))
         (self.folder / "verdict.json").write_text(json.dumps(answer, indent=2) + "\n", encoding="utf-8")
         return answer
 
@@ -253,7 +284,7 @@ class Scene:
 
     def complete_checkpoints(self) -> list[dict[str, Any]]:
         """Complete checkpoints of the newest job that has some, the oldest first, as listed. Raises CommandFailed."""
-        listed = json.loads(self.ask("scripts/flink_checkpoints.sh --json"))
+        listed = self.ask("the list of checkpoints", lambda stack: stack.checkpoints())
         complete = [each for each in listed if each["complete"] and each["number"] is not None]
         newest = max(complete, key=lambda each: each["completed_at"], default={"job_id": ""})["job_id"]
         return [each for each in complete if each["job_id"] == newest]
@@ -281,8 +312,9 @@ class Scene:
 
     def _begin(self, verb: str, output: str, *words: str) -> subprocess.Popen[bytes]:
         command = [str(ROOT / "scripts" / "lib" / "verb.sh"), "scripts/faults.sh", verb, str(self.folder), *words]
+        environ = self.stack.variables
         with (self.folder / output).open("ab") as out, (self.folder / "watch.log").open("ab") as log:
-            return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=log)
+            return subprocess.Popen(command, cwd=ROOT, env=environ, stdin=subprocess.DEVNULL, stdout=out, stderr=log)
 
     def watches(self) -> bool:
         """Return whether the watcher runs."""
@@ -302,5 +334,5 @@ class Scene:
         self._watcher = self._follower = None
 
 
-def _tail(done: subprocess.CompletedProcess[str]) -> str:
-    return "\n".join((done.stdout + done.stderr).splitlines()[-12:])
+def _tail(said: Sequence[str]) -> str:
+    return "\n".join(said[-_SHOWN_LINES:])

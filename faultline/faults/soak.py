@@ -23,7 +23,7 @@ if __name__ == "__main__":
     quiet_imports()
 
 from faultline.faults.phases import keep_logs
-from faultline.faults.repair import heal, keep_settings, script
+from faultline.faults.repair import heal, kept, quietly
 from faultline.faults.scene import CommandFailed, Scene
 from faultline.faults.schedule import Strike, as_script, events, make, shortened
 from faultline.faults.shrink import shrink
@@ -33,7 +33,7 @@ from faultline.formats.jobs import EXACTLY_ONCE, MODES
 from faultline.settings import PREFIX, ROOT, SettingsError
 from faultline.stack.errors import StackError
 from faultline.stack.messages import say
-from faultline.stack.stack import open_stack
+from faultline.stack.stack import Stack, open_stack
 from faultline.stop import interrupt_once
 
 SUMMARY = "soak.json"
@@ -48,8 +48,9 @@ _SHRINK_SECONDS = 1800.0
 class Soak:
     """Schedules that run on the stack, each with a folder of results."""
 
-    def __init__(self, folder: Path, mode: str) -> None:
+    def __init__(self, folder: Path, mode: str, stack: Stack) -> None:
         self._folder, self._mode = folder, mode
+        self.stack = stack.having({"FLINK_MODE": mode})
         self._runs = 0
         self.applied = 0
         """Number of faults of the last schedule that applied: what each of them breaks was still there."""
@@ -62,10 +63,9 @@ class Soak:
         folder = self._folder / f"{self._runs:02}"
         folder.mkdir(parents=True)
         timeline = Timeline(folder)
-        scene = Scene(folder, timeline, self._mode)
-        script("reset.sh")
-        os.environ["STACK_FLINK_MODE"] = self._mode
-        script("up.sh")
+        scene = Scene(folder, timeline, self.stack)
+        quietly("reset", functools.partial(self.stack.down, wipe=True))
+        quietly("up", self.stack.up)
         timeline.phase("load")
         scene.watch(seconds=3600 + max((strike.ends for strike in strikes), default=0))
         try:
@@ -107,7 +107,7 @@ class Soak:
             # The time that typing takes is not part of the schedule.
             begin += max(0.0, time.monotonic() - begin - event.at)
         scene.timeline.phase("heal")
-        heal()
+        heal(scene.stack)
         scene.wait_for_checkpoints(2)
         self.applied = len(strikes) - len(missed)
         return wrong
@@ -136,7 +136,7 @@ class Soak:
         ]
         if not scene.watches():
             wrong.append("the watcher did not run to the end")
-        seen = json.loads(scene.measure("aftermath", str(scene.folder)))
+        seen = json.loads(scene.probe("aftermath", str(scene.folder)))
         if seen["different"] + seen["missing"] + seen["unseen"]:
             wrong.append(f"a reader meanwhile and a reader now disagree: {seen}")
         return wrong
@@ -181,9 +181,8 @@ def cut_down(soak: Soak, strikes: Sequence[Strike]) -> tuple[list[Strike], list[
     return kept, runs[tuple(kept)]
 
 
-def soak(minutes: float, seed: int, mode: str) -> int:
+def soak(stack: Stack, minutes: float, seed: int, mode: str) -> int:
     """Run a soak; returns the exit code: 0 it holds, 1 it does not."""
-    stack = open_stack({})
     folder = stack.home.root / "results" / f"soak-{seed}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}"
     print(f"seed {seed}", flush=True)
     strikes = make(seed, minutes * 60, [row.name for row in stack.services])
@@ -193,7 +192,7 @@ def soak(minutes: float, seed: int, mode: str) -> int:
     say(f"again: {again}")
     for strike in strikes:
         say(f"   {strike.begins:6.1f} s to {strike.ends:6.1f} s  {strike.fault}")
-    running = Soak(folder, mode)
+    running = Soak(folder, mode, stack)
     wrong = running.run(strikes)
     found = {
         "seed": seed, "stack": ", ".join(filter(None, (stack.backend.name, stack.profile))), "minutes": minutes,
@@ -226,7 +225,7 @@ def _shrunk(running: Soak, strikes: Sequence[Strike], file: Path, title: Sequenc
         ]
     settings = {
         name: value
-        for name, value in os.environ.items()
+        for name, value in running.stack.variables.items()
         if name.startswith(PREFIX) and name not in _OWN and not name.endswith("_PORT")
     }
     file.write_text(as_script(smallest, settings, [*title, *found]), encoding="utf-8")
@@ -246,8 +245,7 @@ def main(arguments: Sequence[str]) -> int:
     if not _LEAST_MINUTES <= chosen.minutes <= _MOST_MINUTES:
         parser.error(f"--minutes takes a number from {_LEAST_MINUTES:g} to {_MOST_MINUTES:g}")
     interrupt_once()
-    stack = open_stack({})
-    keep_settings()
+    stack = kept(open_stack())
     if stack.home.marked():
         say(
             f"soak.sh: the stack in {stack.home.root} has topics and checkpoints, and a soak begins without; "
@@ -255,7 +253,8 @@ def main(arguments: Sequence[str]) -> int:
         )
         return 2
     try:
-        return soak(chosen.minutes, secrets.randbelow(10**6) if chosen.seed is None else chosen.seed, chosen.mode)
+        seed = secrets.randbelow(10**6) if chosen.seed is None else chosen.seed
+        return soak(stack, chosen.minutes, seed, chosen.mode)
     except (StackError, SettingsError, CommandFailed) as error:
         say(f"soak.sh: {error}")
         return 2
@@ -263,8 +262,8 @@ def main(arguments: Sequence[str]) -> int:
         say("soak.sh: interrupted; removing its stack")
         return 130
     finally:
-        if open_stack({}).home.marked():
-            script("down.sh", "--wipe")
+        if stack.home.marked():
+            quietly("down", functools.partial(stack.down, wipe=True))
 
 
 if __name__ == "__main__":

@@ -13,20 +13,33 @@ containers see them; {kafka_port} and {rpc_port} are those of the broker and of 
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from faultline.faults.repair import run
 from faultline.formats.jobs import EXACTLY_ONCE
 from faultline.settings import PREFIX
+from faultline.stack.errors import StackError
+from faultline.stack.stack import LATEST, Stack
 
-LATEST, NEWEST, OLDEST = "latest", "{newest}", "{oldest}"
-"""Checkpoints to restore: the newest one that can be restored, the newest complete one, the oldest complete one."""
+Fill = Callable[[str], str]
+"""Puts what the stack knows in the place of each {name}."""
+_SHELL_SECONDS = 600
+
+NEWEST, OLDEST = "{newest}", "{oldest}"
+"""Checkpoints to restore, besides LATEST: the newest complete one, and the oldest complete one."""
 WORKING, LEADING, CONTROLLING = "{working}", "{leading}", "{controlling}"
 """Services that only the stack knows."""
 
 
 class Step:
     """One act. Its `line` is what a person types in the project's folder."""
+
+    def act(self, stack: Stack, fill: Fill) -> None:
+        """Do it. Raises StackError."""
+        raise NotImplementedError
 
     @property
     def after(self) -> float:
@@ -50,6 +63,12 @@ class Line(Step):
 
     text: str
 
+    def act(self, stack: Stack, fill: Fill) -> None:
+        """Run it by bash, in the project's folder."""
+        done = run(["bash", "-c", fill(self.text)], stack.variables, _SHELL_SECONDS)
+        if done.returncode:
+            raise StackError(done.stdout + done.stderr, done.returncode)
+
     @property
     def line(self) -> str:
         """The line itself."""
@@ -62,6 +81,10 @@ class OnService(Step):
 
     service: str
     verb: ClassVar[str]
+
+    def act(self, stack: Stack, fill: Fill) -> None:
+        """Act on the service."""
+        getattr(stack, self.verb)(fill(self.service))
 
     @property
     def line(self) -> str:
@@ -117,11 +140,19 @@ class StartGenerator(_Script):
 
     script = "generator_start"
 
+    def act(self, stack: Stack, fill: Fill) -> None:
+        """Start it with the flags."""
+        stack.start("generator", shlex.split(fill(self.flags)))
+
 
 class StopGenerator(_Script):
     """Stop the generator."""
 
     script = "generator_stop"
+
+    def act(self, stack: Stack, fill: Fill) -> None:  # noqa: ARG002 - as all steps
+        """Stop it."""
+        stack.stop("generator")
 
 
 @dataclass(frozen=True)
@@ -129,6 +160,10 @@ class StartSynchronizer(Step):
     """Start the synchronizer. `hold`: the batch that it holds between its offsets file and its commit."""
 
     hold: str = ""
+
+    def act(self, stack: Stack, fill: Fill) -> None:  # noqa: ARG002
+        """Start it."""
+        stack.start("spark", ["--hold-batch", self.hold] if self.hold else [])
 
     @property
     def line(self) -> str:
@@ -141,17 +176,29 @@ class StopSynchronizer(_Script):
 
     script = "spark_stop"
 
+    def act(self, stack: Stack, fill: Fill) -> None:  # noqa: ARG002
+        """Stop it."""
+        stack.stop("spark")
+
 
 class Cancel(_Script):
     """Cancel the Flink job; its checkpoints are retained."""
 
     script = "flink_cancel"
 
+    def act(self, stack: Stack, fill: Fill) -> None:  # noqa: ARG002
+        """Cancel it."""
+        stack.cancel()
+
 
 class Submit(_Script):
     """Submit the Flink job, to read the topic from its earliest offset."""
 
     script = "flink_submit"
+
+    def act(self, stack: Stack, fill: Fill) -> None:  # noqa: ARG002
+        """Submit it."""
+        stack.submit()
 
 
 @dataclass(frozen=True)
@@ -161,6 +208,11 @@ class Restore(Step):
     checkpoint: str = LATEST
     mode: str = EXACTLY_ONCE
     settings: tuple[tuple[str, str], ...] = ()
+
+    def act(self, stack: Stack, fill: Fill) -> None:
+        """Restore it."""
+        flags = [] if self.mode == EXACTLY_ONCE else ["--mode", self.mode]
+        stack.having(dict(self.settings)).restore(fill(self.checkpoint), flags=flags)
 
     @property
     def line(self) -> str:
@@ -180,11 +232,18 @@ class SubmitChanged(Step):
     change: str
     restores: bool = True
 
+    def act(self, stack: Stack, fill: Fill) -> None:  # noqa: ARG002
+        """Run the program that changes the copy, where the JobManager runs."""
+        stack.backend.execute(stack.running("jobmanager"), self._command, capture=True)
+
     @property
     def line(self) -> str:
-        """The program that changes the copy, where the JobManager runs."""
-        flag = " --restore" if self.restores else ""
-        return f"scripts/exec.sh jobmanager python -m faultline.faults.changed_job {self.change}{flag}"
+        """The program by its script."""
+        return shlex.join(["scripts/exec.sh", "jobmanager", *self._command])
+
+    @property
+    def _command(self) -> list[str]:
+        return ["python", "-m", "faultline.faults.changed_job", self.change, *(["--restore"] if self.restores else [])]
 
 
 class Up(_Script):
@@ -192,17 +251,29 @@ class Up(_Script):
 
     script = "up"
 
+    def act(self, stack: Stack, fill: Fill) -> None:  # noqa: ARG002
+        """Start it."""
+        stack.up()
+
 
 class Down(_Script):
     """Stop the whole stack."""
 
     script = "down"
 
+    def act(self, stack: Stack, fill: Fill) -> None:  # noqa: ARG002
+        """Stop it."""
+        stack.down()
+
 
 class Settle(_Script):
     """Close the open windows, and wait until both pipelines have committed everything."""
 
     script = "settle"
+
+    def act(self, stack: Stack, fill: Fill) -> None:  # noqa: ARG002
+        """Settle it."""
+        stack.settle()
 
 
 @dataclass(frozen=True)
@@ -216,6 +287,10 @@ class Later(Step):
     def after(self) -> float:
         """The seconds."""
         return self.seconds
+
+    def act(self, stack: Stack, fill: Fill) -> None:
+        """Do the step."""
+        self.step.act(stack, fill)
 
     @property
     def line(self) -> str:
@@ -234,6 +309,10 @@ class Refused(Step):
     def refused(self) -> str:
         """The words."""
         return self.words
+
+    def act(self, stack: Stack, fill: Fill) -> None:
+        """Try the step."""
+        self.step.act(stack, fill)
 
     @property
     def line(self) -> str:

@@ -38,7 +38,7 @@ class Trial:
             # The job has committed beside the watcher's reader.
             self._look.job_before = scene.wait_for_checkpoints(2)
         time.sleep(moment * scene.checkpoint_seconds)
-        before = wrong(scene.verdict("--as-is"), row.caught) if row.caught else 0
+        before = wrong(scene.verdict(as_is=True), row.caught) if row.caught else 0
         predicted = self._break_and_heal()
         if row.unsettled:
             scene.timeline.phase("settle")
@@ -100,8 +100,7 @@ def _inspecting(scene: Scene, when: str) -> Iterator[None]:
     """Keep what the inspector says of Spark's checkpoint now, while the block waits; Flink's are followed anyway."""
 
     def keep() -> None:
-        # It exits with 1 when it finds problems, which a row may be about.
-        text = scene.ask(f"scripts/inspect.sh {scene.spark} --last 3 --no-lag", codes=(0, 1, 2))
+        text = scene.inspect(str(scene.spark), "--last", "3")
         (scene.folder / f"spark_{when}.txt").write_text(text, encoding="utf-8")
 
     with ThreadPoolExecutor() as pool:

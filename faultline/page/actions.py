@@ -7,7 +7,6 @@ becomes a part of a command.
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import sys
 import threading
@@ -17,14 +16,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from faultline.faults.catalogue import catalogue
-from faultline.faults.repair import run_apart
+from faultline.faults.repair import kept, run_apart
 from faultline.faults.rows import ROWS
 from faultline.faults.scene import Scene
 from faultline.faults.steps import Step
 from faultline.faults.timeline import Timeline
-from faultline.formats.jobs import EXACTLY_ONCE
 from faultline.page.items import Item
-from faultline.settings import ROOT, as_environment
+from faultline.settings import ROOT
 from faultline.stack.errors import StackError
 from faultline.stack.stack import open_stack
 
@@ -136,7 +134,7 @@ class Runner:
         failed = ""
         try:
             # As in the fault matrix: the settings of the stack stay after a reset, when nothing else says them.
-            environ = {**as_environment(open_stack({}).settings.chosen), **os.environ}
+            environ = kept(open_stack()).variables
             # It comes from the list of retained checkpoints, not from the request.
             for line in self._lines(action, shlex.quote(self._outside(checkpoint)) if checkpoint else ""):
                 failed = self._type(line, environ)
@@ -155,7 +153,7 @@ class Runner:
         return [self._fill(line).replace("{checkpoint}", checkpoint) for line in action.lines]
 
     def _fill(self, line: str) -> str:
-        return Scene(ROOT, Timeline(ROOT), EXACTLY_ONCE).filled(line)
+        return Scene(ROOT, Timeline(ROOT), open_stack()).filled(line)
 
     def _type(self, line: str, environ: Mapping[str, str]) -> str:
         """Run one line; returns why it failed, or nothing."""

@@ -1,14 +1,21 @@
-"""One stack: its settings, its home, and its backend."""
+"""One stack: its settings, its home, its backend, and all that can be done to it."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from faultline.settings import PREFIX, ROOT, store_of_data
+from faultline.formats.jobs import MAIN
+from faultline.settings import PREFIX, ROOT, as_environment, store_of_data
+from faultline.stack.acts import job as job_acts
+from faultline.stack.acts import judging, lifecycle
+from faultline.stack.acts import service as service_acts
+from faultline.stack.acts.status import Status
+from faultline.stack.acts.status import status as status_of
 from faultline.stack.backend import COMPOSE, LOCAL, PAUSED, RUNNING, Backend
 from faultline.stack.backends.compose import ComposeBackend
 from faultline.stack.backends.containers import engine_answers
@@ -20,18 +27,35 @@ from faultline.stack.messages import say
 from faultline.stack.services import Service, copies, service, services
 from faultline.stack.settings import SHOW_COMMANDS, StackSettings, load, unknown_variables
 
+LATEST = "latest"
+"""The newest checkpoint that can be restored."""
 _BACKENDS: dict[str, Callable[[StackSettings, Home], Backend]] = {LOCAL: LocalBackend, COMPOSE: ComposeBackend}
 
 
 @dataclass(frozen=True)
 class Stack:
-    """The stack that a verb acts on. `reason`: why this backend was chosen; `flags`: settings of the command line."""
+    """The stack to act on. `reason`: why this backend was chosen; `flags`: settings of the command line.
+
+    An act that changes the stack waits until no other command does, and then begins with the stack as it is. Acts raise
+    StackError, whose message is empty when a program has said the reason already.
+    """
 
     settings: StackSettings
     home: Home
     backend: Backend
     reason: str
     flags: Mapping[str, str] = field(default_factory=dict)
+    environ: Mapping[str, str] = field(default_factory=dict)
+    """The environment that the settings came from."""
+
+    def having(self, settings: Mapping[str, str]) -> Stack:
+        """Return this stack, to act on it with these settings too; name without prefix, and value."""
+        return open_stack({**self.flags, **settings}, self.environ)
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The environment with which a script acts on this stack as this one does."""
+        return {**self.environ, **as_environment(self.flags)}
 
     @property
     def address(self) -> str:
@@ -110,7 +134,7 @@ class Stack:
                 return
             # The folder itself is locked: a lock file would be a trace of a command that is refused.
             with exclusive(root, "another command is changing this stack; waiting for it ..."):
-                yield open_stack(self.flags)
+                yield open_stack(self.flags, self.environ)
         finally:
             if created:
                 with contextlib.suppress(OSError):
@@ -125,21 +149,99 @@ class Stack:
         """Print which environment variables are not used."""
         for warning in self.settings.warnings:
             say(f"note: {warning}")
-        for name in unknown_variables(os.environ, self.settings.values):
+        for name in unknown_variables(self.environ, self.settings.values):
             say(f"note: {name} sets nothing; the settings are those of .env, with {PREFIX} before the name")
+
+    # Acts
+
+    def up(self) -> None:
+        """Start all that does not run, and the Flink job when there is none."""
+        with self.changing(creates=True) as now:
+            lifecycle.up(now)
+
+    def down(self, *, wipe: bool = False) -> None:
+        """Stop everything; with `wipe` also remove topics, checkpoints and outputs."""
+        with self.changing() as now:
+            lifecycle.down(now, wipe=wipe)
+
+    def start(self, name: str, flags: Sequence[str] = ()) -> None:
+        """Start a service, with further flags for it; returns when it answers."""
+        with self.changing() as now:
+            service_acts.start(now, now.service(name), flags)
+
+    def stop(self, name: str) -> None:
+        """SIGTERM to a service, and SIGKILL after its grace period."""
+        with self.changing() as now:
+            service_acts.stop(now, now.service(name))
+
+    def kill(self, name: str) -> None:
+        """SIGKILL to all processes of a service."""
+        with self.changing() as now:
+            service_acts.kill(now, now.service(name))
+
+    def pause(self, name: str) -> None:
+        """Freeze a service."""
+        with self.changing() as now:
+            service_acts.pause(now, now.service(name))
+
+    def resume(self, name: str) -> None:
+        """Resume a frozen service."""
+        with self.changing() as now:
+            service_acts.resume(now, now.service(name))
+
+    def submit(self, flags: Sequence[str] = ()) -> str:
+        """Submit the Flink job, to read the topic from its earliest offset; returns what the program prints."""
+        with self.changing() as now:
+            return job_acts.submit(now, flags)
+
+    def cancel(self, flags: Sequence[str] = ()) -> str:
+        """Cancel the Flink job, whose checkpoints are retained; returns what the program prints."""
+        with self.changing() as now:
+            return job_acts.cancel(now, flags)
+
+    def restore(self, checkpoint: str = LATEST, job: str = MAIN, flags: Sequence[str] = ()) -> str:
+        """Submit the Flink job from `latest`, `chk-N` or a path; returns what the program prints."""
+        with self.changing() as now:
+            return job_acts.restore(now, checkpoint, job, flags)
+
+    def checkpoints(self) -> list[dict[str, Any]]:
+        """The checkpoints of the Flink job, the newest last, as `flink_checkpoints.sh --json` prints them."""
+        return job_acts.checkpoints(self)
+
+    def settle(self, seconds: int = judging.SETTLE_SECONDS) -> str:
+        """Close the open windows, and wait until both pipelines have committed everything; returns what is printed."""
+        with self.changing() as now:
+            judging.close(now)
+        return judging.settled(self, seconds)
+
+    def verdict(self, *, as_is: bool = False) -> dict[str, Any]:
+        """Judge both pipelines; returns the object of `verdict.sh all --json`.
+
+        `as_is`: what is not due yet may be pending.
+        """
+        return judging.verdict(self, as_is=as_is)
+
+    def status(self) -> Status:
+        """The state of everything."""
+        return status_of(self)
 
     def with_backend(self) -> Stack:
         """Return this stack with a new backend, after the home was claimed."""
         return replace(self, backend=_BACKENDS[self.backend.name](self.settings, self.home))
 
 
-def open_stack(flags: Mapping[str, str]) -> Stack:
-    """Find the stack that a command acts on. `flags`: settings given on its command line."""
-    home = Home(Path(os.environ.get(PREFIX + "HOME") or ROOT).resolve())
+def open_stack(flags: Mapping[str, str] | None = None, environ: Mapping[str, str] | None = None) -> Stack:
+    """Find the stack that a command acts on. `flags`: settings given on its command line, which win.
+
+    `environ`: the variables that choose settings; by default those of this process.
+    """
+    flags = flags or {}
+    environ = dict(os.environ) if environ is None else environ
+    home = Home(Path(environ.get(PREFIX + "HOME") or ROOT).resolve())
     up = home.up()
-    settings = load(os.environ, flags, up.explicit if up else home.profile())
+    settings = load(environ, flags, up.explicit if up else home.profile())
     name, reason = _choose(settings, home)
-    return Stack(settings, home, _BACKENDS[name](settings, home), reason, flags)
+    return Stack(settings, home, _BACKENDS[name](settings, home), reason, flags, environ)
 
 
 def _choose(settings: StackSettings, home: Home) -> tuple[str, str]:

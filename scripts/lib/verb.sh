@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Summary: Run a verb of the process layer with the Python of this machine.
+# Summary: Run a verb of a script with the Python of this machine.
 # Usage: scripts/lib/verb.sh SCRIPT VERB [WORD...]
 set -euo pipefail
 # They change what Python is, and are meant for another program.
@@ -8,7 +8,7 @@ root="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 for python in python3 python; do
   if "${python}" -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>/dev/null; then
     export PYTHONPATH="${root}${PYTHONPATH:+:${PYTHONPATH}}"
-    exec "${python}" -m faultline.stack "$@"
+    exec "${python}" -m faultline.verbs "$@"
   fi
 done
 echo "${1##*/}: Python 3.9 or later was not found on PATH; install it" >&2

@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from faultline.settings import ROOT
-from faultline.stack.__main__ import VERBS, WITHOUT_A_STACK, run
 from faultline.stack.backends.local import LocalBackend
-from faultline.stack.header import header
 from faultline.stack.home import Home
 from faultline.stack.settings import load
-from faultline.stack.verbs.help import THEMES, scripts_of
-from faultline.stack.verbs.tools import MODULES
+from faultline.verbs.__main__ import VERBS, WITHOUT_A_STACK, run
+from faultline.verbs.header import header
+from faultline.verbs.help import THEMES, scripts_of
+from faultline.verbs.tools import MODULES
 from tests.tree import PAGES, SCRIPTS, commands, files, places, require_none, text_of
 
 SCRIPT = re.compile(r"(?<![\w/])((?:scripts|services|docker|\.ci|tests|benchmarks)/[\w./-]+?\.(?:sh|py))\b")
@@ -42,7 +42,7 @@ def test_every_link_of_a_page_leads_to_a_file() -> None:
 
 
 def words_of(script: str) -> list[str]:
-    """Return the words that the last line of a script hands to `python -m faultline.stack`.
+    """Return the words that the last line of a script hands to `python -m faultline.verbs`.
 
     A walkthrough on the stack hands over none.
     """

@@ -20,7 +20,7 @@ from faultline.faults.judge import Check
 from faultline.faults.lane import CLAIMS, claimed
 from faultline.faults.model import Fault, Need, Outcome, Result, Row
 from faultline.faults.needs import missing
-from faultline.faults.plan import USUAL, groups, plan
+from faultline.faults.plan import USUAL, groups, plan, turns
 from faultline.faults.rows import CONTROL_ROWS, ROWS
 from faultline.faults.scene import CommandFailed, Scene
 from faultline.faults.schedule import Strike, as_script, events, make, shortened
@@ -133,6 +133,20 @@ def test_all_rows_are_planned_once_and_by_the_seed() -> None:
     alone = plan(["broker-kill", "broker-kill"], 7, EXACTLY_ONCE)
     # A row that fails among all others meets the same moment alone.
     assert alone == [each for each in rows if each.row.name == "broker-kill"]
+
+
+def fresh(*names: str, mode: str = EXACTLY_ONCE, **values: str) -> list[bool]:
+    return [turn.fresh for turn in turns(plan(names, 7, mode), values)]
+
+
+def test_a_row_gets_a_new_stack_after_a_wrong_one_and_with_settings_of_its_own() -> None:
+    one, other, third, own = "broker-kill", "broker-bounce", "broker-freeze", "leading-jobmanager-kill"
+    assert fresh(one, "submit-without-checkpoint", other, third) == [False, False, True, False]
+    assert fresh(one, own, other) == [False, True, True]
+    assert fresh(own, FLINK_JOBMANAGERS="2") == [False]
+    assert fresh(one, other, mode=AT_LEAST_ONCE) == [True, False]
+    # Rows of one control share its stack.
+    assert fresh("job-writes-twice") == [True, False, False]
 
 
 def test_rows_that_share_a_stack_of_their_own_stay_together() -> None:

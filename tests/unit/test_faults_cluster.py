@@ -30,7 +30,7 @@ from faultline.stack.backend import EXITED, RUNNING
 from faultline.stack.backends.local import LocalBackend
 from faultline.stack.home import Home
 from faultline.stack.settings import StackSettings, load
-from faultline.stack.stack import Stack
+from faultline.stack.stack import Stack, open_stack
 
 BROKEN = 100.0
 TOPIC = "visits"
@@ -40,7 +40,7 @@ class Sampled(Scene):
     """A scene whose stack is not there: it knows its settings, and what a measurement would print."""
 
     def __init__(self, folder: Path, state: str = RUNNING) -> None:
-        super().__init__(folder, Timeline(folder), EXACTLY_ONCE)
+        super().__init__(folder, Timeline(folder), open_stack({"BACKEND": "local"}, {"STACK_HOME": str(folder)}))
         self.answers: dict[str, Any] = {}
         self._state = state
         (folder / EVENTS).write_text(json.dumps({"at": BROKEN, "kind": "broken", "text": ""}) + "\n", encoding="utf-8")
@@ -52,7 +52,7 @@ class Sampled(Scene):
         backend.state = lambda service: self._state  # type: ignore[method-assign]
         return Stack(settings, home, backend, "")
 
-    def measure(self, module: str, *words: str) -> str:
+    def probe(self, module: str, *words: str, codes: tuple[int, ...] = (0,)) -> str:
         return json.dumps(self.answers[" ".join((module, *words))])
 
     def sampled(self, name: str, lines: Sequence[dict[str, Any]]) -> None:
@@ -296,7 +296,7 @@ class On(Scene):
     """A scene on a stack with these settings."""
 
     def __init__(self, folder: Path, profile: str, **variables: str) -> None:
-        super().__init__(folder, Timeline(folder), EXACTLY_ONCE)
+        super().__init__(folder, Timeline(folder), open_stack({"BACKEND": "local"}, {"STACK_HOME": str(folder)}))
         environ = {f"STACK_{name}": value for name, value in variables.items()}
         self._settings = load(environ, {"PROFILE": profile} if profile else {}, {})
 
@@ -328,13 +328,11 @@ def test_a_stack_that_has_the_settings_of_a_row_needs_no_reset(tmp_path: Path) -
 def test_a_machine_that_is_too_small_for_a_cluster_is_found_before_its_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("STACK_HOME", str(tmp_path))
-    monkeypatch.setenv("STACK_BACKEND", "local")
-    monkeypatch.setenv("STACK_PROFILE", "cluster")
+    stack = open_stack({"BACKEND": "local", "PROFILE": "cluster"}, {"STACK_HOME": str(tmp_path)})
     monkeypatch.setattr("faultline.faults.matrix.available_mebibytes", lambda: 4000)
-    assert _no_room() == "its stack needs 7072 MiB of memory, and 4000 MiB are available"
+    assert _no_room(stack) == "its stack needs 7072 MiB of memory, and 4000 MiB are available"
     monkeypatch.setattr("faultline.faults.matrix.available_mebibytes", lambda: 8000)
-    assert _no_room() is None
+    assert _no_room(stack) is None
 
 
 def test_all_rows_of_the_cluster_share_a_stack_and_are_in_the_list_of_what_it_promises() -> None:

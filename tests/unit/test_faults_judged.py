@@ -19,7 +19,8 @@ from faultline.faults.rows import ROWS
 from faultline.faults.scene import Scene
 from faultline.faults.timeline import SPARK, Timeline
 from faultline.faults.verdicts import none_holds, of_verdict
-from faultline.formats.jobs import AT_LEAST_ONCE, EXACTLY_ONCE
+from faultline.formats.jobs import AT_LEAST_ONCE
+from faultline.stack.stack import open_stack
 from faultline.storage.engines import flink_name
 
 KILL = ROWS["taskmanager-kill"]
@@ -90,7 +91,7 @@ def test_no_verdict_is_not_a_verdict_that_does_not_hold() -> None:
 
 def test_a_batch_is_planned_when_a_sample_after_the_fault_says_so(tmp_path: Path) -> None:
     timeline = Timeline(tmp_path)
-    look = Look(Scene(tmp_path, timeline, EXACTLY_ONCE), KILL)
+    look = Look(Scene(tmp_path, timeline, open_stack({"BACKEND": "local"}, {"STACK_HOME": str(tmp_path)})), KILL)
     planned = {"batch": 3, "begin": {"0": 1}, "end": {"0": 5}, "visits": 4}
 
     def sampled(at: float, **found: object) -> None:

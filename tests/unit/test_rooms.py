@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from pathlib import Path
 
@@ -27,12 +28,13 @@ ALLOWED: dict[str, set[str]] = {
     "faults": BASE | {"storage", "flink_job", "stack"},
     # Golden data is the example of its pictures, and that of a benchmark.
     "page": BASE | {"probes", "stack", "faults", "tests"},
+    "verbs": BASE | {"stack"},
     "labs": BASE | {"spark_job", "inspector", "stack", "packages"},
     # The same settings and guarantees as the local stack, from where it takes them.
     "deploy": BASE | {"services", "flink_job", "storage", "packages", "spark_job"},
     # Their baselines are variants of the windowing job.
     "benchmarks": BASE
-    | {"storage", "flink_job", "generator", "inspector", "verdict", "stack", "faults", "page", "tests"},
+    | {"storage", "flink_job", "generator", "inspector", "verdict", "stack", "faults", "page", "verbs", "tests"},
 }
 MODULES = [name for name in files() if name.endswith(".py") and not name.startswith("tests/")]
 
@@ -68,8 +70,45 @@ def test_imports_go_one_way() -> None:
     )
 
 
+# The rooms whose programs a room may start, besides those that it may import and its own. Whoever starts a program is
+# above it: scripts call verbs, verbs act on a stack, and a stack starts the programs of its services and its tools.
+STARTED = {
+    # A one-shot service of Compose restores the job, from the checkpoint that the inspector names.
+    "flink_job": {"inspector"},
+    "stack": {"services", "generator", "flink_job", "spark_job", "inspector", "verdict", "probes"},
+    "faults": {"services", "generator", "spark_job", "inspector", "verdict", "probes"},
+    "page": {"inspector"},
+    "verbs": {"storage", "spark_job", "inspector", "verdict", "probes", "packages", "faults", "page", "labs", "deploy"}
+    | {"generator", "flink_job", "benchmarks"},
+    "labs": {"generator"},
+    "benchmarks": {"spark_job"},
+}
+
+
+def programs(module: str) -> list[tuple[int, str]]:
+    """Line and name of every program of ours that a module starts: strings such as `python -m NAME`, or its words."""
+    found = []
+    for node in ast.walk(ast.parse(text_of(module))):
+        if isinstance(node, (ast.List, ast.Tuple)):
+            words = [each.value if isinstance(each, ast.Constant) else "" for each in node.elts]
+            found += [(node.lineno, str(after)) for flag, after in itertools.pairwise(words) if flag == "-m"]
+    return found
+
+
+def test_commands_go_one_way_too() -> None:
+    rooms = ALLOWED.keys()
+    started = [(module, line, name) for module in MODULES for line, name in programs(module)]
+    assert len(started) > 30
+    require_none(
+        f"{module}:{line}: {room} starts {name}"
+        for module, line, name in started
+        for room, other in [(room_of(module.removesuffix(".py").split("/")), room_of(name.split(".")))]
+        if other in rooms and other not in ALLOWED[room] | STARTED.get(room, set()) | {room}
+    )
+
+
 # What these import runs on the host's Python, whose least version the README names.
-ON_THE_HOST = ("faultline/stack/", "faultline/faults/")
+ON_THE_HOST = ("faultline/stack/", "faultline/verbs/", "faultline/faults/")
 
 
 def test_what_the_host_runs_imports_nothing_of_a_newer_python() -> None:

@@ -11,7 +11,7 @@ from faultline.stack.errors import StackError
 from faultline.stack.home import Home
 from faultline.stack.settings import load
 from faultline.stack.stack import Stack
-from faultline.stack.verbs import judge
+from faultline.verbs import judge
 
 
 @pytest.mark.parametrize("words", [["s3://bucket/x"], ["--diff", "s3://bucket/x", "s3://bucket/y"]])

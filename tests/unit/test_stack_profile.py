@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from faultline.settings import ROOT, read_env_file
-from faultline.stack.arguments import split_flags
 from faultline.stack.backends.local import LocalBackend
 from faultline.stack.errors import StackError
 from faultline.stack.home import Home, Topics, Up
@@ -18,6 +17,7 @@ from faultline.stack.services import mebibytes, services, table
 from faultline.stack.settings import ENV_FILE, load
 from faultline.stack.stack import open_stack
 from faultline.stack.steps import Steps
+from faultline.verbs.arguments import split_flags
 
 CLUSTER = {"PROFILE": "cluster"}
 

@@ -32,5 +32,5 @@ def test_a_walk_finds_what_git_would_add(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_the_files_of_this_project_are_listed() -> None:
-    assert {"README.md", "scripts/up.sh", "faultline/stack/__main__.py", "tests/unit/test_tree.py"} <= set(files())
+    assert {"README.md", "scripts/up.sh", "faultline/verbs/__main__.py", "tests/unit/test_tree.py"} <= set(files())
     assert len(files()) > 500

@@ -6,7 +6,7 @@ import re
 import subprocess
 
 from faultline.settings import ROOT
-from faultline.stack.header import header
+from faultline.verbs.header import header
 from tests.tree import require_none
 
 WALKTHROUGHS = sorted((ROOT / "scripts" / "walkthroughs").glob("*.sh"))

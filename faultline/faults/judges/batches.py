@@ -30,7 +30,7 @@ class Batches(Judge):
         if planned is None:
             return []
         name = str(planned["batch"])
-        now = json.loads(look.scene.measure("planned", name))[name]
+        now = json.loads(look.scene.probe("planned", name))[name]
         found = "the same range" if now["range"] == planned else "another range"
         checks = [Check(f"batch {name}, planned before the fault, has", found, "the same range")]
         if now["lines"] is not None:

@@ -66,7 +66,7 @@ class StandsStill(Judge):
 
     def struck(self, look: Look) -> None:
         """Remember where the partitions of the visits end, as far as they have a leader."""
-        look.keep(self, look.scene.measure("ends"))
+        look.keep(self, look.scene.probe("ends"))
 
     def broken(self, look: Look) -> list[Check]:
         """Look at what came some seconds after the fault."""
@@ -83,7 +83,7 @@ class StandsStill(Judge):
         return [
             # Otherwise nothing would come for another reason.
             Check("the generator, which waits, is", generator, RUNNING),
-            Check("the partitions of the visits end at", _words(look.scene.measure("ends")), _words(look.kept(self))),
+            Check("the partitions of the visits end at", _words(look.scene.probe("ends")), _words(look.kept(self))),
             Check("visits that were acknowledged while it was broken", str(acked), "0"),
             Check("windows that were committed while it was broken", str(windows), "0"),
         ]
@@ -149,5 +149,5 @@ def _number(broker: str) -> str:
 
 
 def _leaders(look: Look) -> dict[str, dict[str, int] | None]:
-    found: dict[str, dict[str, int] | None] = json.loads(look.scene.measure("leaders"))
+    found: dict[str, dict[str, int] | None] = json.loads(look.scene.probe("leaders"))
     return found

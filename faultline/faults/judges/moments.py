@@ -31,7 +31,7 @@ class InTransaction(Judge):
 
 def _uncommitted(look: Look) -> int:
     topic = look.scene.stack.settings.values["VISIT_WINDOWS_TOPIC"]
-    return int(json.loads(look.scene.ask(f"scripts/open_transactions.sh {topic}", codes=(0, 1)))["open"])
+    return int(json.loads(look.scene.probe("open_transactions", topic, codes=(0, 1)))["open"])
 
 
 def _last_uncommitted(look: Look) -> int:
@@ -68,7 +68,7 @@ class InCommit(Judge):
         """Return whether the batch was committed after the fault: its files may be where nothing can be read before."""
         name = str(json.loads((look.scene.folder / WRITTEN).read_text(encoding="utf-8"))["batch"])
         broken = broken_at(look.scene.folder)
-        committed = json.loads(look.scene.measure("planned", name))[name]["committed_at"]
+        committed = json.loads(look.scene.probe("planned", name))[name]["committed_at"]
         return committed is None or bool(committed > broken)
 
 

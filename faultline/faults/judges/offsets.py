@@ -33,11 +33,7 @@ def has_started_again(look: Look) -> bool:
 def _began_at(look: Look, promised: dict[str, int]) -> dict[str, int]:
     topic = look.scene.stack.settings.values["VISITS_TOPIC"]
     # Lines begin with their time, so that the newest of each partition is the last of all TaskManagers.
-    lines = sorted(
-        line
-        for row in look.scene.stack.copies("taskmanager")
-        for line in look.scene.ask(f"scripts/logs.sh {row.name} 100000").splitlines()
-    )
+    lines = sorted(line for row in look.scene.stack.copies("taskmanager") for line in look.scene.log(row.name))
     read = [each for line in lines for each in _STARTING.finditer(line)]
     wanted = [each for each in read if each["topic"] == topic and each["partition"] in promised]
     return {each["partition"]: int(each["offset"]) for each in wanted[-len(promised) :]}
@@ -49,8 +45,9 @@ def _offsets_in(look: Look, checkpoint: str) -> dict[str, int]:
         for each in sample["checkpoints"]:
             if each["path"] == checkpoint and each.get("offsets"):
                 return {str(partition): int(offset) for partition, offset in each["offsets"].items()}
-    line = f"scripts/exec.sh jobmanager python -m faultline.inspector.flink offsets {checkpoint}"
-    return {partition: int(offset) for partition, offset in json.loads(look.scene.ask(line)).items()}
+    command = ["python", "-m", "faultline.inspector.flink", "offsets", checkpoint]
+    printed = look.scene.run(command, environment="flink")
+    return {partition: int(offset) for partition, offset in json.loads(printed).items()}
 
 
 def _words(offsets: dict[str, int]) -> str:

@@ -20,7 +20,7 @@ class Readers(Judge):
     def settled(self, look: Look) -> list[Check]:
         """Compare what it saw with what is there; no transaction is open either."""
         checks = [Check("the watcher ran to the end", str(look.scene.watches()), "True")]
-        seen = json.loads(look.scene.measure("aftermath", str(look.scene.folder)))
+        seen = json.loads(look.scene.probe("aftermath", str(look.scene.folder)))
         checks += [
             Check(f"records of open transactions in {topic}", str(found), "0") for topic, found in seen["open"].items()
         ]
@@ -64,5 +64,5 @@ class Wrote(Judge):
 
     def verdict(self, look: Look, verdict: dict[str, Any]) -> list[Check]:  # noqa: ARG002
         """Look at the lines."""
-        found = json.loads(look.scene.measure("written", str(look.scene.folder)))[self.what]
+        found = json.loads(look.scene.probe("written", str(look.scene.folder)))[self.what]
         return [Check(f"{self.what} in the lines written, at least {self.least}", str(found >= self.least), "True")]

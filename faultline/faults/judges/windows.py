@@ -41,7 +41,7 @@ class RepeatsAll(Judge):
         """Remember where the committed windows end, and how many visits are set aside."""
         settings = look.scene.stack.settings.values
         topics = (settings["VISITS_LATE_TOPIC"], settings["VISITS_REJECTED_TOPIC"])
-        aside = sum(len(look.scene.ask(f"scripts/consume.sh {each} --to-the-end").split("\n")) - 1 for each in topics)
+        aside = sum(len(look.scene.probe("read_topic", each, "--last", "0").splitlines()) for each in topics)
         look.keep(self, (_stable_offsets(look), aside))
         return []
 
@@ -89,15 +89,15 @@ class SetsAside(Judge):
 
 def _stable_offsets(look: Look) -> list[str]:
     topic = look.scene.stack.settings.values["VISIT_WINDOWS_TOPIC"]
-    found = json.loads(look.scene.ask(f"scripts/open_transactions.sh {topic}", codes=(0, 1)))
+    found = json.loads(look.scene.probe("open_transactions", topic, codes=(0, 1)))
     return [f"{each['partition']}:{each['stable']}" for each in found["partitions"]]
 
 
 def _windows_after(look: Look, watermark: int, ends: list[str]) -> int:
-    return int(look.scene.measure("windows_after", str(watermark), *ends))
+    return int(look.scene.probe("windows_after", str(watermark), *ends))
 
 
 def _restored(look: Look) -> list[dict[str, Any]]:
     """The operators in the checkpoint that the job was restored from."""
     path = look.scene.stack.backend.path_outside(flink_name(look.job["restored_from"]))
-    return list(json.loads(look.scene.ask(f"scripts/inspect.sh {path} --json --no-lag"))["operators"])
+    return list(json.loads(look.scene.inspect(path, "--json", environment="flink"))["operators"])

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -22,7 +22,7 @@ from typing import IO
 from faultline.settings import ROOT, read_env_file
 from faultline.stack.children import run_child, waiting_for
 from faultline.stack.errors import StackError
-from faultline.stack.messages import say
+from faultline.stack.messages import listening, say
 
 _PROGRESS_SECONDS = 10.0
 _STEP = re.compile(r"^(Step \d|#\d+ \[|(Creating|Starting|Stopping|Removing) | *Container )")
@@ -173,14 +173,19 @@ class Docker:
         process = subprocess.Popen(
             [*start, "-T", service, *command], stdin=None if piped else subprocess.DEVNULL,
             stdout=subprocess.PIPE if capture else None, stderr=subprocess.PIPE, text=True, env=self._environ,
+            start_new_session=listening(),
         )  # fmt: skip
         # On the command's stderr Compose announces the container; version 1 also prints the exit code at the end.
-        reader = threading.Thread(target=_copy_without_noise, args=(process.stderr, quiet))
+        said: list[str] = []
+        write = said.append if listening() else sys.stderr.write
+        reader = threading.Thread(target=_copy_without_noise, args=(process.stderr, write, quiet))
         reader.start()
         with waiting_for(process):
             output = process.stdout.read() if process.stdout else ""
             code = process.wait()
         reader.join()
+        if said:
+            say("".join(said).rstrip())
         return subprocess.CompletedProcess(process.args, code, output)
 
     def execute(
@@ -202,17 +207,17 @@ class Docker:
         return run_child(words, self._environ, stdin=subprocess.PIPE, stdout=stdout, quiet=quiet)
 
 
-def _copy_without_noise(stream: IO[str] | None, quiet: bool) -> None:
+def _copy_without_noise(stream: IO[str] | None, write: Callable[[str], object], quiet: bool) -> None:
     """Pass on a command's stderr, without the lines that Compose adds; none of it when `quiet`."""
     held: str | None = None
     for line in stream or ():
         if quiet:
             continue
         if held is not None:
-            sys.stderr.write(held)
+            write(held)
         held = None if _RUN_NOISE.match(line.rstrip("\n")) else line
     if held is not None and not re.fullmatch(r"\d{1,3}\n?", held):
-        sys.stderr.write(held)
+        write(held)
     sys.stderr.flush()
 
 

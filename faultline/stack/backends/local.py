@@ -21,7 +21,7 @@ from faultline.settings import ROOT
 from faultline.stack import ports, preflight
 from faultline.stack.artifacts import ADDITIONS, Artifacts
 from faultline.stack.backend import ABSENT, EXITED, KILL, LOCAL, PAUSE, PAUSED, RESUME, RUNNING, START, STOP, last_lines
-from faultline.stack.children import run_child
+from faultline.stack.children import STDERR, run_child
 from faultline.stack.errors import StackError
 from faultline.stack.home import Home
 from faultline.stack.keeper import put_away
@@ -35,7 +35,7 @@ from faultline.stack.waiting import wait_until
 _START_SECONDS = 180.0
 _FREEZE_SECONDS = 30.0
 _EXPLAIN_LINES = 8
-_STDERR = 2
+
 _SIGNALS = {STOP: "TERM", KILL: "KILL", PAUSE: "STOP", RESUME: "CONT"}
 
 
@@ -158,7 +158,7 @@ class LocalBackend:
             raise StackError(f"{ended[0].name} ended during the start; its last lines:\n{self.explain()}")
 
     def _run_once(self, row: Service) -> None:
-        done = self._command(_command(row), row.environment, stdout=_STDERR)
+        done = self._command(_command(row), row.environment, stdout=STDERR)
         if done.returncode:
             raise StackError(f"{row.name} failed, see the lines above")
 

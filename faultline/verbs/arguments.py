@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from faultline.stack.errors import StackError
-from faultline.stack.services import Service
-from faultline.stack.stack import Stack
 
 _VALUES = {"--backend": "compose or local", "--profile": "a name, such as cluster"}
 """Flags with a value, which set BACKEND and PROFILE, and the value that they take."""
@@ -49,11 +47,6 @@ def flags_in(verb: str, words: Sequence[str], *known: str) -> bool:
         if word not in known:
             raise StackError(f"unknown argument '{word}'; see scripts/{verb}.sh --help")
     return bool(words)
-
-
-def words_of(stack: Stack, row: Service) -> list[str]:
-    """Further flags of a service, from the settings GENERATOR_ARGS and SPARK_ARGS."""
-    return stack.settings.values.get(f"{row.name.upper()}_ARGS", "").split()
 
 
 def count(text: str, what: str) -> int:

@@ -1,18 +1,19 @@
-"""The stack as a whole: up, down, reset, fetch."""
+"""The stack as a whole: up and down."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from faultline.settings import own_store
-from faultline.stack.arguments import flags_in, parse_none, words_of
 from faultline.stack.backend import PAUSED, RUNNING
 from faultline.stack.errors import StackError
 from faultline.stack.home import Up, names
 from faultline.stack.messages import say
 from faultline.stack.settings import OF_ONE_CALL
-from faultline.stack.stack import Stack
-from faultline.stack.verbs.services import check_flags
+
+if TYPE_CHECKING:
+    from faultline.stack.stack import Stack
+from faultline.stack.acts.service import check_flags
 
 _DIFFERENT = (
     *OF_ONE_CALL, "BACKEND", "ARTIFACTS", "PORT_OFFSET", "ALLOW_REMOTE", "KAFKA_BOOTSTRAP", "FLINK_REST",
@@ -21,9 +22,8 @@ _DIFFERENT = (
 """Settings that no running service depends on, or that are not the same inside a container."""
 
 
-def up(stack: Stack, words: Sequence[str]) -> int:
-    """Start the whole stack."""
-    parse_none("up", words)
+def up(stack: Stack) -> None:
+    """Start all that does not run, and the Flink job when there is none."""
     stack.warn()
     running = stack.is_up() and all(stack.backend.state(row) in (RUNNING, PAUSED) for row in stack.services)
     say(f"backend: {stack.backend.name} ({stack.reason})")
@@ -36,7 +36,7 @@ def up(stack: Stack, words: Sequence[str]) -> int:
         stack.backend.prepare()
         _require_store(stack)
         for row in stack.services:
-            check_flags(stack, row, words_of(stack, row))
+            check_flags(stack, row, stack.settings.values.get(f"{row.name.upper()}_ARGS", "").split())
     stack.home.claim(stack.topics)
     stack = stack.with_backend()
     # Running services are left alone; the job is submitted when there is none.
@@ -52,7 +52,6 @@ def up(stack: Stack, words: Sequence[str]) -> int:
     )
     say(f"the stack is up: {pages}  Kafka {stack.settings.values['KAFKA_BOOTSTRAP']}")
     say("next: scripts/status.sh, scripts/verdict.sh flink --as-is, scripts/down.sh")
-    return 0
 
 
 def _require_store(stack: Stack) -> None:
@@ -78,9 +77,8 @@ def _say_what_differs(stack: Stack) -> None:
             say(f"note: {row.name} runs with other settings ({'; '.join(changed)}); they apply at its next start")
 
 
-def down(stack: Stack, words: Sequence[str]) -> int:
-    """Stop the whole stack; with --wipe also remove what it owns."""
-    wipe = flags_in("down", words, "--wipe")
+def down(stack: Stack, *, wipe: bool) -> None:
+    """Stop the whole stack; with `wipe` also remove what it owns."""
     if wipe:
         _name_what_goes(stack)
     try:
@@ -92,7 +90,6 @@ def down(stack: Stack, words: Sequence[str]) -> int:
     if removed:
         say(f"removed: topics, {names(removed)}")
     say(f"the stack is down (backend {stack.backend.name})")
-    return 0
 
 
 def _name_what_goes(stack: Stack) -> None:
@@ -113,19 +110,3 @@ def _name_what_goes(stack: Stack) -> None:
             f"checkpoints and output in {stack.data} stay, and name offsets of topics that are gone: "
             "the next start needs another DATA"
         )
-
-
-def reset(stack: Stack, words: Sequence[str]) -> int:
-    """Start again between two classes: stop, remove topics, checkpoints and outputs; environments and images stay."""
-    parse_none("reset", words)
-    down(stack, ["--wipe"])
-    say("next: scripts/up.sh starts clean; environments and images are kept")
-    return 0
-
-
-def fetch(stack: Stack, words: Sequence[str]) -> int:
-    """Fetch or build all that the stack needs; afterwards no network is needed."""
-    parse_none("fetch", words)
-    stack.backend.fetch()
-    say(f"everything is ready for backend {stack.backend.name}")
-    return 0

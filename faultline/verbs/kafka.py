@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from faultline.stack.arguments import count
 from faultline.stack.errors import StackError
 from faultline.stack.stack import Stack
+from faultline.verbs.arguments import count
 
 
 def consume(stack: Stack, words: Sequence[str]) -> int:

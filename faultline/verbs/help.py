@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from faultline.settings import ROOT
-from faultline.stack.header import header
+from faultline.verbs.header import header
 
 THEMES = {
     "The stack": ("up", "down", "status", "logs", "reset", "fetch", "demo"),

@@ -1,4 +1,4 @@
-"""python -m faultline.stack VERB ...: what the scripts call. Help is the header of the script."""
+"""python -m faultline.verbs VERB ...: what the scripts call. Help is the header of the script."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if __name__ == "__main__":
     quiet_imports()
 
 from faultline.settings import SettingsError
-from faultline.stack.arguments import split_flags
 from faultline.stack.errors import StackError
-from faultline.stack.header import header
 from faultline.stack.messages import say
 from faultline.stack.stack import Stack, open_stack
-from faultline.stack.verbs import flink, help, judge, kafka, lifecycle, programs, services, status, tools
 from faultline.stop import interrupt_once
+from faultline.verbs import flink, help, judge, kafka, lifecycle, programs, services, status, tools
+from faultline.verbs.arguments import split_flags
+from faultline.verbs.header import header
 
 Verb = Callable[[Stack, Sequence[str]], int]
 
@@ -69,11 +69,6 @@ VERBS: dict[str, Verb] = {
     "test": programs.test,
 }
 """The function of each script; most scripts are called scripts/<verb>.sh."""
-CHANGING = (
-    "up", "down", "reset", "start", "stop", "kill", "pause", "resume", "generator_start", "generator_stop",
-    "spark_start", "spark_stop", "flink_submit", "flink_cancel", "flink_restore",
-)  # fmt: skip
-"""Those that read the state and then act on it: one at a time, and each reads it when the others are done."""
 STARTS = ("up", "fetch", "soak")
 """Those that take --profile."""
 WITHOUT_A_STACK: dict[str, Callable[[Sequence[str]], int]] = {"help": help.show, "walkthroughs": help.walkthroughs}
@@ -92,11 +87,7 @@ def run(script: str, verb: str, words: Sequence[str]) -> int:
     if verb in WITHOUT_A_STACK:
         return WITHOUT_A_STACK[verb](words)
     flags, left = split_flags(words, starts=verb in STARTS)
-    stack = open_stack(flags)
-    if verb not in CHANGING:
-        return VERBS[verb](stack, left)
-    with stack.changing(creates=verb == "up") as now:
-        return VERBS[verb](now, left)
+    return VERBS[verb](open_stack(flags), left)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -1,20 +1,20 @@
-"""One screen: each service, the Flink job, the synchronizer, how far both are behind, and whether all is well."""
+"""The state of a stack: each service, the Flink job, the synchronizer, both backlogs, and the problems."""
 
 from __future__ import annotations
 
 import json
-import sys
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 from faultline.settings import own_store
 from faultline.stack import preflight
-from faultline.stack.arguments import flags_in
 from faultline.stack.backend import PAUSED, RUNNING
 from faultline.stack.errors import StackError
-from faultline.stack.messages import say
-from faultline.stack.stack import Stack
+
+if TYPE_CHECKING:
+    from faultline.stack.stack import Stack
 
 _MIB = 1 << 20
 _MISSED_CHECKPOINTS = 5
@@ -27,42 +27,56 @@ _ON_ITS_WAY = ("CREATED", "INITIALIZING", "RESTARTING", "FAILING", "SUSPENDED")
 """A job is suspended while no JobManager leads; the next leader continues it."""
 
 
-def status(stack: Stack, words: Sequence[str]) -> int:
-    """Show the state of everything; exit code 0 when all is well, 1 when not."""
-    as_json = flags_in("status", words, "--json")
-    stack.warn()
-    report = collect(stack)
-    if as_json:
-        sys.stdout.write(json.dumps(report, indent=2) + "\n")
-    elif _is_down(stack, report["services"]):
-        sys.stdout.write(f"{report['problems'][0]}\n")
-    else:
-        _show(report)
-    say(f"backend {stack.backend.name} ({stack.reason})")
-    return 0 if report["well"] else 1
+@dataclass(frozen=True)
+class ServiceStatus:
+    """One service: its name, its state, and the resident MiB of its processes."""
+
+    service: str
+    state: str
+    memory_mib: int
 
 
-def _is_down(stack: Stack, services: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether nothing of the stack runs, and nothing should."""
-    return stack.home.up() is None and all(each["state"] not in (RUNNING, PAUSED) for each in services)
+@dataclass(frozen=True)
+class Status:
+    """The state of a stack. `down`: nothing of it runs, and nothing should."""
+
+    backend: str
+    chosen: Mapping[str, str]
+    """Settings that were chosen for this stack instead of those in `.env`; name to value."""
+    services: tuple[ServiceStatus, ...]
+    flink_job: Mapping[str, Any] | None
+    """As `flink_job.status` prints it, with `latest_age_seconds`."""
+    synchronizer: Mapping[str, Any] | None
+    behind: Mapping[str, Any] | None
+    """Both as `faultline.probes.progress` prints them."""
+    disk_free_mib: int
+    problems: tuple[str, ...]
+    down: bool
+
+    @property
+    def well(self) -> bool:
+        """True without problems."""
+        return not self.problems
+
+    def as_json(self) -> dict[str, Any]:
+        """The object of `status.sh --json`."""
+        found = asdict(self)
+        del found["down"]
+        return {**found, "well": self.well}
 
 
-def collect(stack: Stack) -> dict[str, Any]:
-    """Collect the state: backend, chosen, services, flink_job, synchronizer, behind, disk_free_mib, problems, well.
-
-    `chosen`: the settings that were chosen for this stack, instead of those in `.env`; name to value.
-    """
-    services = [
-        {"service": row.name, "state": stack.backend.state(row), "memory_mib": stack.backend.memory(row) // _MIB}
-        for row in stack.services
-    ]
-    states = {str(each["service"]): str(each["state"]) for each in services}
+def status(stack: Stack) -> Status:
+    """Collect the state of everything."""
+    services = tuple(
+        ServiceStatus(row.name, stack.backend.state(row), stack.backend.memory(row) // _MIB) for row in stack.services
+    )
+    states = {each.service: each.state for each in services}
     problems = [
         f"{row.name} is {states[row.name]}; {_next_step(row.name, states[row.name])}"
         for row in stack.services
         if states[row.name] == PAUSED or (states[row.name] != RUNNING and not row.may_finish)
     ]
-    down = _is_down(stack, services)
+    down = stack.home.up() is None and not {RUNNING, PAUSED}.intersection(states.values())
     if down:
         root = stack.home.root
         what = f"the stack in {root} is down" if stack.home.marker() else f"there is no stack in {root}"
@@ -82,17 +96,10 @@ def collect(stack: Stack) -> dict[str, Any]:
     free = preflight.free_mebibytes(stack.home.root)
     if free < preflight.RUN_MIB:
         problems.append(f"only {free} MiB of disk are free at {stack.home.root}; checkpoints will fail when it is full")
-    return {
-        "backend": stack.backend.name,
-        "chosen": stack.settings.chosen,
-        "services": services,
-        "flink_job": job,
-        "synchronizer": progress.get("synchronizer"),
-        "behind": progress.get("behind"),
-        "disk_free_mib": free,
-        "problems": problems,
-        "well": not problems,
-    }
+    return Status(
+        stack.backend.name, stack.settings.chosen, services, job, progress.get("synchronizer"), progress.get("behind"),
+        free, tuple(problems), down,
+    )  # fmt: skip
 
 
 def _of_job(job: Mapping[str, Any]) -> list[str]:
@@ -161,40 +168,3 @@ def _progress(stack: Stack, states: Mapping[str, str]) -> dict[str, Any]:
     except (ValueError, StackError):
         return {}
     return answer
-
-
-def _show(report: dict[str, Any]) -> None:
-    services = report["services"]
-    width = max(len(each["service"]) for each in services)
-    lines = [f"{'service':<{width}} {'state':<8} {'memory (MiB)':>12}"]
-    lines += [f"{each['service']:<{width}} {each['state']:<8} {each['memory_mib']:>12}" for each in services]
-    lines.append(f"{'total':<{width}} {'':<8} {sum(each['memory_mib'] for each in services):>12}")
-    lines.append("")
-    job = report["flink_job"]
-    if job is None:
-        lines.append("Flink job      none")
-    else:
-        newest = f"chk-{job['latest_checkpoint']}, {job['latest_age_seconds']} s old"
-        lines.append(
-            f"Flink job      {job['state']}, restarts {job['restarts']}, newest checkpoint "
-            f"{newest if job['latest_checkpoint'] is not None else 'none yet'}"
-        )
-    batch = report["synchronizer"]
-    lines.append(
-        f"synchronizer   newest batch {batch['batch']}, committed {batch['age_seconds']} s ago"
-        if batch
-        else "synchronizer   no batch is committed yet"
-    )
-    for name, found in (report["behind"] or {}).items():
-        lines.append(f"{name:<7} behind {_lag(found)}")
-    lines += [f"PROBLEM: {problem}" for problem in report["problems"]]
-    lines.append("all is well" if report["well"] else "not all is well")
-    sys.stdout.write("\n".join(lines) + "\n")
-
-
-def _lag(found: dict[str, Any] | None) -> str:
-    if found is None:
-        return "nothing"
-    if "unknown" in found:
-        return f"unknown: {found['unknown']}"
-    return f"{found['offsets']:,} offsets" if found["offsets"] else str(found["text"])

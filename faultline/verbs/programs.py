@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import NoReturn
 
 from faultline.settings import DISK, PREFIX, ROOT, STORE_JARS
-from faultline.stack.arguments import flags_in, parse_none
 from faultline.stack.backends.containers import engine_answers
 from faultline.stack.backends.local import LocalBackend
 from faultline.stack.errors import StackError
 from faultline.stack.messages import say
 from faultline.stack.preflight import check_ports
 from faultline.stack.stack import Stack
+from faultline.verbs.arguments import flags_in, parse_none
 
 LABS = {
     "micro_batch_restart": ("kafka", "spark"),
@@ -85,7 +85,7 @@ def benchmark(stack: Stack, words: Sequence[str]) -> int:
 
 
 def faults(stack: Stack, words: Sequence[str]) -> int:
-    """Run the fault matrix with this Python: it acts on the stack by its scripts."""
+    """Run the fault matrix, with this Python."""
     return _by_scripts(stack, ["faultline.faults", *words])
 
 

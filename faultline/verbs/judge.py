@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from faultline.settings import own_store
-from faultline.stack.arguments import count, flags_in
-from faultline.stack.backend import LOCAL, PAUSED, RUNNING
+from faultline.stack.acts.judging import SETTLE_SECONDS
+from faultline.stack.backend import LOCAL
 from faultline.stack.errors import StackError
 from faultline.stack.stack import Stack
+from faultline.verbs.arguments import count, flags_in
 
-_SETTLE_SECONDS = 120
 _PATH_FLAGS = ("--output", "--checkpoint")
 
 
@@ -49,22 +50,13 @@ def _outside(stack: Stack, word: str) -> str:
 
 def settle(stack: Stack, words: Sequence[str]) -> int:
     """Close the windows that are open, and wait until both pipelines have committed everything."""
-    seconds, left = _SETTLE_SECONDS, list(words)
+    seconds, left = SETTLE_SECONDS, list(words)
     if left and left[0] == "--wait":
         seconds, left = count(left[1] if len(left) > 1 else "", "--wait"), left[2:]
     if left:
         raise StackError(f"unknown argument '{left[0]}'; see scripts/settle.sh --help")
-    with stack.changing() as now:
-        state = now.backend.state(now.service("generator"))
-        if state in (RUNNING, PAUSED):
-            raise StackError(
-                f"the generator is {state}, and its next visits would open windows again; "
-                "stop it with scripts/generator_stop.sh"
-            )
-        now.running("kafka")
-        # Its messages go to stderr; the one line on stdout comes at the end.
-        now.backend.execute(now.service("generator"), ["python", "-m", "generator.close"], capture=True)
-    return stack.backend.tool(["python", "-m", "faultline.verdict.settled", "--wait", str(seconds)]).returncode
+    sys.stdout.write(stack.settle(seconds))
+    return 0
 
 
 def open_transactions(stack: Stack, words: Sequence[str]) -> int:

@@ -1,0 +1,87 @@
+"""The Flink job: submit, cancel, restore, checkpoints. Requests to Flink are in flink_job and inspector."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from faultline.formats.jobs import MAIN
+from faultline.stack.errors import StackError
+from faultline.stack.settings import SHOW_COMMANDS
+
+if TYPE_CHECKING:
+    from faultline.stack.stack import Stack
+
+_INSPECT = ("python", "-m", "faultline.inspector.flink")
+_KILLED = 128 + signal.SIGKILL
+
+
+def submit(stack: Stack, flags: Sequence[str]) -> str:
+    """Submit the job, to read the topic from its earliest offset; returns what the program prints: the job's id."""
+    stack.running("kafka")
+    return _run_beside(stack, ["python", "-m", "flink_job.submit", *_shown(stack), *flags])
+
+
+def cancel(stack: Stack, flags: Sequence[str]) -> str:
+    """Cancel the job; its checkpoints are retained. Returns what the program prints."""
+    return _run_beside(stack, ["python", "-m", "flink_job.cancel", *_shown(stack), *flags])
+
+
+def restore(stack: Stack, which: str, job: str, flags: Sequence[str]) -> str:
+    """Submit the job from a retained checkpoint: `latest`, `chk-N` or a path; returns the job's id."""
+    if "/" in which and "://" not in which:
+        which = stack.backend.path_inside(Path(which))
+    stack.running("kafka")
+    chosen = [] if job == MAIN else ["--job", job]
+    point = json.loads(_run_beside(stack, [*_INSPECT, *chosen, "restore-point", which]))
+    checkpoint, newest = point["path"], point["newest"]
+    notes = [
+        f"restoring from {stack.backend.path_outside(checkpoint)}",
+        f"the job continues from these offsets of {stack.settings.values['VISITS_TOPIC']}, "
+        f"partition to offset: {json.dumps(point['offsets'])}",
+    ]
+    if checkpoint != newest:
+        name, other = PurePosixPath(checkpoint).name, PurePosixPath(newest).name
+        notes.append(f"note: {other} is newer; windows committed since {name} will be written a second time")
+    # Said by the program that submits, and only when it does not refuse.
+    said = [word for note in notes for word in ("--say", note)]
+    words = ["--from", checkpoint, *said, *_shown(stack), *chosen, *flags]
+    return _run_beside(stack, ["python", "-m", "flink_job.submit", *words])
+
+
+def checkpoints(stack: Stack) -> list[dict[str, Any]]:
+    """The checkpoints of the job as `list --json` of faultline.inspector.flink prints them, the newest last."""
+    done = stack.backend.tool([*_INSPECT, "list", "--json"], environment="flink", capture=True)
+    if done.returncode:
+        raise StackError("", done.returncode)
+    found: list[dict[str, Any]] = json.loads(done.stdout)
+    return found
+
+
+def _run_beside(stack: Stack, command: Sequence[str]) -> str:
+    """Run a command beside the JobManager; returns what it prints.
+
+    Raises StackError with its exit code, and without words when the command has said why.
+    """
+    manager = stack.running("jobmanager")
+    done = stack.backend.execute(manager, command, capture=True, check=False)
+    if done.returncode == _KILLED:
+        # It could not say so itself.
+        raise StackError(
+            f"{command[2]} was killed before its end: {manager.name} has stopped, or has no memory left; "
+            f"see scripts/status.sh and scripts/logs.sh {manager.name}",
+            done.returncode,
+        )
+    if done.returncode:
+        raise StackError("", done.returncode)
+    return done.stdout
+
+
+def _shown(stack: Stack) -> list[str]:
+    """Return the flag that prints Flink's own command line as a person types it, when SHOW_COMMANDS asks for it."""
+    if not stack.settings.values.get(SHOW_COMMANDS):
+        return []
+    return ["--show", stack.backend.typed(stack.running("jobmanager"), [])]

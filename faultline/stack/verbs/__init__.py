@@ -1,1 +1,0 @@
-"""The verbs behind the scripts: one function for each, `run(stack, words)`, which returns the exit code."""
