@@ -36,7 +36,8 @@ def run_rows(rows: Iterable[Planned], folder: Path, stack: Stack, *, may_reset: 
             if fresh and here.home.marked():
                 if before.was_there and not may_reset:
                     raise StackError(refusal(stack, "the row after one that has failed"))
-                _say_what_goes(row)
+                if before.was_there:
+                    _say_what_goes(row)
                 quietly("reset", functools.partial(here.down, wipe=True))
             failed, wrong = False, turn.own != USUAL
             here = usual.having({**dict(row.settings), "FLINK_MODE": row.mode})
