@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from faultline.formats.jobs import MAIN
+from faultline.stack.acts.job import run_beside
 from faultline.stack.stack import LATEST, Stack
 
 
@@ -35,7 +36,7 @@ def restore(stack: Stack, words: Sequence[str]) -> int:
 def status(stack: Stack, words: Sequence[str]) -> int:
     """Show the job as one line of JSON."""
     command = ["python", "-m", "flink_job.status", *words]
-    return stack.backend.execute(stack.running("jobmanager"), command, check=False).returncode
+    return run_beside(stack, command, capture=False).returncode
 
 
 def checkpoints(stack: Stack, words: Sequence[str]) -> int:

@@ -98,7 +98,8 @@ def in_processes(jobs: Sequence[Job], folder: Path) -> Iterator[pa.Table]:
     # Not forked: librdkafka and DuckDB have threads here, which do not survive a fork.
     context = multiprocessing.get_context("spawn")
     # Python's own tracker cleans up after a verdict that is killed, and would say so.
-    os.environ["PYTHONWARNINGS"] = "ignore:resource_tracker"
+    others = [each for each in os.environ.get("PYTHONWARNINGS", "").split(",") if each]
+    os.environ["PYTHONWARNINGS"] = ",".join([*others, "ignore:resource_tracker"])
     with ProcessPoolExecutor(PARALLEL_PROCESSES, mp_context=context, initializer=_end_with_the_parent) as pool:
         running: deque[tuple[Future[None], Path]] = deque()
         queue = list(enumerate(jobs))

@@ -133,10 +133,14 @@ class Job:
 
     def decide(self, record: Record, visit: Visit, end: int) -> None:
         """Put a visit into its window, or set it aside when that window is over."""
-        if end <= self.closed:
+        if end <= self.passed_for(record):
             self.set_late(record, visit)
         else:
             self.open.setdefault((visit.visit_id, end), []).append(visit.event_time)
+
+    def passed_for(self, record: Record) -> int:
+        """Give the end of the last window that is over for this record."""
+        return self.closed
 
     def advance(self) -> None:
         """Move the clock on and write the windows that it passes, in the order of their ends."""
@@ -169,11 +173,12 @@ class PartitionJob(Job):
 
     def decide(self, record: Record, visit: Visit, end: int) -> None:
         """Put a visit into its window, or set it aside when its own partition has passed that window before."""
-        if end <= self.passed[record.partition]:
-            self.set_late(record, visit)
-        else:
-            self.open.setdefault((visit.visit_id, end), []).append(visit.event_time)
+        super().decide(record, visit, end)
         self.pass_to(record.partition, visit.event_time - self.bound_ms)
+
+    def passed_for(self, record: Record) -> int:
+        """Give the end of the last window that the record's partition has passed."""
+        return self.passed[record.partition]
 
     def pass_to(self, partition: int, now: int) -> None:
         """Move the clock of a partition on."""

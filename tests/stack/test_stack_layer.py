@@ -196,6 +196,34 @@ def test_a_killed_command_of_the_job_names_its_service(stack: RunningStack) -> N
     assert "scripts/logs.sh jobmanager" in printed[1]
 
 
+def problems(stack: RunningStack) -> str:
+    return "; ".join(json.loads(stack.script("status.sh", "--json", check=False).stdout)["problems"])
+
+
+@pytest.mark.full
+def test_status_names_a_job_that_fails_again_and_again(stack: RunningStack) -> None:
+    stack.wait_until_well()
+    for _ in range(3):
+        stack.script("kill.sh", "taskmanager")
+        stack.script("start.sh", "taskmanager")
+        wait_until(lambda: stack.job()["running_tasks"] == stack.job()["tasks"], "the job", seconds=LIMIT_SECONDS)
+    assert "the Flink job failed 3 times in two minutes: " in problems(stack)
+    stack.wait_until_well()
+
+
+@pytest.mark.full
+def test_status_names_a_pipeline_that_falls_behind(stack: RunningStack) -> None:
+    """A synchronizer that runs and commits nothing: 3,000 visits are minutes of the generator's usual rate."""
+    stack.wait_until_well()
+    stack.script("spark_stop.sh")
+    stack.script("spark_start.sh", "--hold-batch", "next")
+    stack.script("exec.sh", "generator", "python", "-m", "generator", "--total", "3000", "--rate", "0")
+    wait_until(lambda: "spark is behind by " in problems(stack), "a problem", seconds=LIMIT_SECONDS)
+    stack.script("spark_stop.sh")
+    stack.script("spark_start.sh")
+    stack.wait_until_well()
+
+
 @pytest.mark.full
 def test_two_stacks_side_by_side_and_neither_stops_the_other(stack: RunningStack, tmp_path: Path) -> None:
     with RunningStack(tmp_path, "local") as second:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -22,12 +23,12 @@ _KILLED = 128 + signal.SIGKILL
 def submit(stack: Stack, flags: Sequence[str]) -> str:
     """Submit the job, to read the topic from its earliest offset; returns what the program prints: the job's id."""
     stack.running("kafka")
-    return _run_beside(stack, ["python", "-m", "flink_job.submit", *_shown(stack), *flags])
+    return _printed(stack, ["python", "-m", "flink_job.submit", *_shown(stack), *flags])
 
 
 def cancel(stack: Stack, flags: Sequence[str]) -> str:
     """Cancel the job; its checkpoints are retained. Returns what the program prints."""
-    return _run_beside(stack, ["python", "-m", "flink_job.cancel", *_shown(stack), *flags])
+    return _printed(stack, ["python", "-m", "flink_job.cancel", *_shown(stack), *flags])
 
 
 def restore(stack: Stack, which: str, job: str, flags: Sequence[str]) -> str:
@@ -36,7 +37,7 @@ def restore(stack: Stack, which: str, job: str, flags: Sequence[str]) -> str:
         which = stack.backend.path_inside(Path(which))
     stack.running("kafka")
     chosen = [] if job == MAIN else ["--job", job]
-    point = json.loads(_run_beside(stack, [*_INSPECT, *chosen, "restore-point", which]))
+    point = json.loads(_printed(stack, [*_INSPECT, *chosen, "restore-point", which]))
     checkpoint, newest = point["path"], point["newest"]
     notes = [
         f"restoring from {stack.backend.path_outside(checkpoint)}",
@@ -49,7 +50,7 @@ def restore(stack: Stack, which: str, job: str, flags: Sequence[str]) -> str:
     # Said by the program that submits, and only when it does not refuse.
     said = [word for note in notes for word in ("--say", note)]
     words = ["--from", checkpoint, *said, *_shown(stack), *chosen, *flags]
-    return _run_beside(stack, ["python", "-m", "flink_job.submit", *words])
+    return _printed(stack, ["python", "-m", "flink_job.submit", *words])
 
 
 def checkpoints(stack: Stack) -> list[dict[str, Any]]:
@@ -61,20 +62,22 @@ def checkpoints(stack: Stack) -> list[dict[str, Any]]:
     return found
 
 
-def _run_beside(stack: Stack, command: Sequence[str]) -> str:
-    """Run a command beside the JobManager; returns what it prints.
-
-    Raises StackError with its exit code, and without words when the command has said why.
-    """
+def run_beside(stack: Stack, command: Sequence[str], *, capture: bool) -> subprocess.CompletedProcess[str]:
+    """Run a command beside the JobManager. Raises StackError when it was killed: it could not say so itself."""
     manager = stack.running("jobmanager")
-    done = stack.backend.execute(manager, command, capture=True, check=False)
+    done = stack.backend.execute(manager, command, capture=capture, check=False)
     if done.returncode == _KILLED:
-        # It could not say so itself.
         raise StackError(
             f"{command[2]} was killed before its end: {manager.name} has stopped, or has no memory left; "
             f"see scripts/status.sh and scripts/logs.sh {manager.name}",
             done.returncode,
         )
+    return done
+
+
+def _printed(stack: Stack, command: Sequence[str]) -> str:
+    """Return what a command beside the JobManager prints. Raises StackError; the command has said why."""
+    done = run_beside(stack, command, capture=True)
     if done.returncode:
         raise StackError("", done.returncode)
     return done.stdout
