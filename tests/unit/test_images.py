@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import socket
 import subprocess
 from pathlib import Path
@@ -12,8 +13,11 @@ from typing import Any
 import pytest
 import yaml
 
-from faultline.settings import ROOT, read_env_file
-from faultline.stack.services import TABLE
+from faultline.settings import ROOT, as_environment, read_env_file
+from faultline.stack.backends.compose import ComposeBackend
+from faultline.stack.home import Home
+from faultline.stack.services import COUNTS, TABLE
+from faultline.stack.settings import load
 
 # Compose itself, the images, or the host's scripts use these; no service does.
 NOT_FOR_SERVICES = {
@@ -21,8 +25,6 @@ NOT_FOR_SERVICES = {
     "BASE_IMAGE", "IMAGE_TAG", "PYTHON_VERSION", "JAVA_VERSION", "NOTEBOOK_PORT",
     "PAGE_BUTTONS_PORT",
 }  # fmt: skip
-# Further flags of a service, for one run; without a default they are not in .env.
-FLAGS = {"GENERATOR_ARGS", "SPARK_ARGS"}
 ROOT_CERTIFICATE = "-----BEGIN CERTIFICATE-----\nAAAA\nBBBB\n-----END CERTIFICATE-----\n"
 PROXY_CERTIFICATE = "-----BEGIN CERTIFICATE-----\nCCCC\n-----END CERTIFICATE-----\n"
 
@@ -34,11 +36,73 @@ def compose() -> dict[str, Any]:
     return document
 
 
-def test_every_setting_reaches_the_services_by_name(compose: dict[str, Any]) -> None:
-    wanted = read_env_file(ROOT / ".env").keys() - NOT_FOR_SERVICES
-    passed = compose["x-environment"]
-    assert {f"STACK_{name}": f"${{{name}}}" for name in wanted}.items() <= passed.items()
-    assert {f"STACK_{name}": f"${{{name}:-}}" for name in FLAGS}.items() <= passed.items()
+def _code(*words: str) -> int:
+    return subprocess.run(words, capture_output=True, check=False).returncode
+
+
+def generations() -> list[list[str]]:
+    """Compose 1 and Compose 2, as far as they are installed."""
+    both = (["docker-compose"], ["docker", "compose"])
+    found = [words for words in both if shutil.which(words[0])]
+    return [words for words in found if not _code(*words, "version")]
+
+
+def environments(compose: list[str], environ: dict[str, str]) -> dict[str, dict[str, str]]:
+    """What each service finds in its environment, by Compose itself; all profiles."""
+    every = sorted({profile for row in TABLE for profile in row.profiles})
+    command = [*compose, "--project-directory", str(ROOT), "--file", str(ROOT / "docker-compose.yaml"), "config"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True,
+        env={"PATH": os.environ["PATH"], "COMPOSE_PROFILES": ",".join(every), **environ},
+    )  # fmt: skip
+    services = yaml.safe_load(done.stdout)["services"]
+    # `config` doubles each dollar, so that its output can be read again.
+    return {
+        name: {key: value.replace("$$", "$") for key, value in entry["environment"].items() if value is not None}
+        for name, entry in services.items()
+    }
+
+
+needs_compose = pytest.mark.skipif(not generations(), reason="neither docker-compose nor docker compose is installed")
+
+
+@needs_compose
+@pytest.mark.parametrize("compose", generations(), ids=" ".join)
+def test_without_a_variable_every_service_has_the_settings_of_the_file(compose: list[str]) -> None:
+    defaults = as_environment(read_env_file(ROOT / ".env"))
+    for name, environment in environments(compose, {}).items():
+        differ = {key: environment.get(key) for key, value in defaults.items() if environment.get(key) != value}
+        assert differ == {}, name
+
+
+@needs_compose
+@pytest.mark.parametrize("compose", generations(), ids=" ".join)
+def test_what_is_chosen_for_a_stack_reaches_every_service(compose: list[str], tmp_path: Path) -> None:
+    odd = "--rate 20 'a \"b\"' ${x} $y \\ #z"
+    stack = load({"STACK_GENERATOR_ARGS": odd, "STACK_VISITS_TOPIC": odd}, {"PROFILE": "cluster"}, {})
+    backend = ComposeBackend(stack, Home(tmp_path))
+    wanted = as_environment({name: stack.values[name] for name in read_env_file(ROOT / ".env")})
+    wanted |= {"STACK_GENERATOR_ARGS": odd, "STACK_HOME": "/faultline"}
+    for name in ("UID", "GID", "IMAGE_TAG"):
+        del wanted[f"STACK_{name}"]
+    with backend.docker.variables() as environ:
+        for name, environment in environments(compose, environ).items():
+            differ = {key: environment.get(key) for key, value in wanted.items() if environment.get(key) != value}
+            assert differ == {}, name
+
+
+@needs_compose
+@pytest.mark.parametrize("compose", generations(), ids=" ".join)
+def test_a_variable_of_the_shell_wins_for_what_the_file_reads_and_what_goes_with_a_profile(compose: list[str]) -> None:
+    settings = read_env_file(ROOT / ".env").keys() - NOT_FOR_SERVICES
+    text = (ROOT / "docker-compose.yaml").read_text(encoding="utf-8")
+    read = {name for name in settings if re.search(rf"\$\{{(STACK_)?{name}}}", text)}
+    chosen = {f"STACK_{name}": "1" for name in read - {"COMPOSE_PROJECT_NAME"} | COUNTS.keys()}
+    chosen |= {"COMPOSE_PROJECT_NAME": "other", "STACK_BIND_ADDRESS": "127.0.0.2", "STACK_DATA": "s3://other"}
+    wanted = chosen | {"STACK_COMPOSE_PROJECT_NAME": "other"}
+    del wanted["COMPOSE_PROJECT_NAME"]
+    for name, environment in environments(compose, chosen).items():
+        assert {key: environment.get(key) for key in wanted} == wanted, name
 
 
 def test_every_service_of_the_table_is_in_compose_with_its_image_and_grace(compose: dict[str, Any]) -> None:
@@ -46,11 +110,13 @@ def test_every_service_of_the_table_is_in_compose_with_its_image_and_grace(compo
     assert {row.name for row in TABLE} | {"permissions", "tools"} == entries.keys()
     for row in TABLE:
         entry = entries[row.name]
-        assert entry["image"] == f"faultline/{row.image}:${{IMAGE_TAG}}", row.name
+        assert entry["image"] == f"faultline/{row.image}:${{STACK_IMAGE_TAG}}", row.name
         assert entry["command"].startswith(" ".join(row.command)), row.name
         assert (ROOT / row.command[0]).exists()
         assert entry.get("profiles", []) == row.profiles, row.name
-        published = [f"${{BIND_ADDRESS}}:${{{row.published}}}:${{{row.published}}}"] if row.published else []
+        published = (
+            [f"${{STACK_BIND_ADDRESS}}:${{STACK_{row.published}}}:${{STACK_{row.published}}}"] if row.published else []
+        )
         assert entry.get("ports", []) == published, row.name
         if not row.one_shot:
             assert entry["stop_grace_period"] == f"{row.grace_seconds:g}s", row.name
@@ -91,7 +157,7 @@ def test_every_volume_is_declared_and_belongs_to_the_user_of_its_service(compose
 def test_ports_are_published_on_the_bind_address_only(compose: dict[str, Any]) -> None:
     published = [port for service in compose["services"].values() for port in service.get("ports", [])]
     assert len(published) == len([row for row in TABLE if row.published])
-    assert all(port.startswith("${BIND_ADDRESS}:") for port in published)
+    assert all(port.startswith("${STACK_BIND_ADDRESS}:") for port in published)
 
 
 def test_every_long_running_service_has_a_health_check_and_the_script_knows_it(compose: dict[str, Any]) -> None:
