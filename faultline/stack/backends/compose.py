@@ -119,12 +119,12 @@ class ComposeBackend:
         classic = (
             {} if self.docker.ask("buildx", "version") else {"DOCKER_BUILDKIT": "0", "COMPOSE_DOCKER_CLI_BUILD": "0"}
         )
-        built: dict[str, str] = {}
-        for row in self._services:
-            # One service per image: building it serves the others with the same image.
-            built.setdefault(row.image, row.name)
-        if not self.docker.quietly("build", *built.values(), more=classic):
+        if not self.docker.quietly("build", more=classic):
             raise StackError("the images could not be built; the end of the build's log is above")
+
+    def _image(self, target: str) -> str:
+        """The name of an image, as in docker-compose.yaml."""
+        return f"faultline/{target}:{self._tag}"
 
     def fetch(self) -> None:
         """Prepare: the images have everything."""
@@ -132,7 +132,7 @@ class ComposeBackend:
 
     def is_prepared(self) -> bool:
         """Return whether every image exists; images may be older than the code."""
-        images = {f"faultline/{row.image}:{self._tag}" for row in self._services}
+        images = {self._image(row.image) for row in self._services}
         # It fails when one of them is missing.
         return bool(self.docker.ask("image", "inspect", "--format", "{{.Id}}", *images))
 
@@ -389,7 +389,7 @@ class ComposeBackend:
 
     def help_of(self, module: Sequence[str], environment: str) -> str:
         """Ask the module in a container without mounts: Compose would create the mounted folders, as root."""
-        image = f"faultline/{_IMAGES[environment]}:{self._tag}"
+        image = self._image(_IMAGES[environment])
         run = ("run", "--rm", "--network", "none", "--read-only", "--tmpfs", "/tmp", image)
         return self.docker.ask(*run, "python", "-m", *module, "--help")
 
