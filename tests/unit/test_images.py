@@ -114,7 +114,7 @@ def entry_of(row: Service) -> dict[str, Any]:
     """The entry of docker-compose.yaml that a row of the table asks for, as far as it says."""
     port = f"${{STACK_{row.published}}}"
     entry = {
-        "image": f"faultline/{row.image}:${{STACK_IMAGE_TAG}}",
+        "image": f"localhost/faultline/{row.image}:${{STACK_IMAGE_TAG}}",
         "command": " ".join([*row.command, *([f"${{{row.name.upper()}_ARGUMENTS:-}}"] if row.flags else [])]),
         "profiles": row.profiles or None,
         "ports": [f"${{STACK_BIND_ADDRESS}}:{port}:{port}"] if row.published else None,
@@ -190,10 +190,12 @@ def test_every_limit_leaves_room_for_what_the_row_says(compose: dict[str, Any]) 
         assert int(number) << (10 if unit == "g" else 0) > mebibytes_of(row, largest), row.name
 
 
-def test_every_image_is_built_once_before_it_is_used(compose: dict[str, Any]) -> None:
+def test_every_image_is_built_once_before_it_is_used_and_no_registry_has_it(compose: dict[str, Any]) -> None:
     builders: dict[str, str] = {}
     # Compose 1.29 makes images in the order of the file, as far as dependencies allow.
     for name, entry in compose["services"].items():
+        assert entry["image"].startswith("localhost/"), name
+        assert entry["pull_policy"] == "never", name
         target = entry["image"].partition("faultline/")[2].partition(":")[0]
         if "build" in entry:
             assert target not in builders, f"{name}: {builders.get(target)} builds that image, too"

@@ -124,7 +124,7 @@ class ComposeBackend:
 
     def _image(self, target: str) -> str:
         """The name of an image, as in docker-compose.yaml."""
-        return f"faultline/{target}:{self._tag}"
+        return f"localhost/faultline/{target}:{self._tag}"
 
     def fetch(self) -> None:
         """Prepare: the images have everything."""
@@ -390,7 +390,7 @@ class ComposeBackend:
     def help_of(self, module: Sequence[str], environment: str) -> str:
         """Ask the module in a container without mounts: Compose would create the mounted folders, as root."""
         image = self._image(_IMAGES[environment])
-        run = ("run", "--rm", "--network", "none", "--read-only", "--tmpfs", "/tmp", image)
+        run = ("run", "--rm", "--pull", "never", "--network", "none", "--read-only", "--tmpfs", "/tmp", image)
         return self.docker.ask(*run, "python", "-m", *module, "--help")
 
     def _mounted(self, path: Path) -> str:
