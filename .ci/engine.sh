@@ -31,7 +31,7 @@ fail() {
 # The setting NAME: STACK_NAME of the environment wins over .env, as everywhere.
 setting() {
   local name="STACK_$1"
-  printf '%s\n' "${!name:-$(sed --quiet "s/^$1=//p" "$ROOT/.env")}"
+  printf '%s\n' "${!name:-$(sed --quiet "s/^$name=//p" "$ROOT/.env")}"
 }
 
 engine_answers() { docker info >/dev/null 2>&1; }

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 PREFIX = "STACK_"
-"""The prefix of environment variables that set our settings: STACK_KAFKA_PORT sets KAFKA_PORT."""
+"""The prefix of the variables that hold settings, here and in `.env`: STACK_KAFKA_PORT holds KAFKA_PORT."""
 
 
 def artifacts() -> Path:
@@ -75,7 +75,7 @@ class SettingsError(Exception):
 
 
 def read_env_file(path: Path) -> dict[str, str]:
-    """Read `KEY=VALUE` lines; blank lines and lines that start with `#` are skipped."""
+    """Read `KEY=VALUE` lines: settings by their names without the prefix. Blank lines and comments are skipped."""
     settings = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         name, separator, value = line.partition("=")
@@ -108,7 +108,7 @@ class Settings:
     def text(self, name: str) -> str:
         """The setting as written. Raises SettingsError when neither the environment nor `.env` has it."""
         if name not in self._values:
-            raise SettingsError(f"setting {name} is missing; add it to .env, or set {PREFIX}{name}")
+            raise SettingsError(f"setting {name} is missing; add {PREFIX}{name} to .env, or set that variable")
         return self._values[name]
 
     def number(self, name: str) -> int:

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # Sourced by every service: the settings of .env, and the paths.
-# Only a variable with the prefix STACK_ wins over .env: STACK_KAFKA_PORT over KAFKA_PORT.
+# A variable STACK_KAFKA_PORT wins over that line of .env; the shell's variable here is KAFKA_PORT.
 
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 
@@ -16,10 +16,10 @@ load_file() {
   local line name chosen
   while IFS= read -r line || [[ -n "${line}" ]]; do
     if [[ "${line}" =~ ^([A-Z][A-Z0-9_]*)=(.*)$ ]]; then
-      name="${BASH_REMATCH[1]}"
-      # The scripts that a walkthrough calls also read it without the prefix.
-      [[ "${name}" != PORT_OFFSET ]] || continue
-      chosen="STACK_${name#STACK_}"
+      name="${BASH_REMATCH[1]#STACK_}"
+      # The scripts that a walkthrough calls also read PORT_OFFSET without the prefix; UID is bash's own, and read-only.
+      [[ "${name}" != PORT_OFFSET && "${name}" != UID ]] || continue
+      chosen="STACK_${name}"
       printf -v "${name}" '%s' "${!chosen:-${BASH_REMATCH[2]}}"
     fi
   done <"$1"

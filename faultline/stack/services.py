@@ -1,7 +1,8 @@
 """The table of services, in the order in which they start.
 
-A new service is a row here, `faultline/services/<name>.sh`, and an entry in docker-compose.yaml. A service that a stack
-may have several times has a row for each copy; a setting in COUNTS says how many of them are part of it.
+A new service is a row here, `faultline/services/<name>.sh`, and an entry in docker-compose.yaml, which a test compares
+with the row. A service that a stack may have several times has a row for each copy; a setting in COUNTS says how many
+of them are part of it.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ class Service:
     """Setting of the port on which it answers; None: it is ready while it runs."""
     health: str = ""
     """Path on that port where it says by HTTP that it is well; empty: an open port says so."""
+    check: tuple[str, ...] = ()
+    """Words of docker/health.sh, by which its container is healthy; empty: by `port`, or `published`, and `health`."""
     listens: tuple[str, ...] = ()
     """Settings of all ports on which it listens with the local backend."""
     published: str | None = None
@@ -81,6 +84,14 @@ class Service:
         return [f"faultline/services/{self.family}.sh", *([self.name] if self.copy_of else [])]
 
     @property
+    def container_check(self) -> tuple[str, ...]:
+        """Words of docker/health.sh, by which its container is healthy; none for a one-shot service."""
+        if self.health:
+            return ("says", self.health, "^HTTP/1[.]. 200 ", f"127.0.0.1:{self.port}")
+        port = self.port or self.published
+        return self.check or (("listens", port) if port else ())
+
+    @property
     def profiles(self) -> list[str]:
         """Its profiles in docker-compose.yaml, one for each number of COUNTS that adds it; none: it is always there."""
         if self.of_store:
@@ -98,13 +109,17 @@ class Service:
 
 def _brokers() -> tuple[Service, ...]:
     rows = _copies(Service("kafka", "tools", "kafka", count="KAFKA_BROKERS", mebibytes=448, mebibytes_of_several=384))
-    return tuple(_on_ports(row, "KAFKA", "PORT", "CONTAINER_PORT", "CONTROLLER_PORT") for row in rows)
+    rows = tuple(_on_ports(row, "KAFKA", "PORT", "CONTAINER_PORT", "CONTROLLER_PORT") for row in rows)
+    # A broker opens its listeners last, once it serves requests.
+    return tuple(replace(row, check=("listens", row.listens[1])) for row in rows)
 
 
 def _taskmanagers() -> tuple[Service, ...]:
     first = Service(
         "taskmanager", "flink", "flink", needs=("store",), count="FLINK_TASKMANAGERS", mebibytes=384,
         heap="FLINK_TASK_HEAP", rocksdb="FLINK_ROCKSDB_MEMORY",
+        # Healthy means that a JobManager counts it, not only that the process runs.
+        check=_overview('"taskmanagers":[1-9]', "jobmanager:FLINK_UI_PORT", "jobmanager-2:FLINK_STANDBY_UI_PORT"),
     )  # fmt: skip
     return _copies(first)
 
@@ -115,6 +130,10 @@ def _spark_workers() -> tuple[Service, ...]:
         heap="SPARK_EXECUTOR_MEMORY",
     )  # fmt: skip
     return tuple(_on_ports(row, "SPARK_WORKER", "UI_PORT") for row in _copies(first))
+
+
+def _overview(pattern: str, *addresses: str) -> tuple[str, ...]:
+    return ("says", "/overview", pattern, *addresses)
 
 
 def _on_ports(row: Service, prefix: str, *settings: str) -> Service:
@@ -131,8 +150,9 @@ def _copies(first: Service) -> tuple[Service, ...]:
     )  # fmt: skip
 
 
+_BROKERS = _brokers()
 TABLE = (
-    *_brokers(),
+    *_BROKERS,
     Service(
         "zookeeper", "flink", "flink", port="ZOOKEEPER_PORT", listens=("ZOOKEEPER_PORT",),
         count="FLINK_JOBMANAGERS", copy=2, mebibytes=128,
@@ -149,21 +169,27 @@ TABLE = (
     Service(
         "jobmanager", "flink", "flink", port="FLINK_UI_PORT", published="FLINK_UI_PORT", page="Flink UI",
         listens=("FLINK_UI_PORT", "FLINK_RPC_PORT"), needs=("store",), mebibytes=448,
+        check=_overview('"taskmanagers"', "127.0.0.1:FLINK_UI_PORT"),
     ),
     Service(
         "jobmanager-2", "flink", "flink", port="FLINK_STANDBY_UI_PORT", published="FLINK_STANDBY_UI_PORT",
         page="second Flink UI", listens=("FLINK_STANDBY_UI_PORT",), copy_of="jobmanager",
         needs=("store",), count="FLINK_JOBMANAGERS", copy=2, mebibytes=448,
+        check=_overview('"taskmanagers"', "127.0.0.1:FLINK_STANDBY_UI_PORT"),
     ),
     *_taskmanagers(),
     Service(
         "spark-master", "tools", "spark", port="SPARK_MASTER_UI_PORT", published="SPARK_MASTER_UI_PORT",
         page="Spark master", listens=("SPARK_MASTER_PORT", "SPARK_MASTER_UI_PORT"), count="SPARK_WORKERS",
         mebibytes=96, heap="SPARK_DAEMON_MEMORY",
+        check=("says", "/json/", '"status" *: *"ALIVE"', "127.0.0.1:SPARK_MASTER_UI_PORT"),
     ),
     *_spark_workers(),
     Service("topics", "tools", "generator", needs=("kafka",), one_shot=True),
-    Service("generator", "tools", "generator", needs=("kafka",), flags="generator", may_finish=True, mebibytes=64),
+    Service(
+        "generator", "tools", "generator", needs=("kafka",), flags="generator", may_finish=True, mebibytes=64,
+        check=("connected", *(row.listens[1] for row in _BROKERS)),
+    ),
     Service(
         "spark", "tools", "spark", needs=("kafka", "store", "spark-master"), flags="spark_job.visits_json_synchronizer",
         published="SPARK_UI_PORT", page="Spark UI", listens=("SPARK_UI_PORT",), mebibytes=192,

@@ -150,7 +150,7 @@ class Stack:
         for warning in self.settings.warnings:
             say(f"note: {warning}")
         for name in unknown_variables(self.environ, self.settings.values):
-            say(f"note: {name} sets nothing; the settings are those of .env, with {PREFIX} before the name")
+            say(f"note: {name} sets nothing; .env has the names of the settings")
 
     # Acts
 

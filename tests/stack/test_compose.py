@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from faultline.settings import ROOT
+from faultline.settings import ROOT, as_environment, read_env_file
+from faultline.stack.services import LOCAL_PORTS, TABLE
 from tests.golden.archives import golden
 from tests.stack.running_stack import RunningStack
 from tests.stack.test_walkthroughs import ON_THE_STACK
@@ -179,16 +180,16 @@ def test_what_containers_wrote_can_be_removed(demo: tuple[RunningStack, str]) ->
 @pytest.mark.full
 def test_compose_alone_starts_a_stack_that_the_scripts_know(tmp_path: Path) -> None:
     with RunningStack(tmp_path, "compose") as stack:
-        # Without the scripts, settings have their names in .env.
-        own = {name: value for name, value in stack.environment.items() if name.startswith("STACK_")}
-        del own["STACK_HOME"]
-        environ = stack.environment | {name.removeprefix("STACK_"): value for name, value in own.items()}
+        # Without the scripts, ports that are not published are those of .env.
+        inner = set(LOCAL_PORTS) - {row.published for row in TABLE}
+        for name in as_environment(dict.fromkeys(inner, "")):
+            del stack.environment[name]
 
         def compose(*words: str) -> str:
             done = subprocess.run(
                 ["docker-compose", *words],
                 cwd=ROOT,
-                env=environ,
+                env=stack.environment,
                 capture_output=True,
                 text=True,
                 check=False,
@@ -199,7 +200,7 @@ def test_compose_alone_starts_a_stack_that_the_scripts_know(tmp_path: Path) -> N
 
         compose("up", "--detach")
         stack.wait_until_well()
-        bootstrap = f"kafka:{environ['KAFKA_CONTAINER_PORT']}"
+        bootstrap = f"kafka:{read_env_file(ROOT / '.env')['KAFKA_CONTAINER_PORT']}"
         topics = ("kafka-topics.sh", "--bootstrap-server", bootstrap, "--describe")
         assert "PartitionCount" in compose("exec", "-T", "kafka", *topics)
         newest = int(stack.wait_for_checkpoints(1)["latest_checkpoint"])

@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from faultline.settings import PREFIX, ROOT, read_environment
+from faultline.settings import ROOT, as_environment, read_env_file, read_environment
 from faultline.stack import preflight
 from faultline.stack.backend import (
     ABSENT,
@@ -30,7 +30,7 @@ from faultline.stack.errors import StackError
 from faultline.stack.home import Home
 from faultline.stack.messages import say
 from faultline.stack.services import TABLE, Service, copies, mebibytes, profiles, services, table
-from faultline.stack.settings import StackSettings
+from faultline.stack.settings import ENV_FILE, StackSettings
 from faultline.stack.steps import Steps
 from faultline.stack.waiting import wait_until
 
@@ -65,28 +65,27 @@ class ComposeBackend:
         marker = home.marker_or_none()
         project = marker.project if marker else settings.values["COMPOSE_PROJECT_NAME"]
         self._tag = _tag_in_use(project) or self._own_tag()
-        self.docker = Docker(project, self._variables())
+        own = self._own_variables()
+        host = self._settings.environment() | {"HOME": os.environ.get("HOME", "/")}
+        # What this backend sets for Compose itself is no setting of a container.
+        names = [name for name in as_environment(read_env_file(ENV_FILE)) if name not in own]
+        self.docker = Docker(project, host | own, names)
 
     def _own_tag(self) -> str:
         """The tag of this clone's images: another clone may have other code, so each has its own."""
         clone = hashlib.sha256(str(ROOT).encode()).hexdigest()[:8]
         return f"{self._settings.values['IMAGE_TAG']}-{clone}"
 
-    def _variables(self) -> dict[str, str]:
-        """Build the variables that docker-compose.yaml reads: the caller's own variables have no effect."""
-        values = dict(self._settings.values)
+    def _own_variables(self) -> dict[str, str]:
+        """The variables of docker-compose.yaml that are not the settings as they are."""
         user, group = os.getuid(), os.getgid()
         # Files that containers write belong to the caller. When root calls, they run as the image's user, not as root.
         identity = (user, group) if user else (_NOT_ROOT, _NOT_ROOT)
-        host = {name: value for name, value in self._settings.environment().items() if not name.startswith(PREFIX)}
         return {
-            **host,
-            **values,
-            "HOME": os.environ.get("HOME", "/"),
             "STACK_HOME": str(self._home.root),
             "STACK_UID": str(identity[0]),
             "STACK_GID": str(identity[1]),
-            "IMAGE_TAG": self._tag,
+            "STACK_IMAGE_TAG": self._tag,
             "COMPOSE_PROFILES": ",".join(sorted(profiles(self._settings.values))),
         }
 
@@ -120,12 +119,12 @@ class ComposeBackend:
         classic = (
             {} if self.docker.ask("buildx", "version") else {"DOCKER_BUILDKIT": "0", "COMPOSE_DOCKER_CLI_BUILD": "0"}
         )
-        built: dict[str, str] = {}
-        for row in self._services:
-            # One service per image: building it serves the others with the same image.
-            built.setdefault(row.image, row.name)
-        if not self.docker.quietly("build", *built.values(), more=classic):
+        if not self.docker.quietly("build", more=classic):
             raise StackError("the images could not be built; the end of the build's log is above")
+
+    def _image(self, target: str) -> str:
+        """The name of an image, as in docker-compose.yaml."""
+        return f"localhost/faultline/{target}:{self._tag}"
 
     def fetch(self) -> None:
         """Prepare: the images have everything."""
@@ -133,7 +132,7 @@ class ComposeBackend:
 
     def is_prepared(self) -> bool:
         """Return whether every image exists; images may be older than the code."""
-        images = {f"faultline/{row.image}:{self._tag}" for row in self._services}
+        images = {self._image(row.image) for row in self._services}
         # It fails when one of them is missing.
         return bool(self.docker.ask("image", "inspect", "--format", "{{.Id}}", *images))
 
@@ -390,8 +389,8 @@ class ComposeBackend:
 
     def help_of(self, module: Sequence[str], environment: str) -> str:
         """Ask the module in a container without mounts: Compose would create the mounted folders, as root."""
-        image = f"faultline/{_IMAGES[environment]}:{self._tag}"
-        run = ("run", "--rm", "--network", "none", "--read-only", "--tmpfs", "/tmp", image)
+        image = self._image(_IMAGES[environment])
+        run = ("run", "--rm", "--pull", "never", "--network", "none", "--read-only", "--tmpfs", "/tmp", image)
         return self.docker.ask(*run, "python", "-m", *module, "--help")
 
     def _mounted(self, path: Path) -> str:

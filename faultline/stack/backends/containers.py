@@ -72,11 +72,15 @@ class Container:
 
 
 class Docker:
-    """Docker and Compose for one project. `environ`: what docker-compose.yaml reads its variables from."""
+    """Docker and Compose for one project.
 
-    def __init__(self, project: str, environ: Mapping[str, str]) -> None:
+    `environ`: what docker-compose.yaml reads its variables from; `names`: those that every container gets.
+    """
+
+    def __init__(self, project: str, environ: Mapping[str, str], names: Sequence[str] = ()) -> None:
         self.project = project
         self._environ = {**environ, "COMPOSE_PROJECT_NAME": project}
+        self._names = names
         self._program: list[str] | None = None
 
     def program(self) -> list[str]:
@@ -106,13 +110,21 @@ class Docker:
         project = [] if self.project == default else ["--project-name", self.project]
         return shlex.join([*self.program(), *project, *words])
 
+    @contextlib.contextmanager
+    def variables(self) -> Iterator[dict[str, str]]:
+        """The variables of one call of Compose, with a file of names that takes the place of `.env` for containers."""
+        with tempfile.NamedTemporaryFile("w", suffix=".env") as file:
+            file.write("".join(f"{name}\n" for name in self._names))
+            file.flush()
+            yield {**self._environ, "STACK_ENV_FILE": file.name}
+
     def quietly(self, *arguments: str, seconds: float | None = None, more: Mapping[str, str] | None = None) -> bool:
         """Run Compose, show its progress, and its output only when it fails. Returns whether it succeeded."""
-        with tempfile.NamedTemporaryFile("w+", suffix=".log") as log, _progress(Path(log.name)):
+        with self.variables() as environ, _progress() as log:
             try:
                 done = subprocess.run(
                     [*self.compose(), *arguments], stdout=log, stderr=log, stdin=subprocess.DEVNULL, check=False,
-                    env={**self._environ, **(more or {})}, timeout=seconds,
+                    env={**environ, **(more or {})}, timeout=seconds,
                 )  # fmt: skip
                 succeeded = done.returncode == 0
             except subprocess.TimeoutExpired:
@@ -168,22 +180,23 @@ class Docker:
         """Run a command in a new container, removed when the command ends."""
         volumes = [word for mount in mounts for word in ("--volume", mount)]
         start = [*self.compose(), "run", "--rm", "--no-deps", *volumes]
-        if on_terminal() and not capture:
-            return run_child([*start, service, *command], self._environ)
-        process = subprocess.Popen(
-            [*start, "-T", service, *command], stdin=None if piped else subprocess.DEVNULL,
-            stdout=subprocess.PIPE if capture else None, stderr=subprocess.PIPE, text=True, env=self._environ,
-            start_new_session=listening(),
-        )  # fmt: skip
-        # On the command's stderr Compose announces the container; version 1 also prints the exit code at the end.
-        said: list[str] = []
-        write = said.append if listening() else sys.stderr.write
-        reader = threading.Thread(target=_copy_without_noise, args=(process.stderr, write, quiet))
-        reader.start()
-        with waiting_for(process):
-            output = process.stdout.read() if process.stdout else ""
-            code = process.wait()
-        reader.join()
+        with self.variables() as environ:
+            if on_terminal() and not capture:
+                return run_child([*start, service, *command], environ)
+            process = subprocess.Popen(
+                [*start, "-T", service, *command], stdin=None if piped else subprocess.DEVNULL,
+                stdout=subprocess.PIPE if capture else None, stderr=subprocess.PIPE, text=True, env=environ,
+                start_new_session=listening(),
+            )  # fmt: skip
+            # On the command's stderr Compose announces the container; version 1 also prints the exit code at the end.
+            said: list[str] = []
+            write = said.append if listening() else sys.stderr.write
+            reader = threading.Thread(target=_copy_without_noise, args=(process.stderr, write, quiet))
+            reader.start()
+            with waiting_for(process):
+                output = process.stdout.read() if process.stdout else ""
+                code = process.wait()
+            reader.join()
         if said:
             say("".join(said).rstrip())
         return subprocess.CompletedProcess(process.args, code, output)
@@ -222,21 +235,22 @@ def _copy_without_noise(stream: IO[str] | None, write: Callable[[str], object], 
 
 
 @contextlib.contextmanager
-def _progress(log: Path) -> Iterator[None]:
-    """While the block runs, print every 10 s the newest step of a build or of Compose."""
+def _progress() -> Iterator[IO[str]]:
+    """A log for a build or for Compose. While the block runs, print the log's newest step every 10 s."""
     done = threading.Event()
 
     def tell() -> None:
         seconds = 0.0
         while not done.wait(_PROGRESS_SECONDS):
             seconds += _PROGRESS_SECONDS
-            steps = [line for line in log.read_text("utf-8", "replace").splitlines() if _STEP.match(line)]
+            steps = [line for line in Path(log.name).read_text("utf-8", "replace").splitlines() if _STEP.match(line)]
             say(f"   {seconds:.0f} s: {steps[-1][:100] if steps else ''}")
 
-    teller = threading.Thread(target=tell, daemon=True)
-    teller.start()
-    try:
-        yield
-    finally:
-        done.set()
-        teller.join()
+    with tempfile.NamedTemporaryFile("w+", suffix=".log") as log:
+        teller = threading.Thread(target=tell, daemon=True)
+        teller.start()
+        try:
+            yield log
+        finally:
+            done.set()
+            teller.join()

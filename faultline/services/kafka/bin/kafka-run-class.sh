@@ -7,7 +7,7 @@
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)"
 artifacts="${STACK_ARTIFACTS:-${here}/../../../../.artifacts}"
-short="${STACK_JVM_FLAGS_SHORT:-$(sed -n 's/^JVM_FLAGS_SHORT=//p' "${here}/../../../../.env")}"
+short="${STACK_JVM_FLAGS_SHORT:-$(sed -n 's/^STACK_JVM_FLAGS_SHORT=//p' "${here}/../../../../.env")}"
 read -r -a heap <<<"${KAFKA_HEAP_OPTS:--Xmx256m ${short}}"
 exec java "${heap[@]}" \
   -Dlog4j2.configurationFile="${here}/../conf/log4j2.yaml" \
