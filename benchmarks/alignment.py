@@ -21,10 +21,10 @@ from benchmarks.cpu import Disturbance
 from benchmarks.flink_runs import records_read, settings_of_run
 from benchmarks.job_times import Checkpoint, Job, ended
 from benchmarks.own_stack import OwnStack, exit_code_of, own_stack, row
+from faultline.messages import say
 from faultline.stack.arguments import count
 from faultline.stack.errors import StackError
-from faultline.stack.messages import say
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 
 _VISITS = "30000"
 _PARALLELISM = 2

@@ -20,10 +20,10 @@ from benchmarks.cluster_runs import BROKER, DRIVER, PARALLELISM, SENDING, STORE,
 from benchmarks.cluster_table import missed, show_costs, show_costs_heading, show_shares, show_threads
 from benchmarks.flink_runs import topic_of
 from benchmarks.own_stack import exit_code_of, own_stack
+from faultline.messages import say
 from faultline.settings import ROOT, read_env_file
 from faultline.stack.arguments import count
 from faultline.stack.errors import StackError
-from faultline.stack.messages import say
 from faultline.stack.ports import free_ports
 from faultline.stack.services import LOCAL_PORTS
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from benchmarks.cpu import Disturbance, seconds_of_program
 from benchmarks.flink_runs import Contender, run, topic_of
 from benchmarks.own_stack import OwnStack, exit_code_of, own_stack, row
+from faultline.messages import say
 from faultline.stack.arguments import count
 from faultline.stack.errors import StackError
-from faultline.stack.messages import say
 
 _SHARE = 5
 _OURS = Contender("windows", "flink_job/stateful_flink_consumer.py", ("--mode", "exactly-once"))

@@ -21,13 +21,13 @@ from confluent_kafka import Consumer, TopicPartition
 from benchmarks.cpu import Disturbance, service_seconds
 from benchmarks.own_stack import OwnStack, exit_code_of, own_stack, row
 from benchmarks.page_frames import BLANK
+from faultline.messages import say
 from faultline.settings import ROOT
 from faultline.stack.arguments import count
 from faultline.stack.errors import StackError
-from faultline.stack.messages import say
 from faultline.stack.processes import of_stack
 from faultline.stack.services import TABLE
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 
 _PARTITIONS = 8
 _SETTINGS = {"TOPIC_PARTITIONS": str(_PARTITIONS)}

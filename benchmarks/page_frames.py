@@ -15,6 +15,7 @@ import sys
 import time
 
 from faultline.page.pictures.browser import Browser, PictureError, browser
+from faultline.waiting import attempts, wait_until
 
 BLANK = "about:blank"
 _OPEN_SECONDS = 60.0
@@ -37,18 +38,15 @@ def measure(window: Browser, address: str, seconds: float, wanted: int) -> dict[
     """Open the page and count its frames. Raises PictureError when it draws no strips."""
     window.size(1280, 1000)
     window.open(address)
-    deadline = time.monotonic() + _OPEN_SECONDS
-    while address != BLANK and not window.run(_ENDS):
-        if time.monotonic() > deadline:
-            raise PictureError(f"{address} draws no partition within {_OPEN_SECONDS:g} s")
-        time.sleep(0.3)
+    if address != BLANK:
+        wait_until(lambda: window.run(_ENDS), f"a partition on {address}", seconds=_OPEN_SECONDS, error=PictureError)
     print("ready", flush=True)
     window.run(_COUNT)
     time.sleep(seconds)
     gaps = sorted(window.run("return window.gaps"))
-    deadline = time.monotonic() + _SHOWN_SECONDS
-    while visits(window) < wanted and time.monotonic() < deadline:
-        time.sleep(0.3)
+    for _ in attempts(_SHOWN_SECONDS):
+        if visits(window) >= wanted:
+            break
     return {
         "frames": len(gaps) / (sum(gaps) / 1000),
         "median": gaps[len(gaps) // 2],

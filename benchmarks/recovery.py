@@ -14,11 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from benchmarks.own_stack import OwnStack, exit_code_of, own_stack, row
+from faultline.messages import say
 from faultline.stack.arguments import count
 from faultline.stack.errors import StackError
-from faultline.stack.messages import say
 from faultline.stack.services import copies
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 from flink_job.rest import FlinkError, active_job, call, checkpoints
 
 _SPARES = {"FLINK_TASKMANAGERS": "2", "FLINK_JOBMANAGERS": "2"}
@@ -62,22 +62,19 @@ class Flink:
 
     def seconds_to_checkpoint(self, killed_at: float) -> float:
         """Wait for a checkpoint that the restored job completes after a kill; returns the seconds from the kill."""
-        found: list[float] = []
 
-        def completed() -> bool:
-            try:
-                latest = self.statistics()["latest"]
-            except (FlinkError, StackError):
-                return False
+        def completed() -> float | None:
+            latest = self.statistics()["latest"]
             restored, newest = latest["restored"], latest["completed"]
             if not restored or not newest or newest["trigger_timestamp"] < restored["restore_timestamp"]:
-                return False
-            if restored["restore_timestamp"] / 1000 > killed_at:
-                found.append(newest["latest_ack_timestamp"] / 1000 - killed_at)
-            return bool(found)
+                return None
+            if restored["restore_timestamp"] / 1000 <= killed_at:
+                return None
+            return float(newest["latest_ack_timestamp"] / 1000 - killed_at)
 
-        wait_until(completed, "a checkpoint after the kill", seconds=_LIMIT_SECONDS)
-        return found[0]
+        return wait_until(
+            completed, "a checkpoint after the kill", seconds=_LIMIT_SECONDS, despite=(FlinkError, StackError)
+        )
 
     def wait_until_steady(self) -> None:
         """Wait for two more checkpoints, so that the next fault meets a job at work."""
@@ -125,15 +122,12 @@ def kill_synchronizer(stack: OwnStack) -> float:
     killed_at = _kill(stack, "spark")
     stack.start("spark")
     commits = stack.home.root / "checkpoints" / "spark" / stack.settings.typed.query() / "commits"
-    later: list[float] = []
 
-    def committed() -> bool:
+    def committed() -> float | None:
         times = (file.stat().st_mtime for file in commits.iterdir() if file.name.isdigit())
-        later[:] = sorted(at for at in times if at > killed_at)
-        return bool(later)
+        return min((at for at in times if at > killed_at), default=None)
 
-    wait_until(committed, "a committed batch after the kill", seconds=_LIMIT_SECONDS)
-    return later[0] - killed_at
+    return wait_until(committed, "a committed batch after the kill", seconds=_LIMIT_SECONDS) - killed_at
 
 
 AS_IT_COMES: Mapping[str, Fault] = {

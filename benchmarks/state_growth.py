@@ -26,11 +26,11 @@ from benchmarks.flink_runs import records_read, settings_of_run
 from benchmarks.growth_report import DATA, PLOT, Row, lines, load, save
 from benchmarks.job_times import Checkpoint, Job
 from benchmarks.own_stack import OwnStack, exit_code_of, own_stack
+from faultline.messages import say
 from faultline.settings import HASHMAP, ROCKSDB
 from faultline.stack.arguments import count
 from faultline.stack.errors import StackError
-from faultline.stack.messages import say
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 
 _SIZES = "1000,10000,100000,1000000"
 _CHECKPOINTS = "5"

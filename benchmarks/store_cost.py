@@ -18,17 +18,17 @@ from typing import Any
 from benchmarks.cluster_runs import BROKER, DRIVER, STORE, TASKMANAGER, WORKER, Side
 from benchmarks.own_stack import exit_code_of, own_stack, row
 from benchmarks.store_requests import Requests, requests
+from faultline.messages import say
 from faultline.settings import ROOT, read_env_file
 from faultline.stack.arguments import count
 from faultline.stack.errors import StackError
-from faultline.stack.messages import say
 from faultline.stack.ports import free_ports
 from faultline.stack.processes import Program
-from faultline.stack.waiting import wait_until
 from faultline.storage.data import spark_outputs
 from faultline.storage.place import Place
 from faultline.storage.reading import names
 from faultline.verdict.spark.sink_log import METADATA_FOLDER, read_sink_log
+from faultline.waiting import wait_until
 from flink_job.rest import call, checkpoints
 
 SLOTS = 8

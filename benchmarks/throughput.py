@@ -17,9 +17,9 @@ from pathlib import Path
 from benchmarks import spark_runs
 from benchmarks.flink_runs import Contender, Cost, run, topic_of
 from benchmarks.own_stack import OwnStack, exit_code_of, own_stack, row
+from faultline.messages import say
 from faultline.stack.arguments import count
 from faultline.stack.errors import StackError
-from faultline.stack.messages import say
 
 _PARTITIONS = 4
 _SLOW_SHARE = 20

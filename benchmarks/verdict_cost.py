@@ -8,9 +8,9 @@ from __future__ import annotations
 import sys
 
 from benchmarks.own_stack import exit_code_of, own_stack, row
+from faultline.messages import say
 from faultline.stack.arguments import count
 from faultline.stack.errors import StackError
-from faultline.stack.messages import say
 
 _DEFAULTS = ("1000000", "4", "440")
 _WIDTHS = "{:<30} {:>10} {:>10} {:>8} {:>8} {:>8} {:>6}  {}"

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 
 from faultline.command import quiet_imports, run
 
@@ -19,20 +18,22 @@ if __name__ == "__main__":
 
 from faultline.formats.jobs import JOBS, MAIN, settings_of
 from faultline.settings import Settings, SettingsError
+from faultline.waiting import wait_until
 from flink_job.rest import FlinkError, active_job, call, checkpoints
 
 LIMIT_SECONDS = 180
-POLL_SECONDS = 0.2
 
 
 def cancel(base: str, job_id: str) -> None:
     """Cancel a job and wait until it is CANCELED. Raises FlinkError when it is not within the limit."""
     call(base, f"/jobs/{job_id}?mode=cancel", method="PATCH")
-    deadline = time.monotonic() + LIMIT_SECONDS
-    while call(base, f"/jobs/{job_id}/status")["status"] != "CANCELED":
-        if time.monotonic() >= deadline:
-            raise FlinkError(f"job {job_id} was not cancelled within {LIMIT_SECONDS} s; see scripts/logs.sh jobmanager")
-        time.sleep(POLL_SECONDS)
+    wait_until(
+        lambda: call(base, f"/jobs/{job_id}/status")["status"] == "CANCELED",
+        f"the end of job {job_id}",
+        seconds=LIMIT_SECONDS,
+        explain=lambda: "see scripts/logs.sh jobmanager",
+        error=FlinkError,
+    )
 
 
 def main() -> int:

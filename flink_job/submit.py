@@ -15,7 +15,6 @@ import re
 import shlex
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,6 +26,7 @@ if __name__ == "__main__":
 from faultline.formats.jobs import JOBS, MAIN, MODES, PROGRAMS, settings_of
 from faultline.settings import Settings, SettingsError
 from faultline.storage.words import is_uri
+from faultline.waiting import wait_until
 from flink_job.cancel import cancel
 from flink_job.home import CLIENT, HomeError, prepare
 from flink_job.rest import FlinkError, active_job, call, failures
@@ -34,7 +34,6 @@ from flink_job.room import require_room
 
 SUBMITTED = re.compile(r"JobID ([0-9a-f]{32})")
 RUNNING_LIMIT_SECONDS = 180
-POLL_SECONDS = 0.2
 SUBMISSIONS = 3
 """Number of runs of the client where JobManagers elect a leader, which may change between two requests."""
 LEADER_GONE = ("RecipientUnreachableException", "FencingTokenException", "LeaderRetrievalException")
@@ -115,12 +114,12 @@ def wait_until_running(settings: Settings, job_id: str) -> None:
     Raises FlinkError when the job ends instead, when it fails for the same reason again and again, which cancels it,
     and when it does not run within the limit.
     """
-    deadline = time.monotonic() + RUNNING_LIMIT_SECONDS
-    while time.monotonic() < deadline:
+
+    def runs() -> bool:
         job = call(settings.flink_rest, f"/jobs/{job_id}")
         states = [vertex["status"] for vertex in job["vertices"]]
         if job["state"] == "RUNNING" and all(state == "RUNNING" for state in states):
-            return
+            return True
         if job["state"] in ("FAILED", "CANCELED"):
             causes = failures(settings.flink_rest, job_id)
             reason = causes[0][1] if causes else "no cause given"
@@ -131,10 +130,14 @@ def wait_until_running(settings: Settings, job_id: str) -> None:
                 f"job {job_id} failed {SAME_FAILURES} times before it ran, and was cancelled: {again}; "
                 "see scripts/logs.sh taskmanager"
             )
-        time.sleep(POLL_SECONDS)
-    raise FlinkError(
-        f"job {job_id} was submitted but did not run within {RUNNING_LIMIT_SECONDS} s; "
-        "is a TaskManager running? see scripts/status.sh"
+        return False
+
+    wait_until(
+        runs,
+        f"job {job_id} to run",
+        seconds=RUNNING_LIMIT_SECONDS,
+        explain=lambda: "is a TaskManager running? see scripts/status.sh",
+        error=FlinkError,
     )
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from faultline.settings import Settings, SettingsError
 from faultline.stop import Stop
 from faultline.storage.batches import newest_batch
+from faultline.waiting import attempts
 from spark_job.broker import wait_for_topic
 from spark_job.checkpoint import FILE_SINK_LOG, Checkpoint, claim
 from spark_job.hold import Hold
@@ -105,11 +106,12 @@ def _stop_after_batch(query: StreamingQuery, checkpoint: Checkpoint, stop_second
     running = checkpoint.interrupted()
     if running is not None:
         say(f"stopping after batch {running}")
-    deadline = time.monotonic() + stop_seconds
-    while checkpoint.interrupted() == running is not None and query.isActive and time.monotonic() < deadline:
-        time.sleep(0.01)
+    in_time = False
+    for _ in attempts(stop_seconds, 0.01):
+        if in_time := running is None or checkpoint.interrupted() != running or not query.isActive:
+            break
     query.stop()
-    return time.monotonic() < deadline
+    return in_time
 
 
 def _last_words(committed: int | None, interrupted: int | None) -> str:

@@ -11,9 +11,9 @@ from faultline.faults.phases import not_applying, run_row
 from faultline.faults.plan import USUAL, Planned
 from faultline.faults.repair import generator_runs, heal, keep_settings, run, script
 from faultline.formats.jobs import EXACTLY_ONCE
+from faultline.messages import say
 from faultline.settings import PREFIX, ROOT
 from faultline.stack.errors import StackError
-from faultline.stack.messages import say
 from faultline.stack.preflight import available_mebibytes
 from faultline.stack.services import mebibytes
 from faultline.stack.stack import open_stack

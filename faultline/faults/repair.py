@@ -10,10 +10,10 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from faultline.messages import say
 from faultline.settings import PREFIX, ROOT
 from faultline.stack.backend import PAUSED, RUNNING
 from faultline.stack.errors import StackError
-from faultline.stack.messages import say
 from faultline.stack.stack import open_stack
 
 _SCRIPT_SECONDS = 1800

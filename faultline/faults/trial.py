@@ -12,7 +12,7 @@ from faultline.faults.judges import EVERY
 from faultline.faults.model import Row, Step
 from faultline.faults.scene import CommandFailed, Scene
 from faultline.faults.verdicts import none_holds, of_control, of_verdict, wrong
-from faultline.stack.messages import say
+from faultline.messages import say
 
 _ATTEMPTS = 5
 

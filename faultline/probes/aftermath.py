@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -23,9 +22,9 @@ from faultline.settings import Settings, SettingsError
 from faultline.verdict.cluster import Cluster
 from faultline.verdict.model import Unknown
 from faultline.verdict.records import Span
+from faultline.waiting import attempts
 
 _READER_SECONDS = 20.0
-_POLL_SECONDS = 0.5
 
 
 def still_open(settings: Settings) -> dict[str, int]:
@@ -38,12 +37,10 @@ def still_open(settings: Settings) -> dict[str, int]:
 def compare(settings: Settings, folder: Path) -> dict[str, int]:
     """Read the same range again and return the numbers. Raises Unknown when the broker does not answer."""
     there = _read(settings, begin_of(folder) or {})
-    deadline = time.monotonic() + _READER_SECONDS
-    while True:
+    for _ in attempts(_READER_SECONDS, 0.5):
         seen = _seen(folder)
-        if there.keys() <= seen.keys() or time.monotonic() > deadline:
+        if there.keys() <= seen.keys():
             break
-        time.sleep(_POLL_SECONDS)
     return {
         "seen": len(seen),
         "different": sum(key in there and there[key] != value for key, value in seen.items()),

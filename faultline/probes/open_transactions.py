@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from collections.abc import Sequence
 
 from faultline.command import quiet_imports, run
@@ -21,8 +20,7 @@ if __name__ == "__main__":
 from faultline.settings import Settings, SettingsError
 from faultline.verdict.cluster import Cluster
 from faultline.verdict.model import Unknown
-
-_POLL_SECONDS = 0.1
+from faultline.waiting import attempts
 
 
 def positions(cluster: Cluster, topic: str) -> list[dict[str, int]]:
@@ -41,15 +39,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--wait", type=float, default=0.0, metavar="SECONDS", help="how long to wait for some (default: %(default)g)"
     )
     chosen = parser.parse_args(arguments)
-    deadline = time.monotonic() + chosen.wait
     try:
         cluster = Cluster(Settings().bootstrap)
-        while True:
+        for _ in attempts(chosen.wait, 0.1):
             found = positions(cluster, chosen.topic)
             number = sum(each["end"] - each["stable"] for each in found)
-            if number or time.monotonic() >= deadline:
+            if number:
                 break
-            time.sleep(_POLL_SECONDS)
     except (Unknown, SettingsError) as reason:
         sys.stderr.write(f"open_transactions: {reason}\n")
         return 2

@@ -12,11 +12,11 @@ from faultline.command import run as run_program
 if __name__ == "__main__":
     quiet_imports()
 
+from faultline.messages import say
 from faultline.settings import SettingsError
 from faultline.stack.arguments import split_flags
 from faultline.stack.errors import StackError
 from faultline.stack.header import header
-from faultline.stack.messages import say
 from faultline.stack.stack import Stack, open_stack
 from faultline.stack.verbs import flink, help, judge, kafka, lifecycle, programs, services, status, tools
 from faultline.stop import interrupt_once

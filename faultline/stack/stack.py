@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from faultline.messages import say
 from faultline.settings import PREFIX, ROOT, store_of_data
 from faultline.stack.backend import COMPOSE, LOCAL, PAUSED, RUNNING, Backend
 from faultline.stack.backends.compose import ComposeBackend
@@ -16,7 +17,6 @@ from faultline.stack.backends.local import LocalBackend
 from faultline.stack.errors import StackError
 from faultline.stack.home import Home, Topics
 from faultline.stack.lock import exclusive
-from faultline.stack.messages import say
 from faultline.stack.services import Service, copies, service, services
 from faultline.stack.settings import SHOW_COMMANDS, StackSettings, load, unknown_variables
 

@@ -27,6 +27,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public, but
 from faultline.kafka_errors import said
 from faultline.verdict.model import Unknown
 from faultline.verdict.records import UNREADABLE, Batch, Headers, Record, Span, Spans
+from faultline.waiting import attempts
 
 _ANSWER_SECONDS = 10.0
 """Time limit for one answer of the broker, in seconds."""
@@ -34,7 +35,6 @@ _ANSWER_SECONDS = 10.0
 _COORDINATOR_SECONDS = 60.0
 """Time limit for a broker that has just started to create its topic of group offsets, in seconds."""
 
-_RETRY_SECONDS = 0.2
 _NO_COORDINATOR_YET = (
     KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
 )  # fmt: skip
@@ -188,14 +188,14 @@ def _committed(consumer: Consumer, asked: list[TopicPartition]) -> list[TopicPar
 
     Raises KafkaException when there is no answer in time.
     """
-    deadline = time.monotonic() + _COORDINATOR_SECONDS
-    while True:
+    for _ in attempts(_COORDINATOR_SECONDS):
         try:
             return consumer.committed(asked, timeout=_COORDINATOR_SECONDS)
         except KafkaException as error:
-            if error.args[0].code() not in _NO_COORDINATOR_YET or time.monotonic() >= deadline:
+            if error.args[0].code() not in _NO_COORDINATOR_YET:
                 raise
-        time.sleep(_RETRY_SECONDS)
+            refused = error
+    raise refused
 
 
 def _take(topic: str, messages: list[Message], waiting: dict[int, int]) -> list[Message]:

@@ -13,7 +13,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from faultline.settings import Settings
 from faultline.stack.broker import own_broker
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 from labs.frame.parts import BROKER, require
 
 _REQUEST_SECONDS = 30

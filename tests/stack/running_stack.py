@@ -15,7 +15,7 @@ from confluent_kafka import Consumer, TopicPartition
 from faultline.settings import as_environment
 from faultline.stack.ports import free_ports
 from faultline.stack.services import LOCAL_PORTS
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND_LIMIT_SECONDS = 1800

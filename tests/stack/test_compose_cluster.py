@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from faultline.stack.home import Home
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 from tests.stack.running_stack import RunningStack
 
 pytestmark = [pytest.mark.compose, pytest.mark.full, pytest.mark.timeout(2400)]

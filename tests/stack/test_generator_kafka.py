@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from faultline.settings import ROOT
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 from tests.stack.broker import Broker
 from tests.stack.children import Spawn
 

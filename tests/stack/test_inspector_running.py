@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -19,7 +18,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from faultline.formats.visit import iso_time, parse_visit
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 from tests.stack.running_stack import ROOT, RunningStack
 
 pytestmark = [pytest.mark.timeout(600)]
@@ -41,13 +40,12 @@ class Following:
         return [step for line in whole_lines for step in json.loads(line)["steps"]]
 
     def wait_for(self, what: str, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        deadline = time.monotonic() + LIMIT_SECONDS
-        while True:
-            found = [step for step in self.steps() if condition(step)]
-            if found:
-                return found[0]
-            assert time.monotonic() < deadline, f"no {what} in {LIMIT_SECONDS} s: {self.steps()[-3:]}"
-            time.sleep(0.2)
+        return wait_until(
+            lambda: next(filter(condition, self.steps()), None),
+            what,
+            seconds=LIMIT_SECONDS,
+            explain=lambda: str(self.steps()[-3:]),
+        )
 
 
 @contextmanager

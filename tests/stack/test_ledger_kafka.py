@@ -20,7 +20,7 @@ from confluent_kafka.admin import AdminClient
 from faultline.formats.digest import record_digest
 from faultline.formats.ledger import ACKED, FIELDS, SENT, TOPIC, ledger_files
 from faultline.settings import ROOT
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 from tests.stack.broker import Broker
 from tests.stack.children import Spawn
 

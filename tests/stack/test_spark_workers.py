@@ -6,7 +6,6 @@ import contextlib
 import http.client
 import json
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +13,7 @@ import pytest
 
 from faultline.stack.home import Home
 from faultline.stack.processes import of_stack
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 from tests.stack.running_stack import RunningStack
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
@@ -66,15 +65,12 @@ def executors(stack: RunningStack) -> set[str]:
         return {each["hostPort"] for each in json.loads(answer.read()) if each["id"] != "driver"}
 
 
-def known(ask: Callable[[], T]) -> T | None:
-    """Return the answer of a service; None while the service does not answer, as just after its start."""
-    with contextlib.suppress(OSError, ValueError):
-        return ask()
-    return None
+SILENT = (OSError, ValueError)
+"""A service that does not answer, as just after its start."""
 
 
 def wait_for_executors(stack: RunningStack, count: int) -> None:
-    wait_until(lambda: known(lambda: len(executors(stack))) == count, f"{count} executors", seconds=LIMIT_SECONDS)
+    wait_until(lambda: len(executors(stack)) == count, f"{count} executors", seconds=LIMIT_SECONDS, despite=SILENT)
 
 
 def mark(stack: RunningStack) -> str:
@@ -145,8 +141,8 @@ def test_batches_go_on_without_the_master_which_finds_all_again(stack: RunningSt
     assert refused.returncode == 2
     assert "service spark-master is exited; start it with scripts/start.sh spark-master" in refused.stderr
     stack.script("start.sh", "spark-master")
-    wait_until(lambda: known(lambda: cluster(stack)["status"]) == "ALIVE", "the master", seconds=LIMIT_SECONDS)
-    wait_until(lambda: known(lambda: alive(stack)) == 2, "its workers", seconds=LIMIT_SECONDS)
+    wait_until(lambda: cluster(stack)["status"] == "ALIVE", "the master", seconds=LIMIT_SECONDS, despite=SILENT)
+    wait_until(lambda: alive(stack) == 2, "its workers", seconds=LIMIT_SECONDS, despite=SILENT)
     assert len(cluster(stack)["activeapps"]) == 1
     wait_for_batches(stack, 2)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from typing import Any
 
 from kafka import TopicPartition
@@ -19,6 +18,7 @@ from kafka.errors import KafkaError
 from faultline.copies import name_of
 from faultline.services.kafka.topics import TopicError, connect
 from faultline.settings import Settings, SettingsError
+from faultline.waiting import attempts
 
 _SECONDS = 30.0
 _PREFERRED = 0
@@ -36,13 +36,11 @@ def lead(admin: Any, broker: int, others: list[int], topics: list[str], seconds:
     refused = admin.alter_partition_reassignments({each: [broker, *others] for each in partitions})
     if wrong := [f"{each.topic}-{each.partition}: {error.__name__}" for each, error in refused.items() if error]:
         raise TopicError(f"the replicas cannot be ordered: {', '.join(wrong)}")
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
+    for _ in attempts(seconds, 0.5):
         admin.elect_leaders(_PREFERRED, {name: _of(partitions, name) for name in topics}, raise_errors=False)
         leaders = {each["leader_id"] for topic in admin.describe_topics(topics) for each in topic["partitions"]}
         if leaders == {broker}:
             return
-        time.sleep(0.5)
     raise TopicError(f"broker {broker} does not lead within {seconds:.0f} s; scripts/status.sh shows which one runs")
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from typing import Any
 
 from faultline.command import quiet_imports, run
@@ -21,6 +20,7 @@ from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
 from faultline.settings import Settings, SettingsError
+from faultline.waiting import attempts
 
 _ATTEMPT_MS = 3_000
 
@@ -34,9 +34,8 @@ def connect(bootstrap: str, brokers: int, wait_seconds: float) -> KafkaAdminClie
 
     Raises TopicError when they do not answer in time.
     """
-    deadline = time.monotonic() + wait_seconds
     admin: Any = None
-    while True:
+    for _ in attempts(wait_seconds, 0.5):
         try:
             admin = admin or KafkaAdminClient(bootstrap_servers=bootstrap, bootstrap_timeout_ms=_ATTEMPT_MS)
             # A fenced one is known, and does not answer.
@@ -46,9 +45,7 @@ def connect(bootstrap: str, brokers: int, wait_seconds: float) -> KafkaAdminClie
             problem = f"{found} of {brokers} brokers answer at {bootstrap}"
         except (KafkaError, OSError) as error:
             problem = f"no broker answers at {bootstrap} ({type(error).__name__})"
-        if time.monotonic() >= deadline:
-            raise TopicError(f"{problem} after {wait_seconds:.0f} s; scripts/status.sh shows which broker does not run")
-        time.sleep(0.5)
+    raise TopicError(f"{problem} after {wait_seconds:.0f} s; scripts/status.sh shows which broker does not run")
 
 
 def new_topic(name: str, settings: Settings) -> NewTopic:

@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from faultline.messages import say
 from faultline.settings import PREFIX, ROOT, read_environment
 from faultline.stack import preflight
 from faultline.stack.backend import (
@@ -28,11 +29,10 @@ from faultline.stack.backend import (
 from faultline.stack.backends.containers import Container, Docker
 from faultline.stack.errors import StackError
 from faultline.stack.home import Home
-from faultline.stack.messages import say
 from faultline.stack.services import TABLE, Service, copies, mebibytes, profiles, services, table
 from faultline.stack.settings import StackSettings
 from faultline.stack.steps import Steps
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 
 INSIDE = "/faultline"
 """The project and its home, in a container."""
@@ -181,6 +181,7 @@ class ComposeBackend:
             "every service and the Flink job",
             seconds=_UP_SECONDS,
             explain=self.explain,
+            error=StackError,
         )
         if self._unready():
             raise StackError(f"a service ended during the start; its last lines:\n{self.explain()}")
@@ -196,7 +197,13 @@ class ComposeBackend:
         # With the services that it depends on.
         if not self.docker.quietly("up", "--detach", bucket.name, seconds=_UP_SECONDS):
             raise StackError(f"the object store could not be started; the reasons are above\n{self.explain()}")
-        wait_until(lambda: self.state(bucket) == EXITED, "the bucket", seconds=_UP_SECONDS, explain=self.explain)
+        wait_until(
+            lambda: self.state(bucket) == EXITED,
+            "the bucket",
+            seconds=_UP_SECONDS,
+            explain=self.explain,
+            error=StackError,
+        )
         if not _is_ready(bucket, self.docker.containers().get(bucket.name)):
             raise StackError(f"the object store takes no objects: {self.log(bucket, 1)}")
         self._tell(steps)
@@ -205,7 +212,9 @@ class ComposeBackend:
         for need in row.needs:
             for each in copies(need, self._settings.values):
                 answers = functools.partial(self.answers, each)
-                wait_until(answers, f"{each.name} to answer", seconds=_UP_SECONDS, explain=self.explain)
+                wait_until(
+                    answers, f"{each.name} to answer", seconds=_UP_SECONDS, explain=self.explain, error=StackError
+                )
 
     def _unready(self, *, ended: bool = False) -> list[Service]:
         """Services that are not ready; with `ended`, those of them that ended."""
@@ -284,7 +293,9 @@ class ComposeBackend:
     def kill(self, service: Service) -> None:
         """SIGKILL to process 1, and with it to every process of its namespace."""
         self.docker.act("kill", "--signal", "KILL", self._container(service).name)
-        wait_until(lambda: self.state(service) == EXITED, f"the end of {service.name}", seconds=_KILL_SECONDS)
+        wait_until(
+            lambda: self.state(service) == EXITED, f"the end of {service.name}", seconds=_KILL_SECONDS, error=StackError
+        )
 
     def pause(self, service: Service) -> None:
         """Freeze the container.
@@ -301,7 +312,9 @@ class ComposeBackend:
                 raise StackError(wrong)
             return not wrong
 
-        wait_until(is_frozen, f"{service.name} to freeze", seconds=_FREEZE_SECONDS, explain=lambda: wrong)
+        wait_until(
+            is_frozen, f"{service.name} to freeze", seconds=_FREEZE_SECONDS, explain=lambda: wrong, error=StackError
+        )
 
     def resume(self, service: Service) -> None:
         """Resume the container."""

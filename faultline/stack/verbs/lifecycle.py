@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from faultline.messages import say
 from faultline.settings import own_store
 from faultline.stack.arguments import flags_in, parse_none, words_of
 from faultline.stack.backend import PAUSED, RUNNING
 from faultline.stack.errors import StackError
 from faultline.stack.home import Up, names
-from faultline.stack.messages import say
 from faultline.stack.settings import OF_ONE_CALL
 from faultline.stack.stack import Stack
 from faultline.stack.verbs.services import check_flags

@@ -7,13 +7,13 @@ import stat
 import sys
 from collections.abc import Sequence
 
+from faultline.messages import say
 from faultline.stack.arguments import count
 from faultline.stack.backend import KILL, PAUSE, PAUSED, RESUME, RUNNING, START, STOP
 from faultline.stack.errors import StackError
-from faultline.stack.messages import say
 from faultline.stack.services import Service
 from faultline.stack.stack import Stack
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 
 _START_SECONDS = 180.0
 _LOG_LINES = 50
@@ -46,6 +46,7 @@ def start(stack: Stack, words: Sequence[str]) -> int:
         lambda: stack.backend.answers(row) or stack.backend.state(row) != RUNNING,
         f"{row.name} to answer",
         seconds=_START_SECONDS,
+        error=StackError,
     )
     if stack.backend.state(row) != RUNNING and not row.may_finish:
         raise StackError(f"{row.name} ended during its start; its last lines:\n{stack.backend.log(row, 8)}")

@@ -8,12 +8,12 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from faultline.messages import say
 from faultline.settings import own_store
 from faultline.stack import preflight
 from faultline.stack.arguments import flags_in
 from faultline.stack.backend import PAUSED, RUNNING
 from faultline.stack.errors import StackError
-from faultline.stack.messages import say
 from faultline.stack.stack import Stack
 
 _MIB = 1 << 20
