@@ -16,7 +16,6 @@ import time
 from dataclasses import dataclass
 
 import psutil
-from confluent_kafka import Consumer, TopicPartition
 
 from benchmarks.cpu import Disturbance, service_seconds
 from benchmarks.own_stack import OwnStack, exit_code_of, own_stack, row
@@ -27,6 +26,7 @@ from faultline.stack.arguments import count
 from faultline.stack.errors import StackError
 from faultline.stack.processes import of_stack
 from faultline.stack.services import TABLE
+from faultline.verdict.cluster import Cluster
 from faultline.waiting import wait_until
 
 _PARTITIONS = 8
@@ -37,7 +37,6 @@ _STEADY_SECONDS = 20
 """JVMs compile, and both pipelines catch up."""
 _OPENING_SECONDS = 30
 _MEASURED_PARTS = 3
-_BROKER_SECONDS = 30
 _WIDTHS = "{:<36} {:>10} {:>7} {:>6} {:>10} {:>6} {:>9} {:>7} {:>11}"
 
 
@@ -74,13 +73,8 @@ def _cpu(stack: OwnStack) -> tuple[float, float, float]:
 def _visits(stack: OwnStack) -> int:
     """Return how many visits the topic has."""
     settings = stack.settings.typed
-    topic = settings.text("VISITS_TOPIC")
-    consumer = Consumer({"bootstrap.servers": settings.bootstrap, "group.id": "benchmark"})
-    try:
-        partitions = [TopicPartition(topic, number) for number in range(_PARTITIONS)]
-        return sum(consumer.get_watermark_offsets(each, timeout=_BROKER_SECONDS)[1] for each in partitions)
-    finally:
-        consumer.close()
+    spans = Cluster(settings.bootstrap).spans(settings.text("VISITS_TOPIC"), committed=False)
+    return sum(span.end for span in spans.values())
 
 
 def _open(stack: OwnStack, address: str, seconds: int, shown: int) -> subprocess.Popen[str]:

@@ -26,10 +26,11 @@ from faultline.command import quiet_imports, run
 if __name__ == "__main__":
     quiet_imports()
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import KafkaException, TopicPartition
 
 from faultline.formats.visit import CLOSING_PREFIX
 from faultline.settings import Settings, SettingsError
+from faultline.topic_reader import reader
 from faultline.verdict.cluster import Cluster
 from faultline.verdict.model import Unknown
 
@@ -59,12 +60,7 @@ def arrivals(settings: Settings, isolation: str, seconds: float) -> Iterator[Arr
         for topic in (visits, windows)
         for partition, span in cluster.spans(topic, committed=isolation == "read_committed").items()
     ]
-    consumer = Consumer(
-        {
-            "bootstrap.servers": settings.bootstrap, "group.id": "window_latency", "enable.auto.commit": False,
-            "isolation.level": isolation, "fetch.wait.max.ms": 50, "log_level": 0,
-        }
-    )  # fmt: skip
+    consumer = reader(settings.bootstrap, committed=isolation == "read_committed", fetch_wait_max_ms=50)
     try:
         consumer.assign(places)
         deadline = time.monotonic() + seconds

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 
 from faultline.settings import as_environment
 from faultline.stack.ports import free_ports
 from faultline.stack.services import LOCAL_PORTS
+from faultline.verdict.cluster import Cluster
 from faultline.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -127,13 +127,8 @@ class RunningStack:
 
     def record_count(self, topic: str) -> int:
         """Return how many records the topic has had, those of open transactions among them."""
-        consumer = Consumer({"bootstrap.servers": f"127.0.0.1:{self.kafka_port}", "group.id": "count"})
-        try:
-            partitions = consumer.list_topics(topic, timeout=60).topics[topic].partitions
-            ends = [consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=60) for number in partitions]
-            return sum(end for _, end in ends)
-        finally:
-            consumer.close()
+        spans = Cluster(f"127.0.0.1:{self.kafka_port}").spans(topic, committed=False)
+        return sum(span.end for span in spans.values())
 
 
 def require_what_a_row_saw(folder: Path) -> None:
