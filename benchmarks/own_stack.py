@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from faultline.command import CommandError
 from faultline.messages import say
 from faultline.settings import DISK, store_of_data
 from faultline.stack.backends.local import LocalBackend
@@ -19,7 +20,7 @@ from faultline.stack.home import Home, Topics
 from faultline.stack.ports import free_ports
 from faultline.stack.services import COUNTS, LOCAL_PORTS, TABLE, Service, copies, service
 from faultline.stack.settings import load
-from faultline.waiting import TimedOut, wait_until
+from faultline.waiting import wait_until
 
 _ADDRESS = "127.0.0.1"
 _START_SECONDS = 90.0
@@ -116,7 +117,7 @@ def exit_code_of(script: str, run: Callable[[], None]) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         run()
-    except (StackError, TimedOut) as error:
+    except CommandError as error:
         # What failed has printed its own words where there are none here.
         say(f"{script}: {error}" if str(error) else f"{script}: not measured, for the reason above")
         return error.code

@@ -14,6 +14,7 @@ import json
 import sys
 import time
 
+from faultline.command import run
 from faultline.page.pictures.browser import Browser, PictureError, browser
 from faultline.waiting import attempts, wait_until
 
@@ -59,14 +60,10 @@ def measure(window: Browser, address: str, seconds: float, wanted: int) -> dict[
 def main() -> int:
     """Run the command line; returns the exit code."""
     address, seconds, wanted = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
-    try:
-        with browser() as window:
-            print(json.dumps(measure(window, address, seconds, wanted)))
-    except PictureError as error:
-        print(error, file=sys.stderr)
-        return 2
+    with browser() as window:
+        print(json.dumps(measure(window, address, seconds, wanted)))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("page_frames", main)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from faultline.command import CommandError
 from faultline.kafka_errors import said
 
 _ANSWER_SECONDS = 30.0
@@ -17,7 +18,7 @@ _CONSUME_SECONDS = 0.05
 """A call waits for this many records or this long: enough for a small topic."""
 
 
-class ReadError(Exception):
+class ReadError(CommandError):
     """The broker does not answer, has no such topic or no longer these records; the message says which."""
 
 

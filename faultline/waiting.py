@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TypeVar
 
+from faultline.command import CommandError
 from faultline.messages import say
 
 LOOK_SECONDS = 0.2
@@ -15,11 +16,8 @@ _NEXT_WORD_SECONDS = 10.0
 T = TypeVar("T")
 
 
-class TimedOut(Exception):
+class TimedOut(CommandError):
     """The condition of a wait did not hold in time; the message names the condition, the limit and the reason."""
-
-    code = 2
-    """Exit code of a program that it ends."""
 
 
 class Waiting:

@@ -17,7 +17,7 @@ if __name__ == "__main__":
     quiet_imports()
 
 from faultline.formats.jobs import JOBS, MAIN, settings_of
-from faultline.settings import Settings, SettingsError
+from faultline.settings import Settings
 from faultline.waiting import wait_until
 from flink_job.rest import FlinkError, active_job, call, checkpoints
 
@@ -42,21 +42,17 @@ def main() -> int:
     parser.add_argument("--job", choices=JOBS, default=MAIN, help="which one (default: %(default)s)")
     parser.add_argument("--show", metavar="PREFIX", help="print Flink's own command, as typed behind this")
     arguments = parser.parse_args()
-    try:
-        settings = settings_of(arguments.job, Settings())
-        base = settings.flink_rest
-        job = active_job(base, settings.text("FLINK_JOB_NAME"))
-        if job is None:
-            print("cancel: no job is active; scripts/flink_submit.sh submits one", file=sys.stderr)
-            return 1
-        job_id = job["jid"]
-        if arguments.show:
-            print(f"   = {arguments.show} flink cancel {job_id}", file=sys.stderr)
-        cancel(base, job_id)
-        completed = checkpoints(base, job_id)["latest"]["completed"]
-    except (FlinkError, SettingsError) as error:
-        print(f"cancel: {error}", file=sys.stderr)
-        return 2
+    settings = settings_of(arguments.job, Settings())
+    base = settings.flink_rest
+    job = active_job(base, settings.text("FLINK_JOB_NAME"))
+    if job is None:
+        print("cancel: no job is active; scripts/flink_submit.sh submits one", file=sys.stderr)
+        return 1
+    job_id = job["jid"]
+    if arguments.show:
+        print(f"   = {arguments.show} flink cancel {job_id}", file=sys.stderr)
+    cancel(base, job_id)
+    completed = checkpoints(base, job_id)["latest"]["completed"]
     last = f"chk-{completed['id']} was the last completed checkpoint" if completed else "it had completed no checkpoint"
     print(f"cancel: job {job_id} is cancelled; {last}", file=sys.stderr)
     print(job_id)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 
+from faultline.command import CommandError
 from faultline.direct import open_direct
 from faultline.waiting import attempts
 
@@ -21,7 +22,7 @@ STARTING_LIMIT_SECONDS = 180
 """Seconds that a JobManager may answer 503, as it does until its dispatcher is elected."""
 
 
-class FlinkError(Exception):
+class FlinkError(CommandError):
     """The cluster does not answer or refuses; the message names the cause and the next step."""
 
 

@@ -24,11 +24,11 @@ if __name__ == "__main__":
     quiet_imports()
 
 from faultline.formats.jobs import JOBS, MAIN, MODES, PROGRAMS, settings_of
-from faultline.settings import Settings, SettingsError
+from faultline.settings import Settings
 from faultline.storage.words import is_uri
 from faultline.waiting import wait_until
 from flink_job.cancel import cancel
-from flink_job.home import CLIENT, HomeError, prepare
+from flink_job.home import CLIENT, prepare
 from flink_job.rest import FlinkError, active_job, call, failures
 from flink_job.room import require_room
 
@@ -172,9 +172,6 @@ def main() -> int:
         job_id = submit(stack, arguments.job, program, words, checkpoint, say=lines, show=show)
         print(job_id, flush=True)
         wait_until_running(stack, job_id)
-    except (FlinkError, HomeError, SettingsError) as error:
-        print(f"submit: {error}", file=sys.stderr)
-        return 2
     except KeyboardInterrupt:
         print("submit: interrupted; scripts/flink_status.sh shows whether the job was submitted", file=sys.stderr)
         return 130

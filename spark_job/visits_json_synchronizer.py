@@ -10,7 +10,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from faultline.settings import Settings, SettingsError
+from faultline.command import run
+from faultline.settings import Settings
 from faultline.stop import Stop
 from faultline.storage.batches import newest_batch
 from faultline.waiting import attempts
@@ -136,9 +137,6 @@ def main(arguments: list[str] | None = None) -> int:
         if options.sink not in SINKS:
             raise UserError(f"SPARK_SINK={options.sink} is unknown; one of {', '.join(SINKS)}")
         return synchronize(options, settings, stop)
-    except (UserError, SettingsError) as error:
-        say(str(error))
-        return 2
     except OSError as error:
         # Such as an object store that went away: the next start sees what is committed.
         say(f"{error.filename or 'a file'}: {error.strerror or error}")
@@ -146,4 +144,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("synchronizer", main)

@@ -15,12 +15,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from faultline.command import run
 from faultline.formats.digest import record_digest
 from faultline.probes.open_transactions import positions
 from faultline.probes.watch import begin_of
-from faultline.settings import Settings, SettingsError
+from faultline.settings import Settings
 from faultline.verdict.cluster import Cluster
-from faultline.verdict.model import Unknown
 from faultline.verdict.records import Span
 from faultline.waiting import attempts
 
@@ -70,14 +70,10 @@ def _read(settings: Settings, begins: Mapping[int, int]) -> dict[tuple[int, int]
 
 def main(arguments: Sequence[str]) -> int:
     """Print the numbers; returns the exit code."""
-    try:
-        settings = Settings()
-        print(json.dumps({"open": still_open(settings), **compare(settings, Path(arguments[0]))}))
-    except (Unknown, SettingsError, OSError) as error:
-        sys.stderr.write(f"aftermath: {error}\n")
-        return 2
+    settings = Settings()
+    print(json.dumps({"open": still_open(settings), **compare(settings, Path(arguments[0]))}))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run("aftermath", lambda: main(sys.argv[1:]))

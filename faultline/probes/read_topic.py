@@ -10,7 +10,6 @@ consumer ends after a time without records, and a slow start looks the same; thi
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from itertools import chain, groupby
 
@@ -21,8 +20,8 @@ if __name__ == "__main__":
 
 from confluent_kafka import Message
 
-from faultline.settings import Settings, SettingsError
-from faultline.topic_reader import ReadError, read
+from faultline.settings import Settings
+from faultline.topic_reader import read
 
 
 def lines(bootstrap: str, topic: str, *, fates: bool) -> list[tuple[int, str]]:
@@ -55,11 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--last", type=int, default=0, metavar="N", help="only the last N records of each partition")
     parser.add_argument("--fates", action="store_true", help="uncommitted records too, marked")
     chosen = parser.parse_args(arguments)
-    try:
-        found = lines(Settings().bootstrap, chosen.topic, fates=chosen.fates)
-    except (ReadError, SettingsError) as error:
-        sys.stderr.write(f"read_topic: {error}\n")
-        return 2
+    found = lines(Settings().bootstrap, chosen.topic, fates=chosen.fates)
     for _, group in groupby(found, key=lambda each: each[0]):
         for _, line in list(group)[-chosen.last :]:
             print(line)

@@ -20,7 +20,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -29,10 +28,11 @@ from typing import Any
 
 from confluent_kafka import Consumer, Message, TopicPartition
 
+from faultline.command import run
 from faultline.formats.digest import record_digest
 from faultline.formats.run import SPARK_RUN_FILE
 from faultline.probes.batches import newest_batches
-from faultline.settings import Settings, SettingsError
+from faultline.settings import Settings
 from faultline.storage.data import spark_checkpoints
 from faultline.topic_reader import reader
 from faultline.verdict.cluster import Cluster
@@ -216,23 +216,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def stopped() -> bool:
         return (folder / _STOP).exists() or time.monotonic() >= end
 
-    try:
-        settings = Settings()
-        samples = {f"{name}.jsonl": make() for name, make in samplers(settings).items()}
-        threads = [
-            threading.Thread(target=take, args=(sample, folder / name, stopped), daemon=True)
-            for name, sample in samples.items()
-        ]
-        for thread in threads:
-            thread.start()
-        read_windows(settings, folder / "seen.jsonl", stopped)
-        for thread in threads:
-            thread.join(timeout=60)
-    except (SettingsError, Unknown) as error:
-        sys.stderr.write(f"watch: {error}\n")
-        return 2
+    settings = Settings()
+    samples = {f"{name}.jsonl": make() for name, make in samplers(settings).items()}
+    threads = [
+        threading.Thread(target=take, args=(sample, folder / name, stopped), daemon=True)
+        for name, sample in samples.items()
+    ]
+    for thread in threads:
+        thread.start()
+    read_windows(settings, folder / "seen.jsonl", stopped)
+    for thread in threads:
+        thread.join(timeout=60)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("watch", main)

@@ -12,10 +12,7 @@ from faultline.command import run as run_program
 if __name__ == "__main__":
     quiet_imports()
 
-from faultline.messages import say
-from faultline.settings import SettingsError
 from faultline.stack.arguments import split_flags
-from faultline.stack.errors import StackError
 from faultline.stack.header import header
 from faultline.stack.stack import Stack, open_stack
 from faultline.stack.verbs import flink, help, judge, kafka, lifecycle, programs, services, status, tools
@@ -104,12 +101,7 @@ def main(arguments: Sequence[str]) -> int:
     script, verb, *words = arguments
     # A walkthrough that cleans up ignores them, and so do the scripts that it calls then.
     interrupt_once()
-    try:
-        return run(script, verb, words)
-    except (StackError, SettingsError) as error:
-        if str(error):
-            say(f"{script.rpartition('/')[2]}: {error}")
-        return error.code if isinstance(error, StackError) else 2
+    return run(script, verb, words)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from selenium.webdriver import ActionChains
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 
+from faultline.command import CommandError
 from faultline.waiting import wait_until
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -29,7 +30,7 @@ _FLAGS = (
 )  # fmt: skip
 
 
-class PictureError(Exception):
+class PictureError(CommandError):
     """No browser, or a page without what is to be seen; the message names it and the next step."""
 
 

@@ -9,15 +9,15 @@ leads them, 2 it does not.
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any
 
 from kafka import TopicPartition
 from kafka.errors import KafkaError
 
+from faultline.command import run
 from faultline.copies import name_of
 from faultline.services.kafka.topics import TopicError, connect
-from faultline.settings import Settings, SettingsError
+from faultline.settings import Settings
 from faultline.waiting import attempts
 
 _SECONDS = 30.0
@@ -66,11 +66,10 @@ def main() -> int:
             lead(admin, broker, others, topics, _SECONDS)
         finally:
             admin.close()
-    except (SettingsError, TopicError, KafkaError, OSError) as error:
-        print(f"lead: {error or type(error).__name__}", file=sys.stderr)
-        return 2
+    except KafkaError as error:
+        raise TopicError(str(error) or type(error).__name__) from None
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("lead", main)

@@ -11,7 +11,7 @@ import argparse
 import sys
 from typing import Any
 
-from faultline.command import quiet_imports, run
+from faultline.command import CommandError, quiet_imports, run
 
 if __name__ == "__main__":
     quiet_imports()
@@ -19,13 +19,13 @@ if __name__ == "__main__":
 from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
-from faultline.settings import Settings, SettingsError
+from faultline.settings import Settings
 from faultline.waiting import attempts
 
 _ATTEMPT_MS = 3_000
 
 
-class TopicError(Exception):
+class TopicError(CommandError):
     """The topics cannot be created as configured; the message names the cause and the next step."""
 
 
@@ -98,11 +98,7 @@ def main() -> int:
         admin = connect(settings.bootstrap, settings.replicas, arguments.wait_seconds)
         created = create_topics(admin, settings)
     except KafkaError as error:
-        print(f"topics: the topics cannot be created ({error}); see scripts/logs.sh kafka", file=sys.stderr)
-        return 2
-    except (TopicError, SettingsError) as error:
-        print(f"topics: {error}", file=sys.stderr)
-        return 2
+        raise TopicError(f"the topics cannot be created ({error}); see scripts/logs.sh kafka") from None
     print(f"topics: created {', '.join(created) if created else 'none, all exist'}", file=sys.stderr)
     return 0
 

@@ -46,9 +46,6 @@ def main() -> int:
     chosen = parser.parse_args()
     try:
         bucket = wait_for_bucket(Settings(), chosen.wait_seconds)
-    except SettingsError as error:
-        print(f"bucket: {error}", file=sys.stderr)
-        return 2
     except OSError as error:
         # A full store fails each write, and says why in its log only.
         print(
