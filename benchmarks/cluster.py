@@ -21,10 +21,10 @@ from benchmarks.cluster_table import missed, show_costs, show_costs_heading, sho
 from benchmarks.flink_runs import topic_of
 from benchmarks.own_stack import exit_code_of, own_stack
 from faultline.messages import say
+from faultline.ports import free_ports
 from faultline.settings import ROOT, read_env_file
 from faultline.stack.arguments import count
 from faultline.stack.errors import StackError
-from faultline.stack.ports import free_ports
 from faultline.stack.services import LOCAL_PORTS
 
 PARTITIONS = 4

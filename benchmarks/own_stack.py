@@ -13,11 +13,11 @@ from pathlib import Path
 
 from faultline.command import CommandError
 from faultline.messages import say
+from faultline.ports import free_ports
 from faultline.settings import DISK, store_of_data
 from faultline.stack.backends.local import LocalBackend
 from faultline.stack.errors import StackError
 from faultline.stack.home import Home, Topics
-from faultline.stack.ports import free_ports
 from faultline.stack.services import COUNTS, LOCAL_PORTS, TABLE, Service, copies, service
 from faultline.stack.settings import load
 from faultline.waiting import wait_until

@@ -19,10 +19,10 @@ from benchmarks.cluster_runs import BROKER, DRIVER, STORE, TASKMANAGER, WORKER, 
 from benchmarks.own_stack import exit_code_of, own_stack, row
 from benchmarks.store_requests import Requests, requests
 from faultline.messages import say
+from faultline.ports import free_ports
 from faultline.settings import ROOT, read_env_file
 from faultline.stack.arguments import count
 from faultline.stack.errors import StackError
-from faultline.stack.ports import free_ports
 from faultline.stack.processes import Program
 from faultline.storage.data import spark_outputs
 from faultline.storage.place import Place

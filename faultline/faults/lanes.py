@@ -16,10 +16,10 @@ from typing import IO
 from faultline.faults.lane import CLAIMS
 from faultline.faults.repair import keep_settings, script
 from faultline.messages import say
+from faultline.ports import free_ports
 from faultline.settings import ROOT, as_environment
 from faultline.stack.errors import StackError
 from faultline.stack.home import Home
-from faultline.stack.ports import free_ports
 from faultline.stack.services import LOCAL_PORTS
 from faultline.stack.stack import open_stack
 from faultline.stop import ENDING

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from faultline.ports import answers, free_ports
 from faultline.settings import ROOT, as_environment
-from faultline.stack.ports import answers, free_ports
 from faultline.stack.processes import Program
 
 _START_SECONDS, _STOP_SECONDS = 180.0, 60.0

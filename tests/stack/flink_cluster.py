@@ -22,8 +22,8 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from faultline.formats.visit import iso_time
+from faultline.ports import free_ports
 from faultline.settings import ROOT
-from faultline.stack.ports import free_ports
 from faultline.waiting import wait_until
 from flink_job.rest import FlinkError, call, checkpoints
 from tests.stack.broker import Broker

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from faultline.ports import free_ports
 from faultline.settings import as_environment
-from faultline.stack.ports import free_ports
 from faultline.stack.services import LOCAL_PORTS
 from faultline.verdict.cluster import Cluster
 from faultline.waiting import wait_until

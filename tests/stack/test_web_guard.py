@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from faultline.ports import free_ports
 from faultline.settings import ROOT, artifacts
-from faultline.stack.ports import free_ports
 from faultline.waiting import wait_until
 from tests.stack.broker import Broker
 

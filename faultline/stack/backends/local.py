@@ -16,9 +16,10 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from faultline import ports
 from faultline.messages import say
 from faultline.settings import ROOT
-from faultline.stack import ports, preflight
+from faultline.stack import preflight
 from faultline.stack.artifacts import ADDITIONS, Artifacts
 from faultline.stack.backend import ABSENT, EXITED, KILL, LOCAL, PAUSE, PAUSED, RESUME, RUNNING, START, STOP, last_lines
 from faultline.stack.children import run_child
