@@ -15,7 +15,7 @@ import sys
 import time
 
 from faultline.command import run
-from faultline.page.pictures.browser import Browser, PictureError, browser
+from faultline.page.pictures.browser import Browser, browser
 from faultline.waiting import attempts, wait_until
 
 BLANK = "about:blank"
@@ -36,11 +36,11 @@ def visits(window: Browser) -> int:
 
 
 def measure(window: Browser, address: str, seconds: float, wanted: int) -> dict[str, float]:
-    """Open the page and count its frames. Raises PictureError when it draws no strips."""
+    """Open the page and count its frames. Raises TimedOut when it draws no strips."""
     window.size(1280, 1000)
     window.open(address)
     if address != BLANK:
-        wait_until(lambda: window.run(_ENDS), f"a partition on {address}", seconds=_OPEN_SECONDS, error=PictureError)
+        wait_until(lambda: window.run(_ENDS), f"a partition on {address}", seconds=_OPEN_SECONDS)
     print("ready", flush=True)
     window.run(_COUNT)
     time.sleep(seconds)

@@ -54,12 +54,11 @@ def wait_until(
     seconds: float,
     explain: Callable[[], str] | None = None,
     every: float = LOOK_SECONDS,
-    error: Callable[[str], Exception] = TimedOut,
     despite: tuple[type[Exception], ...] = (),
 ) -> T:
     """Return the first answer of `look` that is true, and print `what` it waits for when that takes long.
 
-    It looks each `every` seconds; a look that raises one of `despite` has no answer. Raises `error` after `seconds`;
+    It looks each `every` seconds; a look that raises one of `despite` has no answer. Raises TimedOut after `seconds`;
     `explain` then returns the reason.
     """
     waiting = Waiting()
@@ -69,4 +68,4 @@ def wait_until(
                 return found
         waiting.say(what)
     reason = explain() if explain else ""
-    raise error(f"timed out after {seconds:g} s waiting for {what}" + (f": {reason}" if reason else ""))
+    raise TimedOut(f"timed out after {seconds:g} s waiting for {what}" + (f": {reason}" if reason else ""))

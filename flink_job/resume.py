@@ -18,7 +18,7 @@ if __name__ == "__main__":
 
 from faultline.settings import ROOT, Settings
 from faultline.waiting import wait_until
-from flink_job.rest import FlinkError, active_job
+from flink_job.rest import active_job
 
 _NOTHING_TO_RESTORE = 3
 """Exit code of `faultline.inspector.flink restore-point` when there is no checkpoint at all."""
@@ -27,7 +27,7 @@ _ENDING_LIMIT_SECONDS = 60
 
 
 def is_active(settings: Settings) -> bool:
-    """Return whether the job is active; waits for a job that is about to end. Raises FlinkError."""
+    """Return whether the job is active; waits for a job that is about to end. Raises FlinkError and TimedOut."""
 
     def state() -> str | None:
         job = active_job(settings.flink_rest, settings.text("FLINK_JOB_NAME"))
@@ -38,7 +38,6 @@ def is_active(settings: Settings) -> bool:
         "the end of a job that is failing or being cancelled",
         seconds=_ENDING_LIMIT_SECONDS,
         explain=lambda: "see scripts/flink_status.sh",
-        error=FlinkError,
     )
     return state() is not None
 

@@ -111,8 +111,8 @@ def lost_its_leader(words: Sequence[str]) -> bool:
 def wait_until_running(settings: Settings, job_id: str) -> None:
     """Wait until every task runs.
 
-    Raises FlinkError when the job ends instead, when it fails for the same reason again and again, which cancels it,
-    and when it does not run within the limit.
+    Raises FlinkError when the job ends instead, or fails for the same reason again and again, which cancels it, and
+    TimedOut.
     """
 
     def runs() -> bool:
@@ -137,7 +137,6 @@ def wait_until_running(settings: Settings, job_id: str) -> None:
         f"job {job_id} to run",
         seconds=RUNNING_LIMIT_SECONDS,
         explain=lambda: "is a TaskManager running? see scripts/status.sh",
-        error=FlinkError,
     )
 
 

@@ -28,7 +28,7 @@ class OwnBroker:
 def own_broker(folder: Path, environ: Mapping[str, str], address: str) -> Iterator[OwnBroker]:
     """Start a broker that keeps everything in `folder`; it is stopped at the end, also after an error.
 
-    Raises StackError when it does not answer.
+    Raises StackError when it ends, TimedOut when it does not answer.
     """
     folder.mkdir(parents=True, exist_ok=True)
     ports = dict(zip(_PORTS, free_ports(address, len(_PORTS))))

@@ -128,7 +128,7 @@ def end(find: Callable[[], Sequence[Process]], what: str) -> None:
         send(left, signal.SIGKILL)
         return not left
 
-    wait_until(gone, f"the end of {what}", seconds=_KILL_SECONDS, error=StackError)
+    wait_until(gone, f"the end of {what}", seconds=_KILL_SECONDS)
 
 
 def keep(
@@ -192,7 +192,7 @@ class Program:
         return self._process.poll() is None
 
     def wait_for(self, condition: Callable[[], bool], what: str, *, seconds: float) -> None:
-        """Return once the condition holds. Raises StackError when the program ends first, or takes too long."""
+        """Return once the condition holds. Raises StackError when the program ends first, TimedOut."""
 
         def met_or_ended() -> bool:
             return condition() or not self.running
@@ -200,7 +200,7 @@ class Program:
         def last_words() -> str:
             return f"its last line: {self.last_line()}; see {self.log}"
 
-        wait_until(met_or_ended, what, seconds=seconds, explain=last_words, error=StackError)
+        wait_until(met_or_ended, what, seconds=seconds, explain=last_words)
         if not self.running and not condition():
             raise StackError(
                 f"the program ended (exit code {self._process.returncode}) before {what}: {self.last_line()}; "

@@ -41,7 +41,7 @@ class Browser:
         self._driver = driver
 
     def save(self, address: str, wanted: str, file: Path, *, height: int) -> None:
-        """Open a page, wait until it shows the text `wanted`, and save it. Raises PictureError when it never does."""
+        """Open a page, wait until it shows the text `wanted`, and save it. Raises TimedOut when it never does."""
         self.size(1280, height)
         self.open(address)
         wait_until(
@@ -49,7 +49,6 @@ class Browser:
             f"the words '{wanted}' of {address}",
             seconds=_WAIT_SECONDS,
             explain=lambda: "does the job run? see scripts/status.sh",
-            error=PictureError,
         )
         # The page animates its drawings.
         time.sleep(2)

@@ -181,7 +181,6 @@ class ComposeBackend:
             "every service and the Flink job",
             seconds=_UP_SECONDS,
             explain=self.explain,
-            error=StackError,
         )
         if self._unready():
             raise StackError(f"a service ended during the start; its last lines:\n{self.explain()}")
@@ -197,13 +196,7 @@ class ComposeBackend:
         # With the services that it depends on.
         if not self.docker.quietly("up", "--detach", bucket.name, seconds=_UP_SECONDS):
             raise StackError(f"the object store could not be started; the reasons are above\n{self.explain()}")
-        wait_until(
-            lambda: self.state(bucket) == EXITED,
-            "the bucket",
-            seconds=_UP_SECONDS,
-            explain=self.explain,
-            error=StackError,
-        )
+        wait_until(lambda: self.state(bucket) == EXITED, "the bucket", seconds=_UP_SECONDS, explain=self.explain)
         if not _is_ready(bucket, self.docker.containers().get(bucket.name)):
             raise StackError(f"the object store takes no objects: {self.log(bucket, 1)}")
         self._tell(steps)
@@ -212,9 +205,7 @@ class ComposeBackend:
         for need in row.needs:
             for each in copies(need, self._settings.values):
                 answers = functools.partial(self.answers, each)
-                wait_until(
-                    answers, f"{each.name} to answer", seconds=_UP_SECONDS, explain=self.explain, error=StackError
-                )
+                wait_until(answers, f"{each.name} to answer", seconds=_UP_SECONDS, explain=self.explain)
 
     def _unready(self, *, ended: bool = False) -> list[Service]:
         """Services that are not ready; with `ended`, those of them that ended."""
@@ -293,9 +284,7 @@ class ComposeBackend:
     def kill(self, service: Service) -> None:
         """SIGKILL to process 1, and with it to every process of its namespace."""
         self.docker.act("kill", "--signal", "KILL", self._container(service).name)
-        wait_until(
-            lambda: self.state(service) == EXITED, f"the end of {service.name}", seconds=_KILL_SECONDS, error=StackError
-        )
+        wait_until(lambda: self.state(service) == EXITED, f"the end of {service.name}", seconds=_KILL_SECONDS)
 
     def pause(self, service: Service) -> None:
         """Freeze the container.
@@ -312,9 +301,7 @@ class ComposeBackend:
                 raise StackError(wrong)
             return not wrong
 
-        wait_until(
-            is_frozen, f"{service.name} to freeze", seconds=_FREEZE_SECONDS, explain=lambda: wrong, error=StackError
-        )
+        wait_until(is_frozen, f"{service.name} to freeze", seconds=_FREEZE_SECONDS, explain=lambda: wrong)
 
     def resume(self, service: Service) -> None:
         """Resume the container."""

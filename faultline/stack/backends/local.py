@@ -166,9 +166,7 @@ class LocalBackend:
         def answers_or_ended() -> bool:
             return self.answers(row) or self.state(row) in (EXITED, ABSENT)
 
-        wait_until(
-            answers_or_ended, f"{row.name} to answer", seconds=_START_SECONDS, explain=self.explain, error=StackError
-        )
+        wait_until(answers_or_ended, f"{row.name} to answer", seconds=_START_SECONDS, explain=self.explain)
         if not self.answers(row):
             raise StackError(f"{row.name} ended during the start; its last lines:\n{self.explain()}")
 
@@ -222,12 +220,7 @@ class LocalBackend:
     def pause(self, service: Service) -> None:
         """SIGSTOP to all processes of a service; the system stops one in a system call only after that call."""
         send(self._of(service), signal.SIGSTOP)
-        wait_until(
-            lambda: self.state(service) != RUNNING,
-            f"{service.name} to stand still",
-            seconds=_FREEZE_SECONDS,
-            error=StackError,
-        )
+        wait_until(lambda: self.state(service) != RUNNING, f"{service.name} to stand still", seconds=_FREEZE_SECONDS)
 
     def resume(self, service: Service) -> None:
         """SIGCONT to all processes of a service."""

@@ -46,7 +46,6 @@ def start(stack: Stack, words: Sequence[str]) -> int:
         lambda: stack.backend.answers(row) or stack.backend.state(row) != RUNNING,
         f"{row.name} to answer",
         seconds=_START_SECONDS,
-        error=StackError,
     )
     if stack.backend.state(row) != RUNNING and not row.may_finish:
         raise StackError(f"{row.name} ended during its start; its last lines:\n{stack.backend.log(row, 8)}")
