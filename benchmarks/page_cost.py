@@ -18,11 +18,10 @@ from dataclasses import dataclass
 import psutil
 
 from benchmarks.cpu import Disturbance, service_seconds
-from benchmarks.own_stack import OwnStack, exit_code_of, own_stack, row
+from benchmarks.own_stack import OwnStack, own_stack, row, run_benchmark
 from benchmarks.page_frames import BLANK
 from faultline.messages import say
 from faultline.settings import ROOT
-from faultline.stack.arguments import count
 from faultline.stack.errors import StackError
 from faultline.stack.processes import of_stack
 from faultline.stack.services import TABLE
@@ -168,11 +167,5 @@ def _show(name: str, found: Part, seconds: int) -> None:
     )  # fmt: skip
 
 
-def main() -> int:
-    """Run the command line; returns the exit code."""
-    rate, seconds = [*sys.argv[1:], *("10000", "60")[len(sys.argv) - 1 :]]
-    return exit_code_of("page.sh", lambda: run(count(rate, "VISITS_PER_SECOND"), count(seconds, "SECONDS")))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    run_benchmark("page.sh", run, VISITS_PER_SECOND="10000", SECONDS="60")

@@ -8,14 +8,12 @@ from __future__ import annotations
 import json
 import re
 import statistics
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from benchmarks.own_stack import OwnStack, exit_code_of, own_stack, row
+from benchmarks.own_stack import OwnStack, own_stack, row, run_benchmark
 from faultline.messages import say
-from faultline.stack.arguments import count
 from faultline.stack.errors import StackError
 from faultline.stack.services import copies
 from faultline.waiting import wait_until
@@ -192,17 +190,11 @@ def show(title: str, seconds: Mapping[str, Sequence[float]]) -> None:
         row(_WIDTHS, name, f"{statistics.median(figures):.1f}", spread)
 
 
-def main() -> int:
-    """Run the command line; returns the exit code."""
-
-    def chosen() -> None:
-        rounds = count(sys.argv[1] if len(sys.argv) > 1 else "5", "ROUNDS")
-        first = measure(AS_IT_COMES, {}, rounds)
-        show(f"SIGKILL, {rounds} rounds; the verdict holds", first)
-        show("with a spare TaskManager and a standby JobManager", measure(WITH_SPARES, _SPARES, rounds))
-
-    return exit_code_of("recovery.sh", chosen)
+def measure_both(rounds: int) -> None:
+    """Measure as it comes, and with spares."""
+    show(f"SIGKILL, {rounds} rounds; the verdict holds", measure(AS_IT_COMES, {}, rounds))
+    show("with a spare TaskManager and a standby JobManager", measure(WITH_SPARES, _SPARES, rounds))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_benchmark("recovery.sh", measure_both, ROUNDS="5")

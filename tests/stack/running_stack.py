@@ -118,6 +118,16 @@ class RunningStack:
         assert f"{rows} of {rows} rows passed" in done.stdout
         return max((self.home / "results").iterdir())
 
+    def newest_batch(self) -> int:
+        """The newest batch that Spark has committed, on a disk; -1 before the first."""
+        folder = self.home / "checkpoints" / "spark" / "visits_json" / "commits"
+        return max((int(path.name) for path in folder.glob("[0-9]*")), default=-1)
+
+    def wait_for_batches(self, count: int) -> None:
+        """Wait until Spark has committed this number of further batches."""
+        wanted = self.newest_batch() + count
+        wait_until(lambda: self.newest_batch() >= wanted, f"batch {wanted}", seconds=COMMAND_LIMIT_SECONDS)
+
     def wait_for_records(self, topic: str, count: int) -> None:
         """Wait until this number of further records has arrived."""
         wanted = self.record_count(topic) + count

@@ -21,16 +21,6 @@ LIMIT_SECONDS = 180
 ADDED = {"kafka-2", "kafka-3", "spark-master", "spark-worker", "spark-worker-2"}
 
 
-def newest_batch(stack: RunningStack) -> int:
-    folder = stack.home / "checkpoints" / "spark" / "visits_json" / "commits"
-    return max((int(path.name) for path in folder.glob("[0-9]*")), default=-1)
-
-
-def wait_for_batches(stack: RunningStack, count: int) -> None:
-    wanted = newest_batch(stack) + count
-    wait_until(lambda: newest_batch(stack) >= wanted, f"batch {wanted}", seconds=LIMIT_SECONDS)
-
-
 def volumes(project: str) -> set[str]:
     """The volumes of a project, by the names in docker-compose.yaml."""
     command = ["docker", "volume", "ls", "--quiet", "--filter", f"label=com.docker.compose.project={project}"]
@@ -74,7 +64,7 @@ def test_all_goes_on_without_a_broker_and_a_worker(stack: RunningStack) -> None:
     stack.script("kill.sh", "kafka-2")
     stack.script("kill.sh", "spark-worker")
     stack.wait_for_records("visit_windows", 50)
-    wait_for_batches(stack, 2)
+    stack.wait_for_batches(2)
     stack.script("start.sh", "kafka-2")
     stack.script("start.sh", "spark-worker")
     stack.wait_for_checkpoints(2)
