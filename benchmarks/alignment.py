@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import statistics
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,11 +19,10 @@ from benchmarks.closing import close_windows
 from benchmarks.cpu import Disturbance
 from benchmarks.flink_runs import records_read, settings_of_run
 from benchmarks.job_times import Checkpoint, Job, ended
-from benchmarks.own_stack import OwnStack, exit_code_of, own_stack, row
+from benchmarks.own_stack import OwnStack, own_stack, row, run_benchmark
+from faultline.messages import say
 from faultline.stack.errors import StackError
-from faultline.stack.messages import say
-from faultline.stack.waiting import wait_until
-from faultline.verbs.arguments import count
+from faultline.waiting import wait_until
 
 _VISITS = "30000"
 _PARALLELISM = 2
@@ -113,14 +111,5 @@ def measure(visits: int) -> None:
             row(_WIDTHS, *cells(outcome))
 
 
-def main() -> int:
-    """Run the command line; returns the exit code."""
-
-    def chosen() -> None:
-        measure(count(sys.argv[1] if len(sys.argv) > 1 else _VISITS, "VISITS"))
-
-    return exit_code_of("alignment.sh", chosen)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    run_benchmark("alignment.sh", measure, VISITS=_VISITS)

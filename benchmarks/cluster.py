@@ -12,20 +12,18 @@ from __future__ import annotations
 
 import contextlib
 import statistics
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from benchmarks import cluster_runs
 from benchmarks.cluster_runs import BROKER, DRIVER, PARALLELISM, SENDING, STORE, TASKMANAGER, WORKER, Run, Side
 from benchmarks.cluster_table import missed, show_costs, show_costs_heading, show_shares, show_threads
 from benchmarks.flink_runs import topic_of
-from benchmarks.own_stack import exit_code_of, own_stack
+from benchmarks.own_stack import own_stack, run_benchmark
+from faultline.messages import say
+from faultline.ports import free_ports
 from faultline.settings import ROOT, read_env_file
 from faultline.stack.errors import StackError
-from faultline.stack.messages import say
-from faultline.stack.ports import free_ports
 from faultline.stack.services import LOCAL_PORTS
-from faultline.verbs.arguments import count
 
 PARTITIONS = 4
 """A multiple of the tasks. Few, so that a file of a micro-batch is as large as in docs/scaling_out.md."""
@@ -156,16 +154,5 @@ def show(records: int, rounds: int, sides: Sequence[Side], measured: Mapping[str
     return _MISSED if misses else 0
 
 
-def main() -> int:
-    """Run the command line; returns the exit code."""
-    codes = [0]
-
-    def chosen() -> None:
-        records, rounds = [*sys.argv[1:], *("3200000", "2")[len(sys.argv) - 1 :]]
-        codes.append(measure(count(records, "RECORDS"), count(rounds, "ROUNDS")))
-
-    return exit_code_of("cluster.sh", chosen) or codes[-1]
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    run_benchmark("cluster.sh", measure, RECORDS="3200000", ROUNDS="2")

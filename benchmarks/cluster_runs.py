@@ -12,14 +12,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.cpu import Disturbance, Threads, seconds_by_name, seconds_by_service, threads_of
-from benchmarks.flink_runs import LIMIT_SECONDS, cancel, records_read, settings_of_run, wait_until_quiet
+from benchmarks.flink_runs import LIMIT_SECONDS, records_read, settings_of_run, wait_until_quiet
 from benchmarks.own_stack import OwnStack
 from benchmarks.spread import records_by_executor, records_by_taskmanager, worker_of
 from faultline.copies import setting_of
 from faultline.stack.backend import RUNNING
 from faultline.stack.errors import StackError
 from faultline.stack.services import copies
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
+from flink_job.cancel import cancel
 from flink_job.rest import call
 
 PARALLELISM = 2

@@ -9,15 +9,13 @@ end of a process. The windowing job runs already, and is measured over all of it
 from __future__ import annotations
 
 import statistics
-import sys
 from dataclasses import dataclass
 
 from benchmarks.cpu import Disturbance, seconds_of_program
 from benchmarks.flink_runs import Contender, run, topic_of
-from benchmarks.own_stack import OwnStack, exit_code_of, own_stack, row
+from benchmarks.own_stack import OwnStack, own_stack, row, run_benchmark
+from faultline.messages import say
 from faultline.stack.errors import StackError
-from faultline.stack.messages import say
-from faultline.verbs.arguments import count
 
 _SHARE = 5
 _OURS = Contender("windows", "flink_job/stateful_flink_consumer.py", ("--mode", "exactly-once"))
@@ -103,15 +101,5 @@ def measure(records: int, rounds: int) -> None:
         )  # fmt: skip
 
 
-def main() -> int:
-    """Run the command line; returns the exit code."""
-
-    def chosen() -> None:
-        records, rounds = [*sys.argv[1:], *("200000", "5")[len(sys.argv) - 1 :]]
-        measure(count(records, "RECORDS"), count(rounds, "ROUNDS"))
-
-    return exit_code_of("elsewhere.sh", chosen)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    run_benchmark("elsewhere.sh", measure, RECORDS="200000", ROUNDS="5")

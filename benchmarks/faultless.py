@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -24,6 +23,7 @@ from faultline.formats.run import SPARK_RUN_FILE, SparkRun, as_json
 from faultline.formats.visit import CLOSING_PREFIX, iso_time, parse_event_time
 from faultline.settings import Settings
 from faultline.storage.data import noted
+from faultline.waiting import attempts
 from generator.sender import partition_of
 
 START = parse_event_time("2026-01-01T00:00:00Z") or 0
@@ -201,16 +201,13 @@ def _commit_group(settings: Settings, topic: str, ends: dict[int, int]) -> None:
     group = settings.text("FLINK_GROUP_ID")
     offsets = [TopicPartition(topic, partition, end) for partition, end in ends.items()]
     admin = AdminClient({"bootstrap.servers": settings.bootstrap})
-    deadline = time.monotonic() + COMMIT_SECONDS
-    while True:
+    # A broker that has just started creates its offsets topic first.
+    for _ in attempts(COMMIT_SECONDS, 0.5):
         answer = admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, offsets)])[group].result(30)
         errors = [item.error for item in answer.topic_partitions or [] if item.error is not None]
         if not errors:
             return
-        # A broker that has just started creates its offsets topic first.
-        if time.monotonic() > deadline:
-            raise SystemExit(f"faultless: the offsets of group {group} cannot be committed: {errors[0].str()}")
-        time.sleep(0.5)
+    raise SystemExit(f"faultless: the offsets of group {group} cannot be committed: {errors[0].str()}")
 
 
 if __name__ == "__main__":

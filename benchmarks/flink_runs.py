@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from benchmarks.cpu import Disturbance, seconds_by_name, service_seconds, threads_of
 from benchmarks.own_stack import OwnStack
 from faultline.stack.errors import StackError
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
+from flink_job.cancel import cancel
 from flink_job.rest import call
 
 LIMIT_SECONDS = 1800.0
@@ -109,12 +110,6 @@ def records_read(base: str, job: str) -> int:
     if not names:
         return 0
     return int(sum(metric.get("sum", 0) for metric in call(base, f"{path}?get={names[0]}")))
-
-
-def cancel(base: str, job: str) -> None:
-    """Cancel a job and wait for its end."""
-    call(base, f"/jobs/{job}?mode=cancel", method="PATCH")
-    wait_until(lambda: call(base, f"/jobs/{job}")["state"] == "CANCELED", "the job to end", seconds=60)
 
 
 def wait_until_quiet(stack: OwnStack, services: Sequence[str] = (_TASKMANAGER,)) -> None:

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import sys
 
+from faultline.command import run
 from faultline.formats.jobs import MAIN
 from faultline.settings import ROOT, Settings
-from flink_job.home import HomeError
-from flink_job.rest import FlinkError
 from flink_job.submit import submit, wait_until_running
 
 
@@ -20,15 +19,11 @@ def main() -> int:
     """Run the command line; returns the exit code."""
     program, *arguments = sys.argv[1:]
     settings = Settings()
-    try:
-        job_id = submit(settings, MAIN, ROOT / program, arguments)
-        wait_until_running(settings, job_id)
-    except (FlinkError, HomeError) as error:
-        print(f"submit: {error}", file=sys.stderr)
-        return 2
+    job_id = submit(settings, MAIN, ROOT / program, arguments)
+    wait_until_running(settings, job_id)
     print(job_id)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("submit", main)

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import json
 import random
-import sys
 import time
 from collections.abc import Callable, Mapping
 
-from benchmarks.own_stack import exit_code_of, row
+from benchmarks.own_stack import row, run_benchmark
 from faultline.formats.visit import parse_visit
 from faultline.stack.errors import StackError
 
@@ -59,4 +58,4 @@ def run() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(exit_code_of("hostile_values.sh", run))
+    run_benchmark("hostile_values.sh", run)

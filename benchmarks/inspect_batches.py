@@ -16,9 +16,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.own_stack import run_benchmark
 from faultline.settings import ROOT
-from faultline.stack.errors import StackError
-from faultline.verbs.arguments import count
 from tests.golden.archives import golden
 
 RECORDED = golden("spark-4.0") / "kafka_killed" / "checkpoint"
@@ -58,13 +57,8 @@ def timed(command: list[str]) -> tuple[float, str]:
     return statistics.median(seconds), printed
 
 
-def main() -> int:
-    """Run the command line; returns the exit code."""
-    try:
-        batches = count((sys.argv[1:] or ["10000"])[0], "BATCHES")
-    except StackError as error:
-        print(f"inspector.sh: {error}", file=sys.stderr)
-        return error.code
+def measure(batches: int) -> int:
+    """Measure with so many batches and print the table; returns the exit code, 1 when the counts differ."""
     with tempfile.TemporaryDirectory(prefix="inspect-batches-") as scratch:
         checkpoint = Path(scratch)
         continued(checkpoint, batches)
@@ -79,4 +73,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_benchmark("inspector.sh", measure, BATCHES="10000")

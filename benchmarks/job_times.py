@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.flink_runs import cancel
 from faultline.stack.errors import StackError
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
+from flink_job.cancel import cancel
 from flink_job.rest import FlinkError, call, checkpoints
 
 _LIMIT_SECONDS = 180.0
@@ -84,13 +83,12 @@ class Job:
     def checkpoint(self) -> Checkpoint:
         """Take a checkpoint now and wait for it. Raises StackError when it fails."""
         request = call(self._base, f"{self._path}/checkpoints", method="POST")["request-id"]
-        answer: dict[str, Any] = {}
 
-        def done() -> bool:
-            answer.update(call(self._base, f"{self._path}/checkpoints/{request}"))
-            return bool(answer["status"]["id"] == _COMPLETED)
+        def done() -> dict[str, Any] | None:
+            answer: dict[str, Any] = call(self._base, f"{self._path}/checkpoints/{request}")
+            return answer if answer["status"]["id"] == _COMPLETED else None
 
-        wait_until(done, "a checkpoint", seconds=_LIMIT_SECONDS, every=0.05)
+        answer = wait_until(done, "a checkpoint", seconds=_LIMIT_SECONDS, every=0.05)
         number = answer["operation"].get("checkpointId")
         if number is None:
             raise StackError(f"the checkpoint failed: {answer['operation'].get('failure-cause')}", 1)
@@ -107,17 +105,15 @@ class Job:
         times: dict[str, list[Mapping[str, Any]]] = {}
 
         def runs() -> bool:
-            with contextlib.suppress(FlinkError):
-                restored = self.statistics()["latest"]["restored"]
-                if not restored or restored["restore_timestamp"] / 1000 <= since:
-                    return False
-                vertices = call(self._base, self._path)["vertices"]
-                times.update({each["name"]: self._subtasks(each["id"]) for each in vertices})
-                # The JobManager's answers can be seconds old: those on the tasks that were killed are not meant.
-                return all(run_since(task, since) for tasks in times.values() for task in tasks)
-            return False
+            restored = self.statistics()["latest"]["restored"]
+            if not restored or restored["restore_timestamp"] / 1000 <= since:
+                return False
+            vertices = call(self._base, self._path)["vertices"]
+            times.update({each["name"]: self._subtasks(each["id"]) for each in vertices})
+            # The JobManager's answers can be seconds old: those on the tasks that were killed are not meant.
+            return all(run_since(task, since) for tasks in times.values() for task in tasks)
 
-        wait_until(runs, "the restored job to run", seconds=_LIMIT_SECONDS)
+        wait_until(runs, "the restored job to run", seconds=_LIMIT_SECONDS, despite=(FlinkError,))
         (name,) = (name for name in times if _WINDOWS in name)
         return initializing_seconds(times[name])
 

@@ -6,20 +6,23 @@ import contextlib
 import copy
 import functools
 import os
-import signal
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NoReturn
 
+from faultline.command import run
+from faultline.ports import free_ports
 from faultline.settings import DISK, store_of_data
 from faultline.stack.backends.local import LocalBackend
 from faultline.stack.errors import StackError
 from faultline.stack.home import Home, Topics
-from faultline.stack.messages import say
-from faultline.stack.ports import free_ports
 from faultline.stack.services import COUNTS, LOCAL_PORTS, TABLE, Service, copies, service
 from faultline.stack.settings import load
-from faultline.stack.waiting import wait_until
+from faultline.stop import interrupt_once
+from faultline.verbs.arguments import count
+from faultline.waiting import wait_until
 
 _ADDRESS = "127.0.0.1"
 _START_SECONDS = 90.0
@@ -110,19 +113,22 @@ def own_stack(settings: Mapping[str, str] | None = None) -> Iterator[OwnStack]:
             stack.backend.down(wipe=True)
 
 
-def exit_code_of(script: str, run: Callable[[], None]) -> int:
-    """Run a benchmark; returns the exit code of the script, with a message where it could not measure."""
-    # Like Ctrl-C, so that its stack is stopped.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        run()
-    except StackError as error:
-        # What failed has printed its own words where there are none here.
-        say(f"{script}: {error}" if str(error) else f"{script}: not measured, for the reason above")
-        return error.code
-    except KeyboardInterrupt:
-        return 130
-    return 0
+def run_benchmark(script: str, measure: Callable[..., int | None], **defaults: str) -> NoReturn:
+    """Run a benchmark with the numbers of its command line, and end with the exit code that it returns, if any.
+
+    `defaults`: by the name of each argument, the number where the command line has none.
+    """
+
+    def main() -> int:
+        # Its stack is stopped then.
+        interrupt_once()
+        words = sys.argv[1:]
+        if len(words) > len(defaults):
+            raise StackError(f"'{words[len(defaults)]}' is one argument too many; --help lists them")
+        chosen = {**defaults, **dict(zip(defaults, words, strict=False))}
+        return measure(*(count(text, name) for name, text in chosen.items())) or 0
+
+    run(script, main)
 
 
 def row(widths: str, *cells: object) -> None:

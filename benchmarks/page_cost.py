@@ -16,18 +16,17 @@ import time
 from dataclasses import dataclass
 
 import psutil
-from confluent_kafka import Consumer, TopicPartition
 
 from benchmarks.cpu import Disturbance, service_seconds
-from benchmarks.own_stack import OwnStack, exit_code_of, own_stack, row
+from benchmarks.own_stack import OwnStack, own_stack, row, run_benchmark
 from benchmarks.page_frames import BLANK
+from faultline.messages import say
 from faultline.settings import ROOT
 from faultline.stack.errors import StackError
-from faultline.stack.messages import say
 from faultline.stack.processes import of_stack
 from faultline.stack.services import TABLE
-from faultline.stack.waiting import wait_until
-from faultline.verbs.arguments import count
+from faultline.verdict.cluster import Cluster
+from faultline.waiting import wait_until
 
 _PARTITIONS = 8
 _SETTINGS = {"TOPIC_PARTITIONS": str(_PARTITIONS)}
@@ -37,7 +36,6 @@ _STEADY_SECONDS = 20
 """JVMs compile, and both pipelines catch up."""
 _OPENING_SECONDS = 30
 _MEASURED_PARTS = 3
-_BROKER_SECONDS = 30
 _WIDTHS = "{:<36} {:>10} {:>7} {:>6} {:>10} {:>6} {:>9} {:>7} {:>11}"
 
 
@@ -74,13 +72,8 @@ def _cpu(stack: OwnStack) -> tuple[float, float, float]:
 def _visits(stack: OwnStack) -> int:
     """Return how many visits the topic has."""
     settings = stack.settings.typed
-    topic = settings.text("VISITS_TOPIC")
-    consumer = Consumer({"bootstrap.servers": settings.bootstrap, "group.id": "benchmark"})
-    try:
-        partitions = [TopicPartition(topic, number) for number in range(_PARTITIONS)]
-        return sum(consumer.get_watermark_offsets(each, timeout=_BROKER_SECONDS)[1] for each in partitions)
-    finally:
-        consumer.close()
+    spans = Cluster(settings.bootstrap).spans(settings.text("VISITS_TOPIC"), committed=False)
+    return sum(span.end for span in spans.values())
 
 
 def _open(stack: OwnStack, address: str, seconds: int, shown: int) -> subprocess.Popen[str]:
@@ -174,11 +167,5 @@ def _show(name: str, found: Part, seconds: int) -> None:
     )  # fmt: skip
 
 
-def main() -> int:
-    """Run the command line; returns the exit code."""
-    rate, seconds = [*sys.argv[1:], *("10000", "60")[len(sys.argv) - 1 :]]
-    return exit_code_of("page.sh", lambda: run(count(rate, "VISITS_PER_SECOND"), count(seconds, "SECONDS")))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    run_benchmark("page.sh", run, VISITS_PER_SECOND="10000", SECONDS="60")

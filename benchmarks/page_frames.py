@@ -14,7 +14,9 @@ import json
 import sys
 import time
 
-from faultline.page.pictures.browser import Browser, PictureError, browser
+from faultline.command import run
+from faultline.page.pictures.browser import Browser, browser
+from faultline.waiting import attempts, wait_until
 
 BLANK = "about:blank"
 _OPEN_SECONDS = 60.0
@@ -34,21 +36,18 @@ def visits(window: Browser) -> int:
 
 
 def measure(window: Browser, address: str, seconds: float, wanted: int) -> dict[str, float]:
-    """Open the page and count its frames. Raises PictureError when it draws no strips."""
+    """Open the page and count its frames. Raises TimedOut when it draws no strips."""
     window.size(1280, 1000)
     window.open(address)
-    deadline = time.monotonic() + _OPEN_SECONDS
-    while address != BLANK and not window.run(_ENDS):
-        if time.monotonic() > deadline:
-            raise PictureError(f"{address} draws no partition within {_OPEN_SECONDS:g} s")
-        time.sleep(0.3)
+    if address != BLANK:
+        wait_until(lambda: window.run(_ENDS), f"a partition on {address}", seconds=_OPEN_SECONDS)
     print("ready", flush=True)
     window.run(_COUNT)
     time.sleep(seconds)
     gaps = sorted(window.run("return window.gaps"))
-    deadline = time.monotonic() + _SHOWN_SECONDS
-    while visits(window) < wanted and time.monotonic() < deadline:
-        time.sleep(0.3)
+    for _ in attempts(_SHOWN_SECONDS):
+        if visits(window) >= wanted:
+            break
     return {
         "frames": len(gaps) / (sum(gaps) / 1000),
         "median": gaps[len(gaps) // 2],
@@ -61,14 +60,10 @@ def measure(window: Browser, address: str, seconds: float, wanted: int) -> dict[
 def main() -> int:
     """Run the command line; returns the exit code."""
     address, seconds, wanted = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
-    try:
-        with browser() as window:
-            print(json.dumps(measure(window, address, seconds, wanted)))
-    except PictureError as error:
-        print(error, file=sys.stderr)
-        return 2
+    with browser() as window:
+        print(json.dumps(measure(window, address, seconds, wanted)))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("page_frames", main)

@@ -8,17 +8,15 @@ from __future__ import annotations
 import json
 import re
 import statistics
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from benchmarks.own_stack import OwnStack, exit_code_of, own_stack, row
+from benchmarks.own_stack import OwnStack, own_stack, row, run_benchmark
+from faultline.messages import say
 from faultline.stack.errors import StackError
-from faultline.stack.messages import say
 from faultline.stack.services import copies
-from faultline.stack.waiting import wait_until
-from faultline.verbs.arguments import count
+from faultline.waiting import wait_until
 from flink_job.rest import FlinkError, active_job, call, checkpoints
 
 _SPARES = {"FLINK_TASKMANAGERS": "2", "FLINK_JOBMANAGERS": "2"}
@@ -62,22 +60,19 @@ class Flink:
 
     def seconds_to_checkpoint(self, killed_at: float) -> float:
         """Wait for a checkpoint that the restored job completes after a kill; returns the seconds from the kill."""
-        found: list[float] = []
 
-        def completed() -> bool:
-            try:
-                latest = self.statistics()["latest"]
-            except (FlinkError, StackError):
-                return False
+        def completed() -> float | None:
+            latest = self.statistics()["latest"]
             restored, newest = latest["restored"], latest["completed"]
             if not restored or not newest or newest["trigger_timestamp"] < restored["restore_timestamp"]:
-                return False
-            if restored["restore_timestamp"] / 1000 > killed_at:
-                found.append(newest["latest_ack_timestamp"] / 1000 - killed_at)
-            return bool(found)
+                return None
+            if restored["restore_timestamp"] / 1000 <= killed_at:
+                return None
+            return float(newest["latest_ack_timestamp"] / 1000 - killed_at)
 
-        wait_until(completed, "a checkpoint after the kill", seconds=_LIMIT_SECONDS)
-        return found[0]
+        return wait_until(
+            completed, "a checkpoint after the kill", seconds=_LIMIT_SECONDS, despite=(FlinkError, StackError)
+        )
 
     def wait_until_steady(self) -> None:
         """Wait for two more checkpoints, so that the next fault meets a job at work."""
@@ -125,15 +120,12 @@ def kill_synchronizer(stack: OwnStack) -> float:
     killed_at = _kill(stack, "spark")
     stack.start("spark")
     commits = stack.home.root / "checkpoints" / "spark" / stack.settings.typed.query() / "commits"
-    later: list[float] = []
 
-    def committed() -> bool:
+    def committed() -> float | None:
         times = (file.stat().st_mtime for file in commits.iterdir() if file.name.isdigit())
-        later[:] = sorted(at for at in times if at > killed_at)
-        return bool(later)
+        return min((at for at in times if at > killed_at), default=None)
 
-    wait_until(committed, "a committed batch after the kill", seconds=_LIMIT_SECONDS)
-    return later[0] - killed_at
+    return wait_until(committed, "a committed batch after the kill", seconds=_LIMIT_SECONDS) - killed_at
 
 
 AS_IT_COMES: Mapping[str, Fault] = {
@@ -198,17 +190,11 @@ def show(title: str, seconds: Mapping[str, Sequence[float]]) -> None:
         row(_WIDTHS, name, f"{statistics.median(figures):.1f}", spread)
 
 
-def main() -> int:
-    """Run the command line; returns the exit code."""
-
-    def chosen() -> None:
-        rounds = count(sys.argv[1] if len(sys.argv) > 1 else "5", "ROUNDS")
-        first = measure(AS_IT_COMES, {}, rounds)
-        show(f"SIGKILL, {rounds} rounds; the verdict holds", first)
-        show("with a spare TaskManager and a standby JobManager", measure(WITH_SPARES, _SPARES, rounds))
-
-    return exit_code_of("recovery.sh", chosen)
+def measure_both(rounds: int) -> None:
+    """Measure as it comes, and with spares."""
+    show(f"SIGKILL, {rounds} rounds; the verdict holds", measure(AS_IT_COMES, {}, rounds))
+    show("with a spare TaskManager and a standby JobManager", measure(WITH_SPARES, _SPARES, rounds))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_benchmark("recovery.sh", measure_both, ROUNDS="5")

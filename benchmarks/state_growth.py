@@ -25,12 +25,14 @@ from benchmarks.cpu import Disturbance, seconds_of_program
 from benchmarks.flink_runs import records_read, settings_of_run
 from benchmarks.growth_report import DATA, PLOT, Row, lines, load, save
 from benchmarks.job_times import Checkpoint, Job
-from benchmarks.own_stack import OwnStack, exit_code_of, own_stack
+from benchmarks.own_stack import OwnStack, own_stack
+from faultline.command import run
+from faultline.messages import say
 from faultline.settings import HASHMAP, ROCKSDB
 from faultline.stack.errors import StackError
-from faultline.stack.messages import say
-from faultline.stack.waiting import wait_until
+from faultline.stop import interrupt_once
 from faultline.verbs.arguments import count
+from faultline.waiting import wait_until
 
 _SIZES = "1000,10000,100000,1000000"
 _CHECKPOINTS = "5"
@@ -169,20 +171,18 @@ def plot(stack: OwnStack, data: Path = DATA, picture: Path = PLOT) -> None:
 
 
 def main() -> int:
-    """Run the command line; returns the exit code."""
-
-    def chosen() -> None:
-        words = sys.argv[1:]
-        if words != ["plot"]:
-            sizes, checkpoints, restores = [*words, *(_SIZES, _CHECKPOINTS, _RESTORES)[len(words) :]]
-            numbers = [count(each, "WINDOWS") for each in sizes.split(",")]
-            measure(numbers, count(checkpoints, "CHECKPOINTS"), count(restores, "RESTORES"))
-        print("\n".join(lines(sorted(load(), key=lambda row: (row.backend, row.windows)))), flush=True)
-        with own_stack() as stack:
-            plot(stack)
-
-    return exit_code_of("state_growth.sh", chosen)
+    """Run the command line; returns the exit code. Raises StackError."""
+    interrupt_once()
+    words = sys.argv[1:]
+    if words != ["plot"]:
+        sizes, checkpoints, restores = [*words, *(_SIZES, _CHECKPOINTS, _RESTORES)[len(words) :]]
+        numbers = [count(each, "WINDOWS") for each in sizes.split(",")]
+        measure(numbers, count(checkpoints, "CHECKPOINTS"), count(restores, "RESTORES"))
+    print("\n".join(lines(sorted(load(), key=lambda row: (row.backend, row.windows)))), flush=True)
+    with own_stack() as stack:
+        plot(stack)
+    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("state_growth.sh", main)

@@ -11,24 +11,22 @@ from __future__ import annotations
 import contextlib
 import re
 import statistics
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 from benchmarks.cluster_runs import BROKER, DRIVER, STORE, TASKMANAGER, WORKER, Side
-from benchmarks.own_stack import exit_code_of, own_stack, row
+from benchmarks.own_stack import own_stack, row, run_benchmark
 from benchmarks.store_requests import Requests, requests
+from faultline.messages import say
+from faultline.ports import free_ports
 from faultline.settings import ROOT, read_env_file
 from faultline.stack.errors import StackError
-from faultline.stack.messages import say
-from faultline.stack.ports import free_ports
 from faultline.stack.processes import Program
-from faultline.stack.waiting import wait_until
 from faultline.storage.data import spark_outputs
 from faultline.storage.place import Place
 from faultline.storage.reading import names
-from faultline.verbs.arguments import count
 from faultline.verdict.spark.sink_log import METADATA_FOLDER, read_sink_log
+from faultline.waiting import wait_until
 from flink_job.rest import call, checkpoints
 
 SLOTS = 8
@@ -163,15 +161,5 @@ def _show(title: str, found: Requests, units: int) -> None:
     row(_WIDTHS, title, found.writes, found.reads, f"{found.writes / units:.2f}", f"{found.reads / units:.2f}")
 
 
-def main() -> int:
-    """Run the command line; returns the exit code."""
-
-    def chosen() -> None:
-        rate, number = [*sys.argv[1:], *("4000", "10")[len(sys.argv) - 1 :]]
-        measure(count(rate, "VISITS_PER_SECOND"), count(number, "NUMBER"))
-
-    return exit_code_of("store.sh", chosen)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    run_benchmark("store.sh", measure, VISITS_PER_SECOND="4000", NUMBER="10")

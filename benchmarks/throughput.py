@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import re
 import statistics
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import spark_runs
 from benchmarks.flink_runs import Contender, Cost, run, topic_of
-from benchmarks.own_stack import OwnStack, exit_code_of, own_stack, row
+from benchmarks.own_stack import OwnStack, own_stack, row, run_benchmark
+from faultline.messages import say
 from faultline.stack.errors import StackError
-from faultline.stack.messages import say
-from faultline.verbs.arguments import count
 
 _PARTITIONS = 4
 _SLOW_SHARE = 20
@@ -162,15 +160,5 @@ def measure(records: int, rounds: int) -> None:
         spark(stack, records, rounds)
 
 
-def main() -> int:
-    """Run the command line; returns the exit code."""
-
-    def chosen() -> None:
-        records, rounds = [*sys.argv[1:], *("1000000", "5")[len(sys.argv) - 1 :]]
-        measure(count(records, "RECORDS"), count(rounds, "RUNS"))
-
-    return exit_code_of("throughput.sh", chosen)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    run_benchmark("throughput.sh", measure, RECORDS="1000000", RUNS="5")

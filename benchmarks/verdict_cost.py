@@ -5,14 +5,10 @@ Usage: python -m benchmarks.verdict_cost [VISITS [VISITS_PER_ID [VALUE_BYTES]]]
 
 from __future__ import annotations
 
-import sys
-
-from benchmarks.own_stack import exit_code_of, own_stack, row
+from benchmarks.own_stack import own_stack, row, run_benchmark
+from faultline.messages import say
 from faultline.stack.errors import StackError
-from faultline.stack.messages import say
-from faultline.verbs.arguments import count
 
-_DEFAULTS = ("1000000", "4", "440")
 _WIDTHS = "{:<30} {:>10} {:>10} {:>8} {:>8} {:>8} {:>6}  {}"
 
 
@@ -34,16 +30,5 @@ def run(visits: int, visits_per_id: int, value_bytes: int) -> None:
                 )
 
 
-def main() -> int:
-    """Run the command line; returns the exit code."""
-    chosen = [*sys.argv[1:], *_DEFAULTS[len(sys.argv) - 1 :]]
-
-    def measure() -> None:
-        visits, visits_per_id, value_bytes = (count(text, "each argument") for text in chosen)
-        run(visits, visits_per_id, value_bytes)
-
-    return exit_code_of("verdict.sh", measure)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    run_benchmark("verdict.sh", run, VISITS="1000000", VISITS_PER_ID="4", VALUE_BYTES="440")

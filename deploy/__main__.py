@@ -12,18 +12,18 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from faultline.command import quiet_imports, run
+from faultline.command import CommandError, quiet_imports, run
 
 if __name__ == "__main__":
     quiet_imports()
 
 from deploy import flink, kafka, spark
-from deploy.measured import MeasuredError, measured, record
+from deploy.measured import measured, record
 from deploy.settings import HERE, cluster_settings
 from deploy.size_table import table
 from deploy.sizing import Load
 from faultline.command import Flags
-from faultline.settings import ROOT, SettingsError
+from faultline.settings import ROOT
 
 MANIFESTS = (kafka.manifest, flink.manifest, spark.manifest)
 
@@ -92,24 +92,20 @@ def _flags() -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    try:
-        chosen = _flags().parse_args(arguments)
-        if chosen.command == "write":
+    chosen = _flags().parse_args(arguments)
+    if chosen.command == "write":
+        try:
             for file in write(HERE):
                 print(file.relative_to(ROOT))
-        elif chosen.command == "record":
-            record(chosen.name, chosen.value)
-        else:
-            load = Load(chosen.visits_per_second, chosen.busy, chosen.price_writes, chosen.price_reads)
-            sys.stdout.write(table(load, cluster_settings(), measured()))
-    except (SettingsError, MeasuredError) as error:
-        print(f"deploy: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"deploy: {error.filename}: {error.strerror}", file=sys.stderr)
-        return 2
+        except OSError as error:
+            raise CommandError(f"{error.filename}: {error.strerror}") from None
+    elif chosen.command == "record":
+        record(chosen.name, chosen.value)
+    else:
+        load = Load(chosen.visits_per_second, chosen.busy, chosen.price_writes, chosen.price_reads)
+        sys.stdout.write(table(load, cluster_settings(), measured()))
     return 0
 
 
 if __name__ == "__main__":
-    run("deploy.sh", main)
+    run("deploy", main)

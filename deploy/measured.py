@@ -8,10 +8,12 @@ from pathlib import Path
 
 import yaml
 
+from faultline.command import CommandError
+
 FILE = Path(__file__).with_name("measured.yaml")
 
 
-class MeasuredError(Exception):
+class MeasuredError(CommandError):
     """The file of measured figures is not as it must be; the message names the entry."""
 
 

@@ -10,6 +10,13 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 
+class CommandError(Exception):
+    """A program cannot do what it was asked; the message names the thing, the cause and the next step."""
+
+    code = 2
+    """The exit code of the program."""
+
+
 def open_streams() -> None:
     """Give a closed stdin, stdout or stderr to /dev/null, so that no file that is opened later takes its number."""
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
@@ -26,12 +33,20 @@ def drop_output() -> None:
 
 
 def run(name: str, main: Callable[[], int]) -> NoReturn:
-    """Run a program, and end with its exit code; Ctrl-C and an output that its reader has closed end it in silence."""
+    """Run a program, and end with its exit code; Ctrl-C and an output that its reader has closed end it in silence.
+
+    A CommandError is printed as one line; without a message the reason has been printed before.
+    """
     open_streams()
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        code = main()
+        try:
+            code = main()
+        except CommandError as error:
+            if str(error):
+                sys.stderr.write(f"{name}: {error}\n")
+            code = error.code
         sys.stdout.flush()
     except KeyboardInterrupt as interrupt:
         drop_output()

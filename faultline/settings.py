@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from faultline.command import CommandError
 from faultline.copies import name_of, setting_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -70,7 +71,7 @@ HASHMAP, ROCKSDB = "hashmap", "rocksdb"
 _MEGABYTES = re.compile(r"([1-9]\d*)m")
 
 
-class SettingsError(Exception):
+class SettingsError(CommandError):
     """A setting is missing or has no sensible value; the message names it and the next step."""
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 
 from faultline.command import quiet_imports, run
 
@@ -18,21 +17,22 @@ if __name__ == "__main__":
     quiet_imports()
 
 from faultline.formats.jobs import JOBS, MAIN, settings_of
-from faultline.settings import Settings, SettingsError
-from flink_job.rest import FlinkError, active_job, call, checkpoints
+from faultline.settings import Settings
+from faultline.waiting import wait_until
+from flink_job.rest import active_job, call, checkpoints
 
 LIMIT_SECONDS = 180
-POLL_SECONDS = 0.2
 
 
 def cancel(base: str, job_id: str) -> None:
-    """Cancel a job and wait until it is CANCELED. Raises FlinkError when it is not within the limit."""
+    """Cancel a job and wait until it is CANCELED. Raises FlinkError and TimedOut."""
     call(base, f"/jobs/{job_id}?mode=cancel", method="PATCH")
-    deadline = time.monotonic() + LIMIT_SECONDS
-    while call(base, f"/jobs/{job_id}/status")["status"] != "CANCELED":
-        if time.monotonic() >= deadline:
-            raise FlinkError(f"job {job_id} was not cancelled within {LIMIT_SECONDS} s; see scripts/logs.sh jobmanager")
-        time.sleep(POLL_SECONDS)
+    wait_until(
+        lambda: call(base, f"/jobs/{job_id}/status")["status"] == "CANCELED",
+        f"the end of job {job_id}",
+        seconds=LIMIT_SECONDS,
+        explain=lambda: "see scripts/logs.sh jobmanager",
+    )
 
 
 def main() -> int:
@@ -41,21 +41,17 @@ def main() -> int:
     parser.add_argument("--job", choices=JOBS, default=MAIN, help="which one (default: %(default)s)")
     parser.add_argument("--show", metavar="PREFIX", help="print Flink's own command, as typed behind this")
     arguments = parser.parse_args()
-    try:
-        settings = settings_of(arguments.job, Settings())
-        base = settings.flink_rest
-        job = active_job(base, settings.text("FLINK_JOB_NAME"))
-        if job is None:
-            print("cancel: no job is active; scripts/flink_submit.sh submits one", file=sys.stderr)
-            return 1
-        job_id = job["jid"]
-        if arguments.show:
-            print(f"   = {arguments.show} flink cancel {job_id}", file=sys.stderr)
-        cancel(base, job_id)
-        completed = checkpoints(base, job_id)["latest"]["completed"]
-    except (FlinkError, SettingsError) as error:
-        print(f"cancel: {error}", file=sys.stderr)
-        return 2
+    settings = settings_of(arguments.job, Settings())
+    base = settings.flink_rest
+    job = active_job(base, settings.text("FLINK_JOB_NAME"))
+    if job is None:
+        print("cancel: no job is active; scripts/flink_submit.sh submits one", file=sys.stderr)
+        return 1
+    job_id = job["jid"]
+    if arguments.show:
+        print(f"   = {arguments.show} flink cancel {job_id}", file=sys.stderr)
+    cancel(base, job_id)
+    completed = checkpoints(base, job_id)["latest"]["completed"]
     last = f"chk-{completed['id']} was the last completed checkpoint" if completed else "it had completed no checkpoint"
     print(f"cancel: job {job_id} is cancelled; {last}", file=sys.stderr)
     print(job_id)

@@ -18,7 +18,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from faultline.settings import Settings, SettingsError, artifacts, guard_jar, store_jars
+from faultline.command import CommandError, run
+from faultline.settings import Settings, artifacts, guard_jar, store_jars
 from faultline.storage.data import data_store
 from faultline.storage.engines import flink_environment, flink_options
 
@@ -34,7 +35,7 @@ _IMPORTED = ("faultline", "flink_job", ".env")
 """Files and folders that a job's program imports; faultline.settings reads `.env`."""
 
 
-class HomeError(Exception):
+class HomeError(CommandError):
     """The distribution or the connector is missing; the message names it and the next step."""
 
 
@@ -261,14 +262,10 @@ def prepare(settings: Settings, service: str) -> dict[str, str]:
 
 def main() -> int:
     """Print `export NAME=VALUE` lines for the service named on the command line."""
-    try:
-        for name, value in prepare(Settings(), sys.argv[1]).items():
-            print(f"export {name}={shlex.quote(value)}")
-    except (HomeError, SettingsError) as error:
-        print(f"flink: {error}", file=sys.stderr)
-        return 1
+    for name, value in prepare(Settings(), sys.argv[1]).items():
+        print(f"export {name}={shlex.quote(value)}")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("flink", main)

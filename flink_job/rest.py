@@ -6,23 +6,23 @@ Paths and fields: https://nightlies.apache.org/flink/flink-docs-release-2.2/docs
 from __future__ import annotations
 
 import json
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 
+from faultline.command import CommandError
 from faultline.direct import open_direct
+from faultline.waiting import attempts
 
 TERMINAL_STATES = frozenset({"FINISHED", "CANCELED", "FAILED", "SUSPENDED"})
 TIMEOUT_SECONDS = 30
 STARTING_LIMIT_SECONDS = 180
 """Seconds that a JobManager may answer 503, as it does until its dispatcher is elected."""
-STARTING_POLL_SECONDS = 0.3
 
 
-class FlinkError(Exception):
+class FlinkError(CommandError):
     """The cluster does not answer or refuses; the message names the cause and the next step."""
 
 
@@ -35,16 +35,16 @@ def call(base: str, path: str, method: str = "GET") -> Any:
     bases = base.split(",")
     # A standby passes requests on to a leader that was killed until another is elected.
     not_yet = {HTTPStatus.SERVICE_UNAVAILABLE, *([HTTPStatus.INTERNAL_SERVER_ERROR] if len(bases) > 1 else [])}
-    deadline = time.monotonic() + STARTING_LIMIT_SECONDS
-    while True:
+    for _ in attempts(STARTING_LIMIT_SECONDS):
         try:
             return _first_answer(bases, path, method)
         except urllib.error.HTTPError as error:
-            if error.code not in not_yet or time.monotonic() >= deadline:
-                raise FlinkError(f"{base}{path}: the JobManager answers {error.code} {error.reason}") from error
-            time.sleep(STARTING_POLL_SECONDS)
+            refused = error
+            if error.code not in not_yet:
+                break
         except (OSError, ValueError) as error:
             raise FlinkError(f"no JobManager answers at {base} ({error}); is the service jobmanager up?") from error
+    raise FlinkError(f"{base}{path}: the JobManager answers {refused.code} {refused.reason}") from refused
 
 
 def _first_answer(bases: Sequence[str], path: str, method: str) -> Any:

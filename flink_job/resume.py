@@ -10,44 +10,43 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 
 from faultline.command import quiet_imports, run
 
 if __name__ == "__main__":
     quiet_imports()
 
-from faultline.settings import ROOT, Settings, SettingsError
-from flink_job.rest import FlinkError, active_job
+from faultline.settings import ROOT, Settings
+from faultline.waiting import wait_until
+from flink_job.rest import active_job
 
 _NOTHING_TO_RESTORE = 3
 """Exit code of `faultline.inspector.flink restore-point` when there is no checkpoint at all."""
 _ENDING_STATES = frozenset({"FAILING", "CANCELLING"})
 _ENDING_LIMIT_SECONDS = 60
-_POLL_SECONDS = 0.3
 
 
 def is_active(settings: Settings) -> bool:
-    """Return whether the job is active; waits for a job that is about to end. Raises FlinkError."""
-    deadline = time.monotonic() + _ENDING_LIMIT_SECONDS
-    while True:
+    """Return whether the job is active; waits for a job that is about to end. Raises FlinkError and TimedOut."""
+
+    def state() -> str | None:
         job = active_job(settings.flink_rest, settings.text("FLINK_JOB_NAME"))
-        if job is None or job["state"] not in _ENDING_STATES:
-            return job is not None
-        if time.monotonic() >= deadline:
-            raise FlinkError(f"job {job['jid']} is still {job['state']}; see scripts/flink_status.sh")
-        time.sleep(_POLL_SECONDS)
+        return str(job["state"]) if job else None
+
+    wait_until(
+        lambda: state() not in _ENDING_STATES,
+        "the end of a job that is failing or being cancelled",
+        seconds=_ENDING_LIMIT_SECONDS,
+        explain=lambda: "see scripts/flink_status.sh",
+    )
+    return state() is not None
 
 
 def main() -> int:
     """Run the command line; returns an exit code when nothing has to be submitted."""
-    try:
-        if is_active(Settings()):
-            print("submit: the job is already active", file=sys.stderr)
-            return 0
-    except (FlinkError, SettingsError) as error:
-        print(f"submit: {error}", file=sys.stderr)
-        return 2
+    if is_active(Settings()):
+        print("submit: the job is already active", file=sys.stderr)
+        return 0
     command = [sys.executable, "-m", "faultline.inspector.flink", "restore-point", "latest"]
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     submit = [sys.executable, "-m", "flink_job.submit"]

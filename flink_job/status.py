@@ -24,10 +24,10 @@ if __name__ == "__main__":
     quiet_imports()
 
 from faultline.formats.jobs import JOBS, MAIN, settings_of
-from faultline.settings import Settings, SettingsError
-from flink_job.rest import FlinkError, call, checkpoints, failures, jobs_named
+from faultline.settings import Settings
+from faultline.waiting import attempts
+from flink_job.rest import call, checkpoints, failures, jobs_named
 
-POLL_SECONDS = 0.3
 RECENT_SECONDS = 120
 """Age of the oldest failures that are counted, in seconds."""
 
@@ -84,19 +84,13 @@ def main() -> int:
     parser.add_argument("--job", choices=JOBS, default=MAIN, help="which one (default: %(default)s)")
     arguments = parser.parse_args()
     settings = settings_of(arguments.job, Settings())
-    deadline = time.monotonic() + arguments.wait_seconds
-    try:
-        while True:
-            status = job_status(settings.flink_rest, settings.text("FLINK_JOB_NAME"))
-            reached = status is not None and status["checkpoints_completed"] >= arguments.wait_checkpoints
-            if reached or time.monotonic() >= deadline or not arguments.wait_checkpoints:
-                break
-            time.sleep(POLL_SECONDS)
-        # Once, and not at each look of a wait.
-        status = status and status | health(settings.flink_rest, status["job_id"])
-    except (FlinkError, SettingsError) as error:
-        print(f"flink: {error}", file=sys.stderr)
-        return 2
+    for _ in attempts(arguments.wait_seconds if arguments.wait_checkpoints else 0):
+        status = job_status(settings.flink_rest, settings.text("FLINK_JOB_NAME"))
+        reached = status is not None and status["checkpoints_completed"] >= arguments.wait_checkpoints
+        if reached:
+            break
+    # Once, and not at each look of a wait.
+    status = status and status | health(settings.flink_rest, status["job_id"])
     if status is None:
         print("flink: no job was submitted yet; submit it with scripts/flink_submit.sh", file=sys.stderr)
         return 1

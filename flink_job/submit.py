@@ -15,7 +15,6 @@ import re
 import shlex
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,16 +24,16 @@ if __name__ == "__main__":
     quiet_imports()
 
 from faultline.formats.jobs import JOBS, MAIN, MODES, PROGRAMS, settings_of
-from faultline.settings import Settings, SettingsError
+from faultline.settings import Settings
 from faultline.storage.words import is_uri
+from faultline.waiting import wait_until
 from flink_job.cancel import cancel
-from flink_job.home import CLIENT, HomeError, prepare
+from flink_job.home import CLIENT, prepare
 from flink_job.rest import FlinkError, active_job, call, failures
 from flink_job.room import require_room
 
 SUBMITTED = re.compile(r"JobID ([0-9a-f]{32})")
 RUNNING_LIMIT_SECONDS = 180
-POLL_SECONDS = 0.2
 SUBMISSIONS = 3
 """Number of runs of the client where JobManagers elect a leader, which may change between two requests."""
 LEADER_GONE = ("RecipientUnreachableException", "FencingTokenException", "LeaderRetrievalException")
@@ -112,15 +111,15 @@ def lost_its_leader(words: Sequence[str]) -> bool:
 def wait_until_running(settings: Settings, job_id: str) -> None:
     """Wait until every task runs.
 
-    Raises FlinkError when the job ends instead, when it fails for the same reason again and again, which cancels it,
-    and when it does not run within the limit.
+    Raises FlinkError when the job ends instead, or fails for the same reason again and again, which cancels it, and
+    TimedOut.
     """
-    deadline = time.monotonic() + RUNNING_LIMIT_SECONDS
-    while time.monotonic() < deadline:
+
+    def runs() -> bool:
         job = call(settings.flink_rest, f"/jobs/{job_id}")
         states = [vertex["status"] for vertex in job["vertices"]]
         if job["state"] == "RUNNING" and all(state == "RUNNING" for state in states):
-            return
+            return True
         if job["state"] in ("FAILED", "CANCELED"):
             causes = failures(settings.flink_rest, job_id)
             reason = causes[0][1] if causes else "no cause given"
@@ -131,10 +130,13 @@ def wait_until_running(settings: Settings, job_id: str) -> None:
                 f"job {job_id} failed {SAME_FAILURES} times before it ran, and was cancelled: {again}; "
                 "see scripts/logs.sh taskmanager"
             )
-        time.sleep(POLL_SECONDS)
-    raise FlinkError(
-        f"job {job_id} was submitted but did not run within {RUNNING_LIMIT_SECONDS} s; "
-        "is a TaskManager running? see scripts/status.sh"
+        return False
+
+    wait_until(
+        runs,
+        f"job {job_id} to run",
+        seconds=RUNNING_LIMIT_SECONDS,
+        explain=lambda: "is a TaskManager running? see scripts/status.sh",
     )
 
 
@@ -169,9 +171,6 @@ def main() -> int:
         job_id = submit(stack, arguments.job, program, words, checkpoint, say=lines, show=show)
         print(job_id, flush=True)
         wait_until_running(stack, job_id)
-    except (FlinkError, HomeError, SettingsError) as error:
-        print(f"submit: {error}", file=sys.stderr)
-        return 2
     except KeyboardInterrupt:
         print("submit: interrupted; scripts/flink_status.sh shows whether the job was submitted", file=sys.stderr)
         return 130

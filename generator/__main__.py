@@ -7,12 +7,12 @@ import sys
 import time
 from collections import Counter
 
-from faultline.command import Flags, fail
+from faultline.command import Flags, run
 from faultline.formats.visit import iso_time
 from faultline.progress import ProgressLine
-from faultline.settings import Settings, SettingsError
+from faultline.settings import Settings
 from faultline.stop import Stop
-from generator.config import Config, ConfigError, add_flags, load
+from generator.config import Config, add_flags, load
 from generator.ledger import Ledger, LedgerError, clock
 from generator.sender import Sender, connect, partition_of
 from generator.topic import LAST_EVENT_TIME, BrokerError, look_at
@@ -162,8 +162,6 @@ def main(arguments: list[str] | None = None) -> int:
         if chosen.check_flags:
             return 0
         return print_records(config, settings, stop) if chosen.to_stdout else send(config, settings, stop)
-    except (ConfigError, SettingsError, BrokerError, LedgerError) as error:
-        fail(NAME, error)
     except BrokenPipeError:
         # The reader has closed the pipe (head); the interpreter must not try to flush at exit.
         sys.stderr.close()
@@ -171,4 +169,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(NAME, main)

@@ -7,8 +7,8 @@ import random
 import sys
 from itertools import count
 
-from faultline.command import Flags, fail, run
-from faultline.formats.run import RunError, flink_run_of, flink_runs
+from faultline.command import Flags, run
+from faultline.formats.run import flink_run_of, flink_runs
 from faultline.formats.visit import CLOSING_PREFIX, iso_time
 from faultline.settings import Settings, SettingsError
 from faultline.stop import Stop
@@ -133,10 +133,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     chosen = parser.parse_args(arguments)
     stop = Stop()
-    try:
-        return close(Settings(), chosen.wait_seconds, stop)
-    except (SettingsError, RunError, BrokerError, LedgerError) as error:
-        fail(NAME, error)
+    return close(Settings(), chosen.wait_seconds, stop)
 
 
 if __name__ == "__main__":

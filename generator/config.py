@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from faultline.command import CommandError
 from faultline.formats.visit import iso_time, parse_event_time
 from faultline.settings import Settings
 
@@ -19,7 +20,7 @@ DEFAULT_FILE = Path(__file__).with_name("config.yaml")
 NOW = "now"
 
 
-class ConfigError(Exception):
+class ConfigError(CommandError):
     """A key or a value that the generator cannot use; the message is one line for the user."""
 
 

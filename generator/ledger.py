@@ -10,6 +10,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+from faultline.command import CommandError
 from faultline.formats.digest import record_digest
 from faultline.formats.ledger import SUFFIX, acked_line, sent_line, topic_line
 from generator.visits import Record
@@ -20,7 +21,7 @@ _system_write = ctypes.PyDLL(None, use_errno=True).write
 _system_write.argtypes, _system_write.restype = [ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t], ctypes.c_ssize_t
 
 
-class LedgerError(Exception):
+class LedgerError(CommandError):
     """The ledger cannot be written, so nothing more can be sent; the message is one line for the user."""
 
 

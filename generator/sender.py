@@ -12,6 +12,7 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 from kafka.partitioner.default import murmur2
 
+from faultline.waiting import attempts
 from generator.ledger import Ledger, LedgerError
 from generator.topic import BrokerError
 from generator.visits import Record
@@ -87,14 +88,14 @@ class Sender:
 
     def flush(self) -> None:
         """Wait, up to the delivery timeout, until each record is acknowledged or has failed."""
-        deadline = time.monotonic() + self._delivery_timeout_seconds + 1
         try:
             self._producer.flush(timeout=self._delivery_timeout_seconds)
         except KafkaError as error:
             self._first_error = self._first_error or error
         # flush returns when the batches are sent; the last callbacks may still be running.
-        while self.sent > self.acknowledged + self.failed and time.monotonic() < deadline and not self._first_error:
-            time.sleep(0.01)
+        for _ in attempts(self._delivery_timeout_seconds + 1, 0.01):
+            if self.sent <= self.acknowledged + self.failed or self._first_error:
+                break
 
     def finish(self) -> None:
         """Flush, and close the client."""
@@ -129,10 +130,9 @@ def connect(
     """Wait for broker and topic. Raises BrokerError after `wait_seconds`, or once `stopped()` says so."""
     # The client logs each failed attempt of a retry; the errors that matter reach the user through Sender.
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
-    deadline = time.monotonic() + wait_seconds
     producer = None
     problem = f"Kafka at {bootstrap} does not answer"
-    while True:
+    for _ in attempts(wait_seconds, 0.5):
         try:
             producer = producer or _producer(bootstrap, delivery_timeout_seconds)
             if partitions := producer.partitions_for(topic):
@@ -141,9 +141,9 @@ def connect(
         except KafkaError as error:
             if producer is not None:
                 problem = f"topic {topic} cannot be found at {bootstrap} ({type(error).__name__})"
-        if stopped() or time.monotonic() >= deadline:
-            raise BrokerError(f"{problem} (waited {wait_seconds:g} s); start it with scripts/up.sh")
-        time.sleep(min(0.5, max(0.0, deadline - time.monotonic())))
+        if stopped():
+            break
+    raise BrokerError(f"{problem} (waited {wait_seconds:g} s); start it with scripts/up.sh")
 
 
 def _producer(bootstrap: str, delivery_timeout_seconds: float) -> Any:

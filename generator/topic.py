@@ -13,6 +13,7 @@ from kafka import KafkaConsumer, OffsetSpec, TopicPartition
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
 
+from faultline.command import CommandError
 from faultline.formats.visit import parse_event_time
 
 _TIMEOUT_SECONDS = 30
@@ -22,7 +23,7 @@ LAST_EVENT_TIME = parse_event_time("9998-01-01T00:00:00Z") or 0
 """No visit is sent with a later event time."""
 
 
-class BrokerError(Exception):
+class BrokerError(CommandError):
     """The broker or the topic cannot be reached, or refused a record; the message is one line."""
 
 

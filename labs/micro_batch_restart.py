@@ -11,13 +11,12 @@ import shlex
 import sys
 from pathlib import Path
 
-from confluent_kafka import Consumer, TopicPartition
-
 from faultline.formats.visit import output_line
 from faultline.settings import ROOT
 from faultline.stack.processes import Program
 from labs.frame.broker import Broker, running_broker
 from labs.frame.count import compare
+from labs.frame.feeds import values
 from labs.frame.inspect import inspect
 from labs.frame.parts import KAFKA_SOURCE, require
 from labs.frame.programs import LIMIT_SECONDS, environment, program, send_visits
@@ -211,20 +210,7 @@ def goes_on(do: Experiment) -> None:
 
 def sent(do: Experiment) -> list[bytes]:
     """Return the output line of every record of the topic."""
-    consumer = Consumer({"bootstrap.servers": do.broker.bootstrap, "group.id": NAME, "enable.auto.commit": False})
-    try:
-        parts = [TopicPartition(do.topic, number, 0) for number in range(do.partitions)]
-        due = sum(consumer.get_watermark_offsets(part, timeout=30)[1] for part in parts)
-        consumer.assign(parts)
-        lines: list[bytes] = []
-        while len(lines) < due:
-            messages = consumer.consume(due - len(lines), timeout=30)
-            if not messages:
-                break
-            lines += [output_line(message.value()) for message in messages if message.error() is None]
-        return lines
-    finally:
-        consumer.close()
+    return [output_line(value) for value in values(do.broker.bootstrap, do.topic)]
 
 
 def written(do: Experiment) -> list[bytes]:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from typing import Any
 
 from kafka import KafkaConsumer
 from kafka.errors import KafkaError
 
+from faultline.waiting import attempts
 from spark_job.options import UserError
 
 
 def wait_for_topic(bootstrap: str, topic: str, wait_seconds: float, stopped: Callable[[], bool]) -> None:
     """Return once the broker knows the topic. Raises UserError when it does not in time."""
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
-    deadline = time.monotonic() + wait_seconds
     consumer: Any = None
-    while True:
+    for _ in attempts(wait_seconds, 0.5):
         problem = f"Kafka at {bootstrap} does not answer"
         try:
             consumer = consumer or KafkaConsumer(
@@ -36,6 +35,6 @@ def wait_for_topic(bootstrap: str, topic: str, wait_seconds: float, stopped: Cal
             problem = f"topic {topic} does not exist at {bootstrap}"
         except KafkaError:
             consumer = None
-        if stopped() or time.monotonic() >= deadline:
-            raise UserError(f"{problem} (waited {wait_seconds:g} s); start it with scripts/up.sh")
-        time.sleep(min(0.5, max(0.0, deadline - time.monotonic())))
+        if stopped():
+            break
+    raise UserError(f"{problem} (waited {wait_seconds:g} s); start it with scripts/up.sh")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import time
 from contextlib import ExitStack
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -21,6 +20,7 @@ from faultline.storage.batches import newest_batch
 from faultline.storage.data import noted
 from faultline.storage.place import Place
 from faultline.storage.writing import require_writable
+from faultline.waiting import attempts
 from spark_job.options import FILES, FOREACH_OVERWRITE, Options, UserError
 
 FILE_SINK_LOG = "_spark_metadata"
@@ -111,16 +111,12 @@ def _make_notes_writable(options: Options) -> None:
 
 
 def _lock(owner: IO[str], checkpoint: Place, wait_seconds: float) -> None:
-    deadline = time.monotonic() + wait_seconds
-    while True:
+    for _ in attempts(wait_seconds, 0.1):
         try:
             return fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            if time.monotonic() >= deadline:
-                raise UserError(
-                    f"checkpoint {checkpoint} is in use by a running synchronizer; stop it with scripts/spark_stop.sh"
-                ) from None
-            time.sleep(0.1)
+            continue
+    raise UserError(f"checkpoint {checkpoint} is in use by a running synchronizer; stop it with scripts/spark_stop.sh")
 
 
 def _refuse_foreign(run_file: Path, checkpoint: Place, mine: SparkRun) -> None:

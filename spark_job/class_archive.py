@@ -16,9 +16,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from faultline.command import run
 from faultline.settings import Settings
 from spark_job.delta import DELTA_CONFIGURATION
-from spark_job.options import UserError, alone
+from spark_job.options import alone
 from spark_job.session import QUIET, configuration, launch
 
 _WRITE_SECONDS = 120
@@ -82,13 +83,9 @@ def write(file: Path) -> None:
 
 def main() -> int:
     """Run the command line; returns the exit code."""
-    try:
-        write(Path(sys.argv[1]))
-    except UserError as error:
-        print(f"class archive: {error}", file=sys.stderr)
-        return 1
+    write(Path(sys.argv[1]))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("class archive", main)

@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from faultline.command import Flags, fail
-from faultline.settings import Settings, SettingsError
+from faultline.command import Flags, run
+from faultline.settings import Settings
 from spark_job.batch_sinks import append, delta_once, overwrite
-from spark_job.options import FILES, FOREACH_APPEND, FOREACH_OVERWRITE, UserError, alone
+from spark_job.options import FILES, FOREACH_APPEND, FOREACH_OVERWRITE, alone
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -100,7 +100,7 @@ def parse(arguments: list[str] | None) -> DeviceOptions:
     return replace(chosen, input=chosen.input.absolute(), checkpoint=chosen.checkpoint.absolute(), output=output)
 
 
-def run(options: DeviceOptions, settings: Settings) -> int:
+def stream(options: DeviceOptions, settings: Settings) -> int:
     """Run the query to its end; returns the exit code. Raises UserError when Spark does not start."""
     from py4j.protocol import Py4JError  # noqa: PLC0415
     from pyspark.errors import PySparkException  # noqa: PLC0415
@@ -132,13 +132,8 @@ def run(options: DeviceOptions, settings: Settings) -> int:
 def main(arguments: list[str] | None = None) -> int:
     """Run the program; returns the exit code."""
     options = parse(arguments)
-    try:
-        return run(options, Settings())
-    except (UserError, SettingsError) as error:
-        fail(NAME, error)
-    except KeyboardInterrupt:
-        return 130
+    return stream(options, Settings())
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(NAME, main)

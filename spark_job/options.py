@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from faultline.command import Flags, seconds
+from faultline.command import CommandError, Flags, seconds
 from faultline.formats import run
 from faultline.settings import Settings
 from faultline.storage.data import notes_of, spark_checkpoints, spark_outputs
@@ -22,7 +22,7 @@ _INTERVAL = re.compile(r"^\s*(\d+)\s+(milliseconds?|seconds?|minutes?|hours?)\s*
 _MASTER = re.compile(r"^(local(\[(\d+|\*)(,\s*\d+)?\])?|spark://\S+|k8s://\S+|yarn)$")
 
 
-class UserError(Exception):
+class UserError(CommandError):
     """A user's mistake or something missing; the message is one line: the thing, the cause, the next step."""
 
 

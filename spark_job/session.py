@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from faultline.ports import refusal
 from faultline.settings import Settings, artifacts, class_archive, guard_jar, store_jars
 from faultline.storage.engines import spark_environment, spark_options
 from faultline.storage.objects import ObjectStore, store_among
@@ -184,14 +184,8 @@ def check_ui_port(settings: Settings) -> None:
     """Raise UserError when the UI's port is taken, before a JVM is started for nothing."""
     host = settings.bind_host("spark")
     port = settings.number("SPARK_UI_PORT")
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            raise UserError(
-                f"port {port} for the Spark UI cannot be used at {host}: {error.strerror}; set SPARK_UI_PORT"
-            ) from None
+    if reason := refusal(host, port):
+        raise UserError(f"port {port} for the Spark UI cannot be used at {host}: {reason}; set SPARK_UI_PORT")
 
 
 def check_guard() -> None:

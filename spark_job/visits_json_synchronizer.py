@@ -10,9 +10,11 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from faultline.settings import Settings, SettingsError
+from faultline.command import run
+from faultline.settings import Settings
 from faultline.stop import Stop
 from faultline.storage.batches import newest_batch
+from faultline.waiting import attempts
 from spark_job.broker import wait_for_topic
 from spark_job.checkpoint import FILE_SINK_LOG, Checkpoint, claim
 from spark_job.hold import Hold
@@ -105,11 +107,12 @@ def _stop_after_batch(query: StreamingQuery, checkpoint: Checkpoint, stop_second
     running = checkpoint.interrupted()
     if running is not None:
         say(f"stopping after batch {running}")
-    deadline = time.monotonic() + stop_seconds
-    while checkpoint.interrupted() == running is not None and query.isActive and time.monotonic() < deadline:
-        time.sleep(0.01)
+    in_time = False
+    for _ in attempts(stop_seconds, 0.01):
+        if in_time := running is None or checkpoint.interrupted() != running or not query.isActive:
+            break
     query.stop()
-    return time.monotonic() < deadline
+    return in_time
 
 
 def _last_words(committed: int | None, interrupted: int | None) -> str:
@@ -134,9 +137,6 @@ def main(arguments: list[str] | None = None) -> int:
         if options.sink not in SINKS:
             raise UserError(f"SPARK_SINK={options.sink} is unknown; one of {', '.join(SINKS)}")
         return synchronize(options, settings, stop)
-    except (UserError, SettingsError) as error:
-        say(str(error))
-        return 2
     except OSError as error:
         # Such as an object store that went away: the next start sees what is committed.
         say(f"{error.filename or 'a file'}: {error.strerror or error}")
@@ -144,4 +144,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("synchronizer", main)

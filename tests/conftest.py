@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from faultline import ports
 from faultline.settings import ROOT
-from faultline.stack import ports
 from tests.tiers import (
     pytest_addoption,
     pytest_collection_modifyitems,

@@ -26,9 +26,9 @@ from faultline.faults.model import Outcome, Result
 from faultline.faults.plan import known, plan
 from faultline.faults.rows import CONTROL_ROWS, ROWS
 from faultline.formats.jobs import EXACTLY_ONCE, MODES
+from faultline.messages import say
 from faultline.settings import ROOT, SettingsError
 from faultline.stack.errors import StackError
-from faultline.stack.messages import say
 from faultline.stack.stack import open_stack
 from faultline.stop import interrupt_once
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from faultline.faults.matrix import run_rows
 from faultline.faults.plan import Planned, groups, plan
+from faultline.messages import say
 from faultline.settings import ROOT, SettingsError
 from faultline.stack.errors import StackError
-from faultline.stack.messages import say
 from faultline.stack.stack import open_stack
 from faultline.stop import interrupt_once
 

@@ -15,11 +15,11 @@ from typing import IO
 
 from faultline.faults.lane import CLAIMS
 from faultline.faults.repair import kept, quietly
+from faultline.messages import say
+from faultline.ports import free_ports
 from faultline.settings import ROOT, as_environment
 from faultline.stack.errors import StackError
 from faultline.stack.home import Home
-from faultline.stack.messages import say
-from faultline.stack.ports import free_ports
 from faultline.stack.services import LOCAL_PORTS
 from faultline.stack.stack import Stack, open_stack
 from faultline.stop import ENDING

@@ -11,9 +11,9 @@ from faultline.faults.model import Outcome, Result, Row
 from faultline.faults.phases import not_applying, run_row
 from faultline.faults.plan import USUAL, Planned, turns
 from faultline.faults.repair import generator_runs, heal, kept, quietly
+from faultline.messages import heard, say
 from faultline.settings import PREFIX
 from faultline.stack.errors import StackError
-from faultline.stack.messages import heard, say
 from faultline.stack.preflight import available_mebibytes
 from faultline.stack.services import mebibytes
 from faultline.stack.stack import Stack

@@ -15,9 +15,9 @@ from faultline.faults.timeline import Timeline, write_timeline
 from faultline.faults.times import measure
 from faultline.faults.trial import Trial
 from faultline.formats.jobs import EXACTLY_ONCE
+from faultline.messages import say
 from faultline.settings import ROOT, store_of_data
 from faultline.stack.errors import StackError
-from faultline.stack.messages import say
 from faultline.stack.services import COUNTS
 from faultline.stack.settings import load
 from faultline.stack.stack import Stack

@@ -10,10 +10,10 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from faultline.messages import heard, say
 from faultline.settings import ROOT
 from faultline.stack.backend import PAUSED, RUNNING
 from faultline.stack.errors import StackError
-from faultline.stack.messages import heard, say
 from faultline.stack.stack import Stack
 
 _SHOWN_LINES = 8

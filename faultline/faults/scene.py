@@ -16,9 +16,9 @@ from faultline.copies import name_of, setting_of
 from faultline.faults.repair import generator_runs
 from faultline.faults.steps import Step
 from faultline.faults.timeline import CHECKPOINTS, FLINK, Timeline, last_lines
+from faultline.messages import heard
 from faultline.settings import ROOT
 from faultline.stack.errors import StackError
-from faultline.stack.messages import heard
 from faultline.stack.stack import Stack
 from faultline.storage.data import flink_checkpoints, spark_checkpoints, spark_outputs
 from faultline.storage.place import Place

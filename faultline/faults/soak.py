@@ -30,9 +30,9 @@ from faultline.faults.shrink import shrink
 from faultline.faults.timeline import Timeline, write_timeline
 from faultline.faults.times import longest_gap
 from faultline.formats.jobs import EXACTLY_ONCE, MODES
+from faultline.messages import say
 from faultline.settings import PREFIX, ROOT, SettingsError
 from faultline.stack.errors import StackError
-from faultline.stack.messages import say
 from faultline.stack.stack import Stack, open_stack
 from faultline.stop import interrupt_once
 

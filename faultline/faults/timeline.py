@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from faultline.stack.messages import say
+from faultline.messages import say
 
 EVENTS = "events.jsonl"
 FLINK = "flink.jsonl"

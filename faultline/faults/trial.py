@@ -13,7 +13,7 @@ from faultline.faults.model import Row
 from faultline.faults.scene import CommandFailed, Scene
 from faultline.faults.steps import Refused, Settle
 from faultline.faults.verdicts import none_holds, of_control, of_verdict, wrong
-from faultline.stack.messages import say
+from faultline.messages import say
 
 _ATTEMPTS = 5
 

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
+from faultline.command import CommandError
 from faultline.settings import Settings
 
 SPARK_RUN_FILE = "synchronizer.json"
@@ -23,7 +24,7 @@ SINKS = ("files", "foreach-append", "foreach-overwrite")
 """The synchronizer's sinks: exactly once; naive; idempotent."""
 
 
-class RunError(Exception):
+class RunError(CommandError):
     """A file of settings cannot be read; the message names it and the next step."""
 
 

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from faultline.command import quiet_imports, run
+from faultline.command import CommandError, quiet_imports, run
 
 if __name__ == "__main__":
     quiet_imports()
@@ -43,7 +43,7 @@ _JAR_NAME = re.compile(r"(?P<name>.+?)-(?P<version>\d[\w.+-]*)")
 _PACKED = re.compile(r"^\s*-\s*([\w.-]+):([\w.-]+):(\d[\w.-]*)\s*$", re.MULTILINE)
 
 
-class BillError(Exception):
+class BillError(CommandError):
     """The installed packages differ from the locks, or the bill is not valid; the message names the cause."""
 
 
@@ -235,12 +235,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Write a bill of materials of what the images get from the locks.")
     parser.add_argument("artifacts", type=Path, help="the folder of the environments and jars")
     arguments = parser.parse_args()
-    try:
-        text = json.dumps(bill(arguments.artifacts), indent=2, ensure_ascii=False)
-        validate(text)
-    except BillError as error:
-        print(f"sbom: {error}", file=sys.stderr)
-        return 1
+    text = json.dumps(bill(arguments.artifacts), indent=2, ensure_ascii=False)
+    validate(text)
     print(text)
     return 0
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from faultline.command import quiet_imports, run
+from faultline.command import CommandError, quiet_imports, run
 
 if __name__ == "__main__":
     quiet_imports()
@@ -31,7 +31,7 @@ FLINK_WORDS = "inspected"
 """Below it, what it has said of each checkpoint of Flink as it was completed: `<job id>/chk-N.txt`."""
 
 
-class ReplayError(Exception):
+class ReplayError(CommandError):
     """There is no recorded run, or it cannot be read; the message names it and the next step."""
 
 
@@ -103,13 +103,9 @@ def _words(folder: Path) -> Iterator[tuple[str, Path]]:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit code."""
-    try:
-        for name in arguments:
-            for folder in rows_of(Path(name)):
-                print(write(folder).resolve().as_uri())
-    except ReplayError as error:
-        sys.stderr.write(f"page.sh: {error}\n")
-        return 2
+    for name in arguments:
+        for folder in rows_of(Path(name)):
+            print(write(folder).resolve().as_uri())
     return 0
 
 

@@ -12,20 +12,19 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from faultline.command import run
 from faultline.formats.digest import record_digest
 from faultline.probes.open_transactions import positions
 from faultline.probes.watch import begin_of
-from faultline.settings import Settings, SettingsError
+from faultline.settings import Settings
 from faultline.verdict.cluster import Cluster
-from faultline.verdict.model import Unknown
 from faultline.verdict.records import Span
+from faultline.waiting import attempts
 
 _READER_SECONDS = 20.0
-_POLL_SECONDS = 0.5
 
 
 def still_open(settings: Settings) -> dict[str, int]:
@@ -38,12 +37,10 @@ def still_open(settings: Settings) -> dict[str, int]:
 def compare(settings: Settings, folder: Path) -> dict[str, int]:
     """Read the same range again and return the numbers. Raises Unknown when the broker does not answer."""
     there = _read(settings, begin_of(folder) or {})
-    deadline = time.monotonic() + _READER_SECONDS
-    while True:
+    for _ in attempts(_READER_SECONDS, 0.5):
         seen = _seen(folder)
-        if there.keys() <= seen.keys() or time.monotonic() > deadline:
+        if there.keys() <= seen.keys():
             break
-        time.sleep(_POLL_SECONDS)
     return {
         "seen": len(seen),
         "different": sum(key in there and there[key] != value for key, value in seen.items()),
@@ -73,14 +70,10 @@ def _read(settings: Settings, begins: Mapping[int, int]) -> dict[tuple[int, int]
 
 def main(arguments: Sequence[str]) -> int:
     """Print the numbers; returns the exit code."""
-    try:
-        settings = Settings()
-        print(json.dumps({"open": still_open(settings), **compare(settings, Path(arguments[0]))}))
-    except (Unknown, SettingsError, OSError) as error:
-        sys.stderr.write(f"aftermath: {error}\n")
-        return 2
+    settings = Settings()
+    print(json.dumps({"open": still_open(settings), **compare(settings, Path(arguments[0]))}))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run("aftermath", lambda: main(sys.argv[1:]))

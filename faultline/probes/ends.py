@@ -14,14 +14,14 @@ import sys
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from faultline.settings import Settings, SettingsError
+from faultline.topic_reader import reader
 
 _ANSWER_SECONDS = 3.0
 
 
 def ends(settings: Settings) -> dict[int, int | None]:
     """Ask for each partition. Raises KafkaException when no broker answers."""
-    # The client requires a name of a group; it joins none.
-    consumer = Consumer({"bootstrap.servers": settings.bootstrap, "group.id": "ends", "log_level": 0})
+    consumer = reader(settings.bootstrap, committed=False)
     topic = settings.text("VISITS_TOPIC")
     try:
         partitions = sorted(consumer.list_topics(topic, timeout=_ANSWER_SECONDS).topics[topic].partitions)

@@ -14,10 +14,10 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from faultline.settings import Settings, SettingsError
-from faultline.verdict.checker import Moved, Options
+from faultline.command import run
+from faultline.settings import Settings
+from faultline.verdict.checker import Options
 from faultline.verdict.cluster import Cluster
-from faultline.verdict.model import Unknown
 from faultline.verdict.spark.checkpoint import newest_commit
 from faultline.verdict.spark.output import list_output
 from faultline.verdict.spark.places import Places, places
@@ -56,25 +56,21 @@ def in_output(where: Places) -> Iterator[bytes]:
 def main(arguments: Sequence[str]) -> int:
     """Print the numbers; returns the exit code."""
     (field,) = arguments
-    try:
-        settings = Settings()
-        where, cluster = places(settings, Options()), Cluster(settings.bootstrap)
-        # In this order: each line and each window that is counted is of a visit that was on the topic before.
-        windows = [window["visit_id"] for window in on_topic(cluster, settings.text("VISIT_WINDOWS_TOPIC"))]
-        output = count(field in document_of(line) for line in in_output(where))
-        visits = [(visit.get("visit_id"), field in visit) for visit in on_topic(cluster, where.topic)]
-        having = {visit_id for visit_id, has in visits if has}
-        found = {
-            "topic": count(has for _, has in visits),
-            "output": output,
-            "windows": count(visit_id in having for visit_id in windows),
-        }
-        print(json.dumps(found))
-    except (Unknown, Moved, SettingsError, OSError) as error:
-        sys.stderr.write(f"fields: {error}\n")
-        return 2
+    settings = Settings()
+    where, cluster = places(settings, Options()), Cluster(settings.bootstrap)
+    # In this order: each line and each window that is counted is of a visit that was on the topic before.
+    windows = [window["visit_id"] for window in on_topic(cluster, settings.text("VISIT_WINDOWS_TOPIC"))]
+    output = count(field in document_of(line) for line in in_output(where))
+    visits = [(visit.get("visit_id"), field in visit) for visit in on_topic(cluster, where.topic)]
+    having = {visit_id for visit_id, has in visits if has}
+    found = {
+        "topic": count(has for _, has in visits),
+        "output": output,
+        "windows": count(visit_id in having for visit_id in windows),
+    }
+    print(json.dumps(found))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run("fields", lambda: main(sys.argv[1:]))

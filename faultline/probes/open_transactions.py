@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
-import time
 from collections.abc import Sequence
 
 from faultline.command import quiet_imports, run
@@ -18,11 +16,9 @@ from faultline.command import quiet_imports, run
 if __name__ == "__main__":
     quiet_imports()
 
-from faultline.settings import Settings, SettingsError
+from faultline.settings import Settings
 from faultline.verdict.cluster import Cluster
-from faultline.verdict.model import Unknown
-
-_POLL_SECONDS = 0.1
+from faultline.waiting import attempts
 
 
 def positions(cluster: Cluster, topic: str) -> list[dict[str, int]]:
@@ -41,18 +37,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--wait", type=float, default=0.0, metavar="SECONDS", help="how long to wait for some (default: %(default)g)"
     )
     chosen = parser.parse_args(arguments)
-    deadline = time.monotonic() + chosen.wait
-    try:
-        cluster = Cluster(Settings().bootstrap)
-        while True:
-            found = positions(cluster, chosen.topic)
-            number = sum(each["end"] - each["stable"] for each in found)
-            if number or time.monotonic() >= deadline:
-                break
-            time.sleep(_POLL_SECONDS)
-    except (Unknown, SettingsError) as reason:
-        sys.stderr.write(f"open_transactions: {reason}\n")
-        return 2
+    cluster = Cluster(Settings().bootstrap)
+    for _ in attempts(chosen.wait, 0.1):
+        found = positions(cluster, chosen.topic)
+        number = sum(each["end"] - each["stable"] for each in found)
+        if number:
+            break
     print(json.dumps({"open": number, "partitions": found}))
     return 0 if number else 1
 

@@ -16,6 +16,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
+from faultline.command import run
 from faultline.formats.visit import (
     SOURCE_OFFSET_HEADER,
     SOURCE_PARTITION_HEADER,
@@ -23,9 +24,8 @@ from faultline.formats.visit import (
     parse_event_time,
     parse_visit,
 )
-from faultline.settings import Settings, SettingsError
+from faultline.settings import Settings
 from faultline.verdict.cluster import Cluster
-from faultline.verdict.model import Unknown
 from faultline.verdict.records import Record, Span, Spans
 
 Window = tuple[str, int]
@@ -110,15 +110,11 @@ def _offsets(words: str) -> dict[int, int]:
 def main(arguments: Sequence[str]) -> int:
     """Print the numbers; returns the exit code."""
     began, *ended = map(_offsets, arguments)
-    try:
-        settings = Settings()
-        length_ms = 1000 * settings.number("FLINK_WINDOW_SECONDS")
-        print(json.dumps(compare(Topics(settings), length_ms, began, ended[0] if ended else None)))
-    except (Unknown, SettingsError) as error:
-        sys.stderr.write(f"pages: {error}\n")
-        return 2
+    settings = Settings()
+    length_ms = 1000 * settings.number("FLINK_WINDOW_SECONDS")
+    print(json.dumps(compare(Topics(settings), length_ms, began, ended[0] if ended else None)))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run("pages", lambda: main(sys.argv[1:]))

@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Any
@@ -26,6 +25,7 @@ from faultline.storage.data import spark_checkpoints, spark_outputs
 from faultline.storage.place import Place
 from faultline.storage.reading import names
 from faultline.verdict.spark.sink_log import METADATA_FOLDER
+from faultline.waiting import attempts
 
 _POLL_SECONDS = 0.1
 
@@ -85,15 +85,13 @@ def _logged(file: Place) -> list[str] | None:
 
 def wait_written(checkpoint: Place, output: Place, seconds: float) -> int | None:
     """Wait until a batch is being written, and return its number; None when none was. Raises OSError."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
+    for _ in attempts(seconds, _POLL_SECONDS):
         try:
             if (batch := being_written(checkpoint, output)) is not None:
                 return batch
         except FileNotFoundError:
             # Spark has removed an old batch, or a file that it did not commit.
-            pass
-        time.sleep(_POLL_SECONDS)
+            continue
     return None
 
 

@@ -10,61 +10,25 @@ consumer ends after a time without records, and a slow start looks the same; thi
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+from collections.abc import Sequence
+from itertools import chain, groupby
 
 from faultline.command import quiet_imports, run
 
 if __name__ == "__main__":
     quiet_imports()
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import Message
 
-from faultline.kafka_errors import said
-from faultline.settings import Settings, SettingsError
-
-_ANSWER_SECONDS = 30.0
-
-
-class ReadError(Exception):
-    """The broker does not answer or has no such topic; the message says which."""
-
-
-def read(bootstrap: str, topic: str, isolation: str) -> Iterator[Message]:
-    """Yield the records of every partition to its present end. Raises ReadError."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap, "group.id": "read_topic", "enable.auto.commit": False,
-            "isolation.level": isolation, "enable.partition.eof": True, "log_level": 0,
-        }
-    )  # fmt: skip
-    try:
-        found = consumer.list_topics(topic, _ANSWER_SECONDS).topics[topic]
-        if found.error is not None:
-            raise ReadError(f"topic {topic} at {bootstrap}: {found.error.str()}")
-        left = set(found.partitions)
-        consumer.assign([TopicPartition(topic, partition, 0) for partition in left])
-        while left:
-            message = consumer.poll(_ANSWER_SECONDS)
-            if message is None:
-                raise ReadError(f"topic {topic} at {bootstrap} returned nothing for {_ANSWER_SECONDS:.0f} s")
-            error = message.error()
-            if error is None:
-                yield message
-            elif error.code() == KafkaError._PARTITION_EOF:
-                left.discard(message.partition() or 0)
-    except KafkaException as error:
-        raise ReadError(f"topic {topic} at {bootstrap} cannot be read: {said(error)}") from None
-    finally:
-        consumer.close()
+from faultline.settings import Settings
+from faultline.topic_reader import read
 
 
 def lines(bootstrap: str, topic: str, *, fates: bool) -> list[tuple[int, str]]:
     """Return partition and line of each record, by partition and offset. Raises ReadError."""
-    messages = list(read(bootstrap, topic, "read_uncommitted" if fates else "read_committed"))
+    messages = _records(bootstrap, topic, committed=not fates)
     # The committed ones afterwards: what is committed meanwhile counts as committed.
-    known = {place(each) for each in read(bootstrap, topic, "read_committed")} if fates else set()
+    known = {place(each) for each in _records(bootstrap, topic, committed=True)} if fates else set()
     found = []
     for each in sorted(messages, key=place):
         partition, offset = place(each)
@@ -72,6 +36,10 @@ def lines(bootstrap: str, topic: str, *, fates: bool) -> list[tuple[int, str]]:
         fate = "committed" if place(each) in known else "uncommitted"
         found.append((partition, f"{fate:<11}\t{line}" if fates else line))
     return found
+
+
+def _records(bootstrap: str, topic: str, *, committed: bool) -> list[Message]:
+    return list(chain.from_iterable(read(bootstrap, topic, committed=committed)))
 
 
 def place(message: Message) -> tuple[int, int]:
@@ -86,11 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--last", type=int, default=0, metavar="N", help="only the last N records of each partition")
     parser.add_argument("--fates", action="store_true", help="uncommitted records too, marked")
     chosen = parser.parse_args(arguments)
-    try:
-        found = lines(Settings().bootstrap, chosen.topic, fates=chosen.fates)
-    except (ReadError, SettingsError) as error:
-        sys.stderr.write(f"read_topic: {error}\n")
-        return 2
+    found = lines(Settings().bootstrap, chosen.topic, fates=chosen.fates)
     for _, group in groupby(found, key=lambda each: each[0]):
         for _, line in list(group)[-chosen.last :]:
             print(line)

@@ -20,7 +20,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -29,11 +28,13 @@ from typing import Any
 
 from confluent_kafka import Consumer, Message, TopicPartition
 
+from faultline.command import run
 from faultline.formats.digest import record_digest
 from faultline.formats.run import SPARK_RUN_FILE
 from faultline.probes.batches import newest_batches
-from faultline.settings import Settings, SettingsError
+from faultline.settings import Settings
 from faultline.storage.data import spark_checkpoints
+from faultline.topic_reader import reader
 from faultline.verdict.cluster import Cluster
 from faultline.verdict.model import Unknown
 from flink_job.position import position
@@ -144,7 +145,7 @@ def take(sample: Sample, file: Path, stopped: Callable[[], bool]) -> None:
 
 def windows_sample(settings: Settings) -> Sample:
     """Sample how many committed windows have come since the last sample, from the present end of the topic on."""
-    consumer = _window_reader(settings, _window_ends(settings), **{"queued.max.messages.kbytes": 1024})
+    consumer = _window_reader(settings, _window_ends(settings), queued_max_messages_kbytes=1024)
     return lambda: {"count": sum(message.error() is None for message in consumer.consume(_WINDOWS, timeout=0.1))}
 
 
@@ -154,15 +155,10 @@ def _window_ends(settings: Settings) -> dict[int, int]:
     return {partition: span.end for partition, span in spans.items()}
 
 
-def _window_reader(settings: Settings, begins: dict[int, int], **more: object) -> Consumer:
+def _window_reader(settings: Settings, begins: dict[int, int], **client: object) -> Consumer:
     """A reader of committed windows from these offsets on."""
     topic = settings.text("VISIT_WINDOWS_TOPIC")
-    consumer = Consumer(
-        {
-            "bootstrap.servers": settings.bootstrap, "group.id": "watch", "enable.auto.commit": False,
-            "isolation.level": "read_committed", "log_level": 0, **more,
-        }
-    )  # fmt: skip
+    consumer = reader(settings.bootstrap, committed=True, **client)
     consumer.assign([TopicPartition(topic, partition, begin) for partition, begin in begins.items()])
     return consumer
 
@@ -220,23 +216,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def stopped() -> bool:
         return (folder / _STOP).exists() or time.monotonic() >= end
 
-    try:
-        settings = Settings()
-        samples = {f"{name}.jsonl": make() for name, make in samplers(settings).items()}
-        threads = [
-            threading.Thread(target=take, args=(sample, folder / name, stopped), daemon=True)
-            for name, sample in samples.items()
-        ]
-        for thread in threads:
-            thread.start()
-        read_windows(settings, folder / "seen.jsonl", stopped)
-        for thread in threads:
-            thread.join(timeout=60)
-    except (SettingsError, Unknown) as error:
-        sys.stderr.write(f"watch: {error}\n")
-        return 2
+    settings = Settings()
+    samples = {f"{name}.jsonl": make() for name, make in samplers(settings).items()}
+    threads = [
+        threading.Thread(target=take, args=(sample, folder / name, stopped), daemon=True)
+        for name, sample in samples.items()
+    ]
+    for thread in threads:
+        thread.start()
+    read_windows(settings, folder / "seen.jsonl", stopped)
+    for thread in threads:
+        thread.join(timeout=60)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("watch", main)

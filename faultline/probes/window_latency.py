@@ -15,28 +15,27 @@ import argparse
 import json
 import math
 import statistics
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from faultline.command import quiet_imports, run
+from faultline.command import CommandError, quiet_imports, run
 
 if __name__ == "__main__":
     quiet_imports()
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import TopicPartition
 
 from faultline.formats.visit import CLOSING_PREFIX
-from faultline.settings import Settings, SettingsError
+from faultline.settings import Settings
+from faultline.topic_reader import reader
 from faultline.verdict.cluster import Cluster
-from faultline.verdict.model import Unknown
 
 _POLL_SECONDS = 0.2
 
 
-class MeasureError(Exception):
+class MeasureError(CommandError):
     """Too few windows came; the message says how many."""
 
 
@@ -59,12 +58,7 @@ def arrivals(settings: Settings, isolation: str, seconds: float) -> Iterator[Arr
         for topic in (visits, windows)
         for partition, span in cluster.spans(topic, committed=isolation == "read_committed").items()
     ]
-    consumer = Consumer(
-        {
-            "bootstrap.servers": settings.bootstrap, "group.id": "window_latency", "enable.auto.commit": False,
-            "isolation.level": isolation, "fetch.wait.max.ms": 50, "log_level": 0,
-        }
-    )  # fmt: skip
+    consumer = reader(settings.bootstrap, committed=isolation == "read_committed", fetch_wait_max_ms=50)
     try:
         consumer.assign(places)
         deadline = time.monotonic() + seconds
@@ -129,11 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--wait", type=float, default=120.0, metavar="SECONDS", help="at most (default: %(default)g)")
     chosen = parser.parse_args(arguments)
     isolation = "read_uncommitted" if chosen.uncommitted else "read_committed"
-    try:
-        print(json.dumps(measure(Settings(), isolation, chosen.ends, chosen.wait)))
-    except (MeasureError, Unknown, SettingsError, KafkaException) as error:
-        sys.stderr.write(f"window_latency: {error}\n")
-        return 2
+    print(json.dumps(measure(Settings(), isolation, chosen.ends, chosen.wait)))
     return 0
 
 

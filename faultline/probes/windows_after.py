@@ -13,9 +13,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from faultline.settings import Settings, SettingsError
+from faultline.command import run
+from faultline.settings import Settings
 from faultline.verdict.cluster import Cluster
-from faultline.verdict.model import Unknown
 from faultline.verdict.records import Span
 
 
@@ -40,13 +40,9 @@ def main(arguments: Sequence[str]) -> int:
     """Print the number; returns the exit code."""
     watermark, *places = arguments
     ends = {int(partition): int(offset) for partition, _, offset in (place.partition(":") for place in places)}
-    try:
-        print(count(Settings(), int(watermark), ends))
-    except (Unknown, SettingsError) as error:
-        sys.stderr.write(f"windows_after: {error}\n")
-        return 2
+    print(count(Settings(), int(watermark), ends))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run("windows_after", lambda: main(sys.argv[1:]))

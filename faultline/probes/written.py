@@ -14,8 +14,9 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
 
+from faultline.command import run
 from faultline.probes.watch import BEGIN
-from faultline.settings import Settings, SettingsError
+from faultline.settings import Settings
 from faultline.storage.data import spark_outputs
 from faultline.storage.place import Place
 
@@ -38,15 +39,11 @@ def lines_since(output: Place, began: float) -> dict[str, int]:
 
 def main(arguments: Sequence[str]) -> int:
     """Print the numbers; returns the exit code."""
-    try:
-        settings = Settings()
-        began = (Path(arguments[0]) / BEGIN).stat().st_mtime
-        print(json.dumps(lines_since(spark_outputs(settings) / settings.query(), began)))
-    except (SettingsError, OSError) as error:
-        sys.stderr.write(f"written: {error}\n")
-        return 2
+    settings = Settings()
+    began = (Path(arguments[0]) / BEGIN).stat().st_mtime
+    print(json.dumps(lines_since(spark_outputs(settings) / settings.query(), began)))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    run("written", lambda: main(sys.argv[1:]))

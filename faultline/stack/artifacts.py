@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Callable
 
+from faultline.messages import say
 from faultline.settings import ROOT, STORE_JARS
 from faultline.stack.errors import StackError
 from faultline.stack.lock import exclusive
-from faultline.stack.messages import say
 
 LOCKS = ROOT / "docker" / "requirements"
 _GUARD = ROOT / "faultline" / "services" / "web_guard"

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from faultline.ports import answers, free_ports
 from faultline.settings import ROOT, as_environment
-from faultline.stack.ports import answers, free_ports
 from faultline.stack.processes import Program
 
 _START_SECONDS, _STOP_SECONDS = 180.0, 60.0
@@ -28,7 +28,7 @@ class OwnBroker:
 def own_broker(folder: Path, environ: Mapping[str, str], address: str) -> Iterator[OwnBroker]:
     """Start a broker that keeps everything in `folder`; it is stopped at the end, also after an error.
 
-    Raises StackError when it does not answer.
+    Raises StackError when it ends, TimedOut when it does not answer.
     """
     folder.mkdir(parents=True, exist_ok=True)
     ports = dict(zip(_PORTS, free_ports(address, len(_PORTS))))

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from faultline.stack.messages import listening, say
+from faultline.messages import listening, say
 from faultline.stop import ENDING
 
 STDERR = 2

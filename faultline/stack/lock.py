@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from faultline.stack.messages import say
+from faultline.messages import say
 
 
 @contextlib.contextmanager

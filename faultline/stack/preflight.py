@@ -10,8 +10,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from faultline.ports import refusal
 from faultline.stack.errors import StackError
-from faultline.stack.ports import can_bind
 
 ARTIFACTS_MIB, IMAGES_MIB, RUN_MIB = 5120, 10_240, 1024
 """Disk space for environments and jars while they are unpacked, for images with their build layers, and for a run."""
@@ -126,7 +126,7 @@ def check_ports(address: str, names: Sequence[str], ports: Mapping[str, int]) ->
         if port and port in chosen:
             raise StackError(f"{name} and {chosen[port]} are both {port}; give one of them another port")
         chosen[port] = name
-        if port and not can_bind(address, port):
+        if port and refusal(address, port):
             raise StackError(
                 f"port {port} on {address} is taken ({name}); stop what listens there, or move all ports: "
                 "PORT_OFFSET=100 scripts/up.sh"

@@ -13,7 +13,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import Callable
 
 from faultline.stack.errors import StackError
-from faultline.stack.waiting import wait_until
+from faultline.waiting import attempts, wait_until
 
 MARK, SERVICE = "FAULTLINE_MARK", "FAULTLINE_SERVICE"
 KEEPER = "keeper:"
@@ -81,17 +80,17 @@ def _look(folder: Path) -> tuple[list[bytes], bytes]:
     While a process begins to execute another program, there is none for a moment, or a part of it: look again. On a
     busy machine this takes longer than a few milliseconds, and such a process is not one that has ended.
     """
-    end = time.monotonic() + _EXEC_SECONDS
-    fields = _fields(folder)
-    while int(fields[20]):
+    fields, content = _fields(folder), b""
+    for _ in attempts(_EXEC_SECONDS, 0.001):
+        if not int(fields[20]):
+            break
         content = (folder / "environ").read_bytes()
         before, fields = fields, _fields(folder)
         # Where it begins and ends in the process's memory; another program has it elsewhere.
         first, last = int(fields[47]), int(fields[48])
-        if (before[47:49] == fields[47:49] and 0 < first == last - len(content)) or time.monotonic() >= end:
-            return fields, content
-        time.sleep(0.001)
-    return fields, b""
+        if before[47:49] == fields[47:49] and 0 < first == last - len(content):
+            break
+    return fields, content
 
 
 def _value(name: str, environment: bytes) -> bytes:
@@ -193,15 +192,15 @@ class Program:
         return self._process.poll() is None
 
     def wait_for(self, condition: Callable[[], bool], what: str, *, seconds: float) -> None:
-        """Return once the condition holds. Raises StackError when the program ends first, or takes too long."""
+        """Return once the condition holds. Raises StackError when the program ends first, TimedOut."""
 
         def met_or_ended() -> bool:
             return condition() or not self.running
 
-        try:
-            wait_until(met_or_ended, what, seconds=seconds)
-        except StackError as error:
-            raise StackError(f"{error}; its last line: {self.last_line()}; see {self.log}") from None
+        def last_words() -> str:
+            return f"its last line: {self.last_line()}; see {self.log}"
+
+        wait_until(met_or_ended, what, seconds=seconds, explain=last_words)
         if not self.running and not condition():
             raise StackError(
                 f"the program ended (exit code {self._process.returncode}) before {what}: {self.last_line()}; "

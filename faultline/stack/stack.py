@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from faultline.formats.jobs import MAIN
+from faultline.messages import say
 from faultline.settings import PREFIX, ROOT, as_environment, store_of_data
 from faultline.stack.acts import job as job_acts
 from faultline.stack.acts import judging, lifecycle
@@ -23,7 +24,6 @@ from faultline.stack.backends.local import LocalBackend
 from faultline.stack.errors import StackError
 from faultline.stack.home import Home, Topics
 from faultline.stack.lock import exclusive
-from faultline.stack.messages import say
 from faultline.stack.services import Service, copies, service, services
 from faultline.stack.settings import SHOW_COMMANDS, StackSettings, load, unknown_variables
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from faultline.stack.messages import say
+from faultline.messages import say
 
 
 class Steps:

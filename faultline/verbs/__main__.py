@@ -12,9 +12,6 @@ from faultline.command import run as run_program
 if __name__ == "__main__":
     quiet_imports()
 
-from faultline.settings import SettingsError
-from faultline.stack.errors import StackError
-from faultline.stack.messages import say
 from faultline.stack.stack import Stack, open_stack
 from faultline.stop import interrupt_once
 from faultline.verbs import flink, help, judge, kafka, lifecycle, programs, services, status, tools
@@ -95,12 +92,7 @@ def main(arguments: Sequence[str]) -> int:
     script, verb, *words = arguments
     # A walkthrough that cleans up ignores them, and so do the scripts that it calls then.
     interrupt_once()
-    try:
-        return run(script, verb, words)
-    except (StackError, SettingsError) as error:
-        if str(error):
-            say(f"{script.rpartition('/')[2]}: {error}")
-        return error.code if isinstance(error, StackError) else 2
+    return run(script, verb, words)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from faultline.stack.messages import say
+from faultline.messages import say
 from faultline.stack.stack import Stack
 from faultline.verbs.arguments import flags_in, parse_none
 

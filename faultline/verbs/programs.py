@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from faultline.messages import say
 from faultline.settings import DISK, PREFIX, ROOT, STORE_JARS
 from faultline.stack.backends.containers import engine_answers
 from faultline.stack.backends.local import LocalBackend
 from faultline.stack.errors import StackError
-from faultline.stack.messages import say
 from faultline.stack.preflight import check_ports
 from faultline.stack.stack import Stack
 from faultline.verbs.arguments import flags_in, parse_none

@@ -7,8 +7,8 @@ import stat
 import sys
 from collections.abc import Sequence
 
+from faultline.messages import say
 from faultline.stack.errors import StackError
-from faultline.stack.messages import say
 from faultline.stack.services import Service
 from faultline.stack.stack import Stack
 from faultline.verbs.arguments import count

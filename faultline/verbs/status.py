@@ -7,8 +7,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from faultline.messages import say
 from faultline.stack.acts.status import Status
-from faultline.stack.messages import say
 from faultline.stack.stack import Stack
 from faultline.verbs.arguments import flags_in
 

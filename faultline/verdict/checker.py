@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from faultline.verdict.cluster import Cluster
 from faultline.verdict.model import Judgement, Outcome, Unknown, plural
 from faultline.verdict.records import Span, Spans
 from faultline.verdict.store import Store
+from faultline.waiting import Waiting, attempts
 
 REST_SECONDS = 1.0
 """The minimum time between two looks at the source: long enough to notice a slow generator."""
@@ -155,25 +155,21 @@ def await_caught_up(checker: Checker, rest: Rest | None, deadline: float) -> Beh
     Raises Unknown when the source grows meanwhile (unless `rest` is None).
     """
     begin = moved = time.monotonic()
-    next_word = begin + 3.0
-    last = checker.behind()
-    while last is not None and time.monotonic() < deadline:
-        if time.monotonic() >= next_word:
-            next_word = time.monotonic() + 10.0
-            # The next step is printed only at the end of the wait.
-            sys.stderr.write(f"verdict: waiting for {checker.name}: {last.text.partition(';')[0]}\n")
-            sys.stderr.flush()
-        time.sleep(LOOK_SECONDS)
-        if rest is not None:
+    last: Behind | None = None
+    waiting = Waiting()
+    for _ in attempts(deadline - begin, LOOK_SECONDS):
+        if last is not None and rest is not None:
             rest.require()
         now = checker.behind()
-        if now is None or now.position != last.position:
+        if now is None:
+            return None
+        if last is not None and now.position != last.position:
             moved = time.monotonic()
         last = now
-    if last is None:
-        return None
+        # The next step is printed only at the end of the wait.
+        waiting.say(f"{checker.name}: {last.text.partition(';')[0]}")
     waited, still = time.monotonic() - begin, time.monotonic() - moved
-    if waited < 1:
+    if last is None or waited < 1:
         return last
     # `moved` is still `begin` when it has not moved since the wait began.
     standing = f"it has not moved in {still:.0f} s of waiting" if moved == begin else f"it moved last {still:.0f} s ago"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from confluent_kafka import (
     OFFSET_INVALID,
@@ -25,8 +23,10 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public, but
 )
 
 from faultline.kafka_errors import said
+from faultline.topic_reader import ReadError, read, reader
 from faultline.verdict.model import Unknown
 from faultline.verdict.records import UNREADABLE, Batch, Headers, Record, Span, Spans
+from faultline.waiting import attempts
 
 _ANSWER_SECONDS = 10.0
 """Time limit for one answer of the broker, in seconds."""
@@ -34,17 +34,9 @@ _ANSWER_SECONDS = 10.0
 _COORDINATOR_SECONDS = 60.0
 """Time limit for a broker that has just started to create its topic of group offsets, in seconds."""
 
-_RETRY_SECONDS = 0.2
 _NO_COORDINATOR_YET = (
     KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
 )  # fmt: skip
-
-_STALL_SECONDS = 30.0
-"""Seconds that a read may return nothing before it fails."""
-
-_CONSUME_RECORDS = 5_000
-_CONSUME_SECONDS = 0.05
-"""A call waits for this many records or this long: enough for a small topic."""
 
 
 class Cluster:
@@ -52,9 +44,7 @@ class Cluster:
 
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
-        # librdkafka would write lines to stderr for each failed connection; our one line is enough.
-        self._common: dict[str, Any] = {"bootstrap.servers": bootstrap, "log_level": 0}
-        self._admin = AdminClient(self._common)
+        self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
 
     def spans(self, topic: str, *, committed: bool) -> Spans:
         """Return the spans of a topic now.
@@ -83,7 +73,7 @@ class Cluster:
         asked = [TopicPartition(topic, partition) for partition in self._partitions(topic)]
         # A consumer that never joins the group: the admin client can crash the process while the group's coordinator
         # moves (https://github.com/confluentinc/librdkafka/issues/5040).
-        consumer = Consumer(self._common | {"group.id": group, "enable.auto.commit": False})
+        consumer = reader(self.bootstrap, committed=True, group_id=group)
         try:
             answered = _committed(consumer, asked)
         except KafkaException as error:
@@ -118,22 +108,13 @@ class Cluster:
 
         Raises Unknown when the broker stops answering, or when it no longer has these records.
         """
-        waiting = {partition: span.end for partition, span in spans.items() if span.end > span.begin}
-        if not waiting:
+        wanted = {partition: (span.begin, span.end) for partition, span in spans.items() if span.end > span.begin}
+        if not wanted:
             return
-        consumer = self._consumer()
         try:
-            consumer.assign([TopicPartition(topic, partition, spans[partition].begin) for partition in waiting])
-            last_news = time.monotonic()
-            while waiting:
-                messages = _take(topic, consumer.consume(_CONSUME_RECORDS, timeout=_CONSUME_SECONDS), waiting)
-                if messages:
-                    last_news = time.monotonic()
-                    yield _batch(messages)
-                elif waiting and time.monotonic() - last_news > _STALL_SECONDS:
-                    raise Unknown(f"topic {topic} at {self.bootstrap} returned no records for {_STALL_SECONDS:.0f} s")
-        finally:
-            consumer.close()
+            yield from map(_batch, read(self.bootstrap, topic, wanted))
+        except ReadError as error:
+            raise Unknown(str(error)) from None
 
     def first_record(self, topic: str, partition: int, span: Span) -> Record | None:
         """Read the first committed record of a span; None when it holds only markers and aborted records."""
@@ -163,56 +144,20 @@ class Cluster:
             topic = partitions[0].topic
             raise Unknown(f"the offsets of topic {topic} cannot be read at {self.bootstrap}: {said(error)}") from None
 
-    def _consumer(self) -> Consumer:
-        return Consumer(
-            self._common
-            | {
-                # The client requires a name; partitions are assigned explicitly, nothing is committed: no group forms.
-                "group.id": "verdict-without-a-group",
-                "enable.auto.commit": False,
-                "enable.auto.offset.store": False,
-                "isolation.level": "read_committed",  # records of aborted or open transactions are not output
-                "auto.offset.reset": "error",  # a deleted record must not be skipped silently
-                "enable.partition.eof": True,  # transaction markers are not delivered: the end is its own message
-                "check.crcs": True,
-                "queued.max.messages.kbytes": 16_384,
-                "fetch.message.max.bytes": 4_194_304,
-                # A full queue is empty again within milliseconds; by default the client stops fetching for a second.
-                "fetch.queue.backoff.ms": 10,
-            }
-        )
-
 
 def _committed(consumer: Consumer, asked: list[TopicPartition]) -> list[TopicPartition]:
     """Ask for a group's offsets until its coordinator can answer; a broker that has just started cannot yet.
 
     Raises KafkaException when there is no answer in time.
     """
-    deadline = time.monotonic() + _COORDINATOR_SECONDS
-    while True:
+    for _ in attempts(_COORDINATOR_SECONDS):
         try:
             return consumer.committed(asked, timeout=_COORDINATOR_SECONDS)
         except KafkaException as error:
-            if error.args[0].code() not in _NO_COORDINATOR_YET or time.monotonic() >= deadline:
+            if error.args[0].code() not in _NO_COORDINATOR_YET:
                 raise
-        time.sleep(_RETRY_SECONDS)
-
-
-def _take(topic: str, messages: list[Message], waiting: dict[int, int]) -> list[Message]:
-    """Select the records before the end of their partition, and remove the partitions that are read."""
-    batch = []
-    for message in messages:
-        partition, offset, error = message.partition(), message.offset(), message.error()
-        if error is not None and error.code() != KafkaError._PARTITION_EOF:
-            raise Unknown(f"topic {topic} cannot be read: {error.str()}")
-        if partition is None or offset is None or partition not in waiting:
-            continue
-        if error is None and offset < waiting[partition]:
-            batch.append(message)
-        # The end of a partition is a message at the offset after its last.
-        if offset + (error is None) >= waiting[partition]:
-            del waiting[partition]
-    return batch
+            refused = error
+    raise refused
 
 
 def _batch(messages: list[Message]) -> Batch:

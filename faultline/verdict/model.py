@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from itertools import islice
 
+from faultline.command import CommandError
+
 CATEGORIES = ("lost", "duplicated", "unexpected", "disordered", "pending")
 """The categories of findings, in the order in which they are shown."""
 FAULTS = ("lost", "duplicated", "unexpected", "disordered")
@@ -15,7 +17,7 @@ FAULTS = ("lost", "duplicated", "unexpected", "disordered")
 EXAMPLES_PER_CATEGORY = 3
 
 
-class Unknown(Exception):
+class Unknown(CommandError):
     """It cannot be judged: the reason is one line that names the thing, the cause and the next step."""
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 
 from confluent_kafka.cimpl import NewPartitions, TopicPartition
 
+from faultline.waiting import wait_until
 from labs.delete_x_then_start.case import Bench
-from labs.frame.errors import LabError
 
 _SECONDS = 30
 
@@ -76,11 +75,11 @@ def add_partitions(count: int) -> Callable[[Bench], None]:
         topic, admin = bench.topic, bench.broker.admin
         for future in admin.create_partitions([NewPartitions(topic.topic, count)]).values():
             future.result(timeout=_SECONDS)
-        deadline = time.monotonic() + _SECONDS
-        while len(admin.list_topics(topic.topic, timeout=_SECONDS).topics[topic.topic].partitions) < count:
-            if time.monotonic() > deadline:
-                raise LabError(f"{count} partitions were not there within {_SECONDS} s; see {bench.broker.log}")
-            time.sleep(0.1)
+        wait_until(
+            lambda: len(admin.list_topics(topic.topic, timeout=_SECONDS).topics[topic.topic].partitions) >= count,
+            f"{count} partitions (log: {bench.broker.log})",
+            seconds=_SECONDS,
+        )
         topic.partitions = count
 
     return cut

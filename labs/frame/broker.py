@@ -13,7 +13,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from faultline.settings import Settings
 from faultline.stack.broker import own_broker
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 from labs.frame.parts import BROKER, require
 
 _REQUEST_SECONDS = 30
@@ -55,7 +55,7 @@ class Broker:
 def running_broker(folder: Path, settings: Settings) -> Iterator[Broker]:
     """Start a broker that keeps everything in `folder`, and stop it at the end, also after an error.
 
-    Raises LabError when its jars or Java are missing, StackError when it does not answer.
+    Raises LabError when its jars or Java are missing, StackError when it ends, TimedOut when it does not answer.
     """
     require(BROKER)
     with own_broker(folder, os.environ, settings.text("BIND_ADDRESS")) as own:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from faultline.command import CommandError
 
-class LabError(Exception):
+
+class LabError(CommandError):
     """A lab cannot run; the message is one line: the thing, the cause, the next step."""

@@ -6,9 +6,9 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from confluent_kafka import Consumer, Producer
-from confluent_kafka.cimpl import TopicPartition
+from confluent_kafka import Producer
 
+from faultline.topic_reader import ReadError, read
 from labs.frame.dated_files import put
 from labs.frame.errors import LabError
 
@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _KAFKA_SECONDS = 30
+
+
+def values(bootstrap: str, topic: str) -> list[bytes | None]:
+    """Return the value of each record that can be read from a topic now. Raises LabError."""
+    try:
+        return [record.value() for records in read(bootstrap, topic) for record in records]
+    except ReadError as error:
+        raise LabError(str(error)) from None
 
 
 class Feed(Protocol):
@@ -84,32 +92,7 @@ class KafkaFeed:
 
     def held(self) -> Counter[str]:
         """Read the topic from its beginning to its present end."""
-        consumer = Consumer(
-            {
-                "bootstrap.servers": self.bootstrap,
-                "group.id": f"{self.topic}-held",
-                "enable.auto.commit": False,
-                "auto.offset.reset": "earliest",
-                # At the end of a partition the broker must not wait for more records.
-                "fetch.wait.max.ms": 20,
-                "log_level": 0,
-            }
-        )
-        rows: Counter[str] = Counter()
-        try:
-            for number in range(self.partitions):
-                partition = TopicPartition(self.topic, number)
-                first, end = consumer.get_watermark_offsets(partition, timeout=_KAFKA_SECONDS)
-                consumer.assign([TopicPartition(self.topic, number, first)])
-                while first < end:
-                    messages = consumer.consume(end - first, timeout=_KAFKA_SECONDS)
-                    if not messages:
-                        raise LabError(f"topic {self.topic} could not be read to offset {end}")
-                    rows.update((message.value() or b"").decode() for message in messages)
-                    first += len(messages)
-        finally:
-            consumer.close()
-        return rows
+        return Counter((value or b"").decode() for value in values(self.bootstrap, self.topic))
 
 
 class FileFeed:

@@ -9,9 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
-from faultline.command import Flags, fail
-from faultline.settings import Settings, SettingsError
-from faultline.stack.errors import StackError
+from faultline.command import CommandError, Flags, fail
+from faultline.settings import Settings
 from labs.frame.errors import LabError
 from labs.frame.folder import LabFolder
 from labs.frame.story import Story
@@ -53,7 +52,7 @@ def run(name: str, experiment: Callable[[Lab], None], arguments: list[str] | Non
         with lab.folder.claimed(clean=chosen.clean, again=f"scripts/walkthroughs/{name}.sh"):
             experiment(lab)
         return lab.story.finish()
-    except (LabError, StackError, SettingsError) as error:
+    except CommandError as error:
         fail(name, error)
     except KeyboardInterrupt:
         return _interrupted(name, signals)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from faultline.waiting import wait_until
 from labs.frame.progress import Batch, batches
 
 if TYPE_CHECKING:
@@ -63,12 +63,13 @@ def run_stateful(rows: DataFrame, checkpoint: Path, hold: int) -> tuple[list[Bat
 
 
 def _await_snapshot(checkpoint: Path) -> None:
-    deadline = time.monotonic() + _SNAPSHOT_SECONDS
     partitions = [path for path in (checkpoint / "state" / "0").iterdir() if path.name.isdigit()]
-    while not all(any(path for pattern in SNAPSHOTS for path in each.rglob(pattern)) for each in partitions):
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"not every partition of the state has a snapshot within {_SNAPSHOT_SECONDS} s")
-        time.sleep(0.05)
+    wait_until(
+        lambda: all(any(path for pattern in SNAPSHOTS for path in each.rglob(pattern)) for each in partitions),
+        "a snapshot of each partition of the state",
+        seconds=_SNAPSHOT_SECONDS,
+        every=0.05,
+    )
 
 
 def _read_state(spark: SparkSession, checkpoint: Path, batch: int | None) -> DataFrame:

@@ -333,19 +333,9 @@ start_taskmanagers() {
   done
 }
 
-# taskmanager_logs: the lines of every TaskManager in the order of their times.
-taskmanager_logs() {
-  local name
-  for name in $(taskmanagers); do
-    scripts/logs.sh "${name}" 100000
-  done | sort -s -k 1,1
-}
-
 # offsets_read: where the newest run of the job began to read in each partition, by Flink's own log.
 offsets_read() {
-  taskmanager_logs |
-    grep -E -o "Partition: ${VISITS_TOPIC}-[0-9]+, StartingOffset: -?[0-9]+" | tail -n "${TOPIC_PARTITIONS}" |
-    sed -E 's/.*-([0-9]+), StartingOffset: /partition \1 offset /' | sort | paste -s -d , - | sed 's/,/, /g'
+  python3 -m faultline.stack.began
 }
 
 # record_count TOPIC: how many records the topic has had.

@@ -13,6 +13,14 @@ second() {
   run scripts/exec.sh jobmanager env STACK_FLINK_JOB_NAME=second python -m "$@"
 }
 
+# taskmanager_logs: the lines of every TaskManager in the order of their times.
+taskmanager_logs() {
+  local name
+  for name in $(taskmanagers); do
+    scripts/logs.sh "${name}" 100000
+  done | sort -s -k 1,1
+}
+
 fenced() {
   taskmanager_logs | grep -c -E 'ProducerFencedException|InvalidProducerEpochException' || true
 }

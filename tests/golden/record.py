@@ -32,6 +32,7 @@ from confluent_kafka import Producer
 from faultline.formats.visit import iso_time
 from faultline.packages.release import THIS_RELEASE
 from faultline.settings import ROOT
+from faultline.waiting import wait_until
 from tests.golden.archives import SCRATCH, recorded
 from tests.stack.broker import Broker, run_broker
 
@@ -82,13 +83,12 @@ def rest(path: str, body: dict[str, Any] | None = None, method: str | None = Non
 
 def await_checkpoints(job: str, wanted: int) -> dict[str, Any]:
     """Wait until the job has completed `wanted` checkpoints; returns the REST API's statistics."""
-    deadline = time.monotonic() + 90
-    while time.monotonic() < deadline:
+
+    def enough() -> dict[str, Any] | None:
         statistics = rest(f"/jobs/{job}/checkpoints")
-        if statistics and statistics["counts"]["completed"] >= wanted:
-            return dict(statistics)
-        time.sleep(0.2)
-    raise SystemExit(f"job {job} did not complete {wanted} checkpoints in 90 s")
+        return dict(statistics) if statistics and statistics["counts"]["completed"] >= wanted else None
+
+    return wait_until(enough, f"{wanted} checkpoints of job {job}", seconds=90)
 
 
 @contextmanager
@@ -142,11 +142,7 @@ def record_flink(broker: Broker, target: Path) -> None:
 def savepoint(job: str, checkpoints: Path) -> None:
     """Trigger a savepoint in canonical format and wait for it."""
     rest(f"/jobs/{job}/savepoints", {"target-directory": checkpoints.as_uri(), "formatType": "CANONICAL"})
-    deadline = time.monotonic() + 60
-    while not list(checkpoints.glob("savepoint-*/_metadata")):
-        if time.monotonic() > deadline:
-            raise SystemExit("no savepoint in 60 s")
-        time.sleep(0.2)
+    wait_until(lambda: list(checkpoints.glob("savepoint-*/_metadata")), "a savepoint", seconds=60)
 
 
 def savepoint_metadata(folder: Path) -> None:

@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from faultline.stack.broker import own_broker
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 
 _REQUEST_SECONDS = 60
 

@@ -41,7 +41,10 @@ class Account:
 
 
 def read_all(bootstrap: str, topic: str) -> list[Any]:
-    """((partition, offset), key, value, timestamp, headers) of each committed record of the topic."""
+    """((partition, offset), key, value, timestamp, headers) of each committed record; in the order of each partition.
+
+    A reader of the tests' own, since they judge those of the product.
+    """
     consumer = Consumer(
         {"bootstrap.servers": bootstrap, "group.id": f"account-{uuid.uuid4()}", "isolation.level": "read_committed",
          "enable.auto.commit": False, "enable.partition.eof": True, "message.max.bytes": 10_000_000}

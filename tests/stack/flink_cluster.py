@@ -22,8 +22,9 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from faultline.formats.visit import iso_time
+from faultline.ports import free_ports
 from faultline.settings import ROOT
-from faultline.stack.ports import free_ports
+from faultline.waiting import wait_until
 from flink_job.rest import FlinkError, call, checkpoints
 from tests.stack.broker import Broker
 from tests.stack.children import tied
@@ -128,17 +129,9 @@ class Cluster:
 
     def wait(self, what: str, done: Any) -> None:
         """Wait until `done()`; a JobManager that does not answer yet is waited for as well."""
-        deadline = time.monotonic() + LIMIT_SECONDS
-        while time.monotonic() < deadline:
-            try:
-                if done():
-                    return
-            except (FlinkError, KafkaException):
-                # So is a broker whose group coordinator is still loading.
-                pass
-            time.sleep(0.3)
-        log = self.log.read_text(errors="replace")
-        pytest.fail(f"not within {LIMIT_SECONDS} s: {what}\n{log[-3000:]}")
+        log = lambda: self.log.read_text(errors="replace")[-3000:]  # noqa: E731
+        # So is a broker whose group coordinator is still loading.
+        wait_until(done, what, seconds=LIMIT_SECONDS, explain=log, despite=(FlinkError, KafkaException))
 
     def drain(self, job: str, group: str = "STACK_FLINK_GROUP_ID") -> None:
         """Wait until a checkpoint contains every visit and one more has been completed, so its output is committed.

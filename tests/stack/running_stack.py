@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 
+from faultline.ports import free_ports
 from faultline.settings import as_environment
-from faultline.stack.ports import free_ports
 from faultline.stack.services import LOCAL_PORTS
-from faultline.stack.waiting import wait_until
+from faultline.verdict.cluster import Cluster
+from faultline.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND_LIMIT_SECONDS = 1800
@@ -118,6 +118,16 @@ class RunningStack:
         assert f"{rows} of {rows} rows passed" in done.stdout
         return max((self.home / "results").iterdir())
 
+    def newest_batch(self) -> int:
+        """The newest batch that Spark has committed, on a disk; -1 before the first."""
+        folder = self.home / "checkpoints" / "spark" / "visits_json" / "commits"
+        return max((int(path.name) for path in folder.glob("[0-9]*")), default=-1)
+
+    def wait_for_batches(self, count: int) -> None:
+        """Wait until Spark has committed this number of further batches."""
+        wanted = self.newest_batch() + count
+        wait_until(lambda: self.newest_batch() >= wanted, f"batch {wanted}", seconds=COMMAND_LIMIT_SECONDS)
+
     def wait_for_records(self, topic: str, count: int) -> None:
         """Wait until this number of further records has arrived."""
         wanted = self.record_count(topic) + count
@@ -127,13 +137,8 @@ class RunningStack:
 
     def record_count(self, topic: str) -> int:
         """Return how many records the topic has had, those of open transactions among them."""
-        consumer = Consumer({"bootstrap.servers": f"127.0.0.1:{self.kafka_port}", "group.id": "count"})
-        try:
-            partitions = consumer.list_topics(topic, timeout=60).topics[topic].partitions
-            ends = [consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=60) for number in partitions]
-            return sum(end for _, end in ends)
-        finally:
-            consumer.close()
+        spans = Cluster(f"127.0.0.1:{self.kafka_port}").spans(topic, committed=False)
+        return sum(span.end for span in spans.values())
 
 
 def require_what_a_row_saw(folder: Path) -> None:

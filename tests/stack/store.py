@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from pyarrow.fs import S3FileSystem
 
+from faultline import ports
 from faultline.settings import ROOT, STORE_CREDENTIALS, as_environment, read_env_file
-from faultline.stack import ports
 from faultline.stack.services import TABLE
-from faultline.stack.waiting import wait_until
 from faultline.storage.objects import CREDENTIALS, REGION, ObjectPlace, ObjectStore, make_bucket
+from faultline.waiting import wait_until
 from tests.stack.children import tied
 
 _ADDRESS = "127.0.0.1"

@@ -14,8 +14,8 @@ from faultline.stack.home import Home
 from faultline.stack.processes import of_stack
 from faultline.stack.services import COUNTS, services
 from faultline.stack.settings import load
-from faultline.stack.waiting import wait_until
 from faultline.storage.objects import ObjectPlace, ObjectStore
+from faultline.waiting import wait_until
 from tests.stack.running_stack import RunningStack
 from tests.stack.secret import has_secret, require_in_no_process
 

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from faultline.stack.home import Home
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 from tests.stack.running_stack import RunningStack
 
 pytestmark = [pytest.mark.compose, pytest.mark.full, pytest.mark.timeout(2400)]
@@ -19,16 +19,6 @@ SETTINGS = {"KAFKA_BROKERS": "3", "SPARK_WORKERS": "2"}
 
 LIMIT_SECONDS = 180
 ADDED = {"kafka-2", "kafka-3", "spark-master", "spark-worker", "spark-worker-2"}
-
-
-def newest_batch(stack: RunningStack) -> int:
-    folder = stack.home / "checkpoints" / "spark" / "visits_json" / "commits"
-    return max((int(path.name) for path in folder.glob("[0-9]*")), default=-1)
-
-
-def wait_for_batches(stack: RunningStack, count: int) -> None:
-    wanted = newest_batch(stack) + count
-    wait_until(lambda: newest_batch(stack) >= wanted, f"batch {wanted}", seconds=LIMIT_SECONDS)
 
 
 def volumes(project: str) -> set[str]:
@@ -74,7 +64,7 @@ def test_all_goes_on_without_a_broker_and_a_worker(stack: RunningStack) -> None:
     stack.script("kill.sh", "kafka-2")
     stack.script("kill.sh", "spark-worker")
     stack.wait_for_records("visit_windows", 50)
-    wait_for_batches(stack, 2)
+    stack.wait_for_batches(2)
     stack.script("start.sh", "kafka-2")
     stack.script("start.sh", "spark-worker")
     stack.wait_for_checkpoints(2)

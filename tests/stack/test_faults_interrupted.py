@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from faultline.settings import ROOT
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 from tests.stack.children import hearing_hangups
 from tests.stack.running_stack import RunningStack
 from tests.tiers import SEED, examples

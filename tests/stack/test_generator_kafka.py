@@ -6,15 +6,14 @@ import json
 import os
 import signal
 import subprocess
-import time
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 
 from faultline.settings import ROOT
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 from tests.stack.broker import Broker
 from tests.stack.children import Spawn
+from tests.stack.flink_accounts import read_all
 
 pytestmark = [pytest.mark.timeout(300)]
 FLAGS = [
@@ -41,19 +40,9 @@ def start(spawn: Spawn, broker: Broker, topic: str, *flags: str) -> subprocess.P
 
 def read(broker: Broker, topic: str) -> list[list[tuple[str, str, int]]]:
     """Return key, value and timestamp of the records of each partition, in order."""
-    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "test", "enable.auto.commit": False})
-    ends = [consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=30)[1] for partition in (0, 1)]
-    consumer.assign([TopicPartition(topic, partition, 0) for partition in (0, 1)])
     found: list[list[tuple[str, str, int]]] = [[], []]
-    deadline = time.monotonic() + 60
-    # A generator that still runs writes beyond these ends: what is read then may be more.
-    while any(len(partition) < end for partition, end in zip(found, ends, strict=True)):
-        assert time.monotonic() < deadline, f"read {[len(partition) for partition in found]} of {ends}"
-        for message in consumer.consume(1000, 1):
-            key, value, partition = message.key(), message.value(), message.partition()
-            assert key is not None and value is not None and partition is not None
-            found[partition].append((key.decode(), value.decode("utf-8", "surrogateescape"), message.timestamp()[1]))
-    consumer.close()
+    for (partition, _), key, value, timestamp, _ in read_all(broker.bootstrap, topic):
+        found[partition].append((key.decode(), value.decode("utf-8", "surrogateescape"), timestamp))
     return found
 
 

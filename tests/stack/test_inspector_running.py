@@ -7,8 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import time
-import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 
 from faultline.formats.visit import iso_time, parse_visit
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
+from tests.stack.flink_accounts import read_all
 from tests.stack.running_stack import ROOT, RunningStack
 
 pytestmark = [pytest.mark.timeout(600)]
@@ -41,13 +39,12 @@ class Following:
         return [step for line in whole_lines for step in json.loads(line)["steps"]]
 
     def wait_for(self, what: str, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        deadline = time.monotonic() + LIMIT_SECONDS
-        while True:
-            found = [step for step in self.steps() if condition(step)]
-            if found:
-                return found[0]
-            assert time.monotonic() < deadline, f"no {what} in {LIMIT_SECONDS} s: {self.steps()[-3:]}"
-            time.sleep(0.2)
+        return wait_until(
+            lambda: next(filter(condition, self.steps()), None),
+            what,
+            seconds=LIMIT_SECONDS,
+            explain=lambda: str(self.steps()[-3:]),
+        )
 
 
 @contextmanager
@@ -68,22 +65,13 @@ def following(stack: RunningStack, path: Path, out: Path) -> Iterator[Following]
 
 def open_windows(stack: RunningStack, starts: dict[int, int], watermark: int) -> Counter[tuple[str, int]]:
     """Visits by key and window end that lie below the offsets and whose window the watermark has not passed."""
-    consumer = Consumer({"bootstrap.servers": f"127.0.0.1:{stack.kafka_port}", "group.id": str(uuid.uuid4())})
     windows: Counter[tuple[str, int]] = Counter()
-    for partition, end in starts.items():
-        consumer.assign([TopicPartition("visits", partition, 0)])
-        offset = -1
-        while offset < end - 1:
-            message = consumer.poll(10)
-            assert message is not None
-            assert not message.error()
-            offset = message.offset() or 0
-            visit = parse_visit(message.value())
-            if offset < end and visit is not None:
-                window_end = visit.event_time // WINDOW_MS * WINDOW_MS + WINDOW_MS
-                if window_end > watermark + 1:
-                    windows[(visit.visit_id, window_end)] += 1
-    consumer.close()
+    for (partition, offset), _, value, *_ in read_all(f"127.0.0.1:{stack.kafka_port}", "visits"):
+        visit = parse_visit(value)
+        if offset < starts.get(partition, 0) and visit is not None:
+            window_end = visit.event_time // WINDOW_MS * WINDOW_MS + WINDOW_MS
+            if window_end > watermark + 1:
+                windows[(visit.visit_id, window_end)] += 1
     return windows
 
 

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from faultline.settings import ROOT
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 from tests.stack.shown import shown_of, was_printed
 
 pytestmark = [pytest.mark.ci, pytest.mark.split, pytest.mark.timeout(1800)]

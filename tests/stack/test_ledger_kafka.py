@@ -14,15 +14,16 @@ from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
 import pytest
-from confluent_kafka import Consumer, TopicCollection, TopicPartition
+from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient
 
 from faultline.formats.digest import record_digest
 from faultline.formats.ledger import ACKED, FIELDS, SENT, TOPIC, ledger_files
 from faultline.settings import ROOT
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 from tests.stack.broker import Broker
 from tests.stack.children import Spawn
+from tests.stack.flink_accounts import read_all
 
 pytestmark = [pytest.mark.timeout(300)]
 TROUBLE = ["--late-percent", "3", "--duplicated-percent", "3", "--unparsable-percent", "3"]
@@ -89,24 +90,12 @@ def read_ledger(file: Path) -> Run:
     return Run(header["digest"], sent, acked, torn)
 
 
-def read_topic(broker: Broker, topic: str, partitions: int = 2) -> dict[tuple[int, int], Content]:
+def read_topic(broker: Broker, topic: str) -> dict[tuple[int, int], Content]:
     """Return each record by partition and offset."""
-    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "test", "enable.auto.commit": False})
-    places = [TopicPartition(topic, partition, 0) for partition in range(partitions)]
-    ends = [consumer.get_watermark_offsets(place, timeout=30)[1] for place in places]
-    consumer.assign(places)
-    found: dict[tuple[int, int], Content] = {}
-    deadline = time.monotonic() + 60
-    # A killed generator's last request may be appended meanwhile: each partition is read to its own end.
-    while any((partition, end - 1) not in found for partition, end in enumerate(ends) if end):
-        assert time.monotonic() < deadline
-        for message in consumer.consume(1000, 1):
-            key, partition, offset = message.key(), message.partition(), message.offset()
-            assert key is not None and partition is not None and offset is not None
-            digest = record_digest(key, message.value())
-            found[partition, offset] = Content(partition, message.timestamp()[1], digest, key)
-    consumer.close()
-    return found
+    return {
+        where: Content(where[0], timestamp, record_digest(key, value), key)
+        for where, key, value, timestamp, _ in read_all(broker.bootstrap, topic)
+    }
 
 
 def check(runs: list[Run], topic: dict[tuple[int, int], Content]) -> None:

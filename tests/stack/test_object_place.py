@@ -20,11 +20,11 @@ import pytest
 
 from faultline.inspector.flink.folder import list_folders, resolve
 from faultline.settings import Settings, SettingsError
-from faultline.stack.waiting import wait_until
 from faultline.storage.objects import CREDENTIALS, ObjectPlace, PlaceError
 from faultline.storage.reading import changed_at, names, posix_path, read, size_below, walk
 from faultline.storage.words import place_of
 from faultline.storage.writing import require_writable
+from faultline.waiting import wait_until
 from tests.golden.archives import golden
 from tests.stack.store import Store, run_store
 

@@ -18,7 +18,7 @@ import pytest
 
 from faultline.page.pictures.browser import Browser
 from faultline.settings import ROOT
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 from tests.stack.browser import window
 from tests.stack.running_stack import RunningStack
 

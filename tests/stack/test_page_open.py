@@ -10,7 +10,7 @@ import pytest
 
 from faultline.page.pictures.browser import Browser
 from faultline.page.watching import MOST_PAGES
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 from tests.stack.browser import window
 from tests.unit.test_page_server import Server, started
 

@@ -12,7 +12,7 @@ import pytest
 
 from faultline.page.pictures.browser import Browser
 from faultline.page.replay import recording, write
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 from tests.stack.browser import window
 from tests.unit.test_page_replay import APPEND, KILL
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 from tests.stack.running_stack import RunningStack
 from tests.tiers import SEED
 

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Producer
 
 from faultline.formats.visit import CLOSING_PREFIX, iso_time
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 from tests.stack.flink_accounts import read_all
 from tests.stack.running_stack import RunningStack
 

@@ -6,17 +6,17 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
 
 from faultline.formats.ledger import ledger_files
 from faultline.formats.visit import CLOSING_PREFIX, parse_event_time
 from faultline.settings import ROOT
 from tests.stack.broker import Broker
+from tests.stack.flink_accounts import read_all
 
 pytestmark = [pytest.mark.ci, pytest.mark.timeout(300)]
 PAST = ["--start", "2026-01-01T00:00:00Z", "--rate", "0", "--event-rate", "100"]
@@ -51,22 +51,12 @@ def send(broker: Broker, home: Path, topic: str, *flags: str) -> str:
 
 def read(broker: Broker, topic: str, partitions: int) -> list[list[tuple[str, int]]]:
     """Return visit_id and timestamp of the records of each partition, in order; key, value and timestamp agree."""
-    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "test", "enable.auto.commit": False})
-    places = [TopicPartition(topic, partition, 0) for partition in range(partitions)]
-    ends = [consumer.get_watermark_offsets(place, timeout=30)[1] for place in places]
-    consumer.assign(places)
-    found: list[list[tuple[str, int]]] = [[] for _ in places]
-    deadline = time.monotonic() + 60
-    while any(len(records) < end for records, end in zip(found, ends, strict=True)):
-        assert time.monotonic() < deadline
-        for message in consumer.consume(1000, 1):
-            key, value, partition = message.key(), message.value(), message.partition()
-            assert key is not None and value is not None and partition is not None
-            visit, timestamp = json.loads(value), message.timestamp()[1]
-            assert visit["visit_id"] == key.decode()
-            assert parse_event_time(visit["event_time"]) == timestamp
-            found[partition].append((visit["visit_id"], timestamp))
-    consumer.close()
+    found: list[list[tuple[str, int]]] = [[] for _ in range(partitions)]
+    for (partition, _), key, value, timestamp, _ in read_all(broker.bootstrap, topic):
+        visit = json.loads(value)
+        assert visit["visit_id"] == key.decode()
+        assert parse_event_time(visit["event_time"]) == timestamp
+        found[partition].append((visit["visit_id"], timestamp))
     return found
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 from flink_job.rest import active_job, call
 from tests.stack.running_stack import RunningStack
 

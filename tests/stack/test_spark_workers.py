@@ -6,7 +6,6 @@ import contextlib
 import http.client
 import json
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +13,7 @@ import pytest
 
 from faultline.stack.home import Home
 from faultline.stack.processes import of_stack
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 from tests.stack.running_stack import RunningStack
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
@@ -31,18 +30,7 @@ PAGES = {
 
 @pytest.fixture(scope="module", autouse=True)
 def _two_batches(stack: RunningStack) -> None:
-    wait_for_batches(stack, 2)
-
-
-def newest(stack: RunningStack) -> int:
-    """The newest batch that is committed."""
-    folder = stack.home / "checkpoints" / "spark" / "visits_json" / "commits"
-    return max((int(path.name) for path in folder.glob("[0-9]*")), default=-1)
-
-
-def wait_for_batches(stack: RunningStack, count: int) -> None:
-    wanted = newest(stack) + count
-    wait_until(lambda: newest(stack) >= wanted, f"batch {wanted}", seconds=LIMIT_SECONDS)
+    stack.wait_for_batches(2)
 
 
 def cluster(stack: RunningStack) -> dict[str, Any]:
@@ -66,15 +54,12 @@ def executors(stack: RunningStack) -> set[str]:
         return {each["hostPort"] for each in json.loads(answer.read()) if each["id"] != "driver"}
 
 
-def known(ask: Callable[[], T]) -> T | None:
-    """Return the answer of a service; None while the service does not answer, as just after its start."""
-    with contextlib.suppress(OSError, ValueError):
-        return ask()
-    return None
+SILENT = (OSError, ValueError)
+"""A service that does not answer, as just after its start."""
 
 
 def wait_for_executors(stack: RunningStack, count: int) -> None:
-    wait_until(lambda: known(lambda: len(executors(stack))) == count, f"{count} executors", seconds=LIMIT_SECONDS)
+    wait_until(lambda: len(executors(stack)) == count, f"{count} executors", seconds=LIMIT_SECONDS, despite=SILENT)
 
 
 def mark(stack: RunningStack) -> str:
@@ -132,7 +117,7 @@ def test_only_loopback_is_listened_on(stack: RunningStack) -> None:
 
 def test_batches_go_on_without_a_worker_and_it_comes_back(stack: RunningStack) -> None:
     stack.script("kill.sh", "spark-worker")
-    wait_for_batches(stack, 2)
+    stack.wait_for_batches(2)
     stack.script("start.sh", "spark-worker")
     wait_for_executors(stack, 2)
     assert alive(stack) == 2
@@ -140,15 +125,15 @@ def test_batches_go_on_without_a_worker_and_it_comes_back(stack: RunningStack) -
 
 def test_batches_go_on_without_the_master_which_finds_all_again(stack: RunningStack) -> None:
     stack.script("kill.sh", "spark-master")
-    wait_for_batches(stack, 2)
+    stack.wait_for_batches(2)
     refused = stack.script("start.sh", "spark-worker-2", check=False)
     assert refused.returncode == 2
     assert "service spark-master is exited; start it with scripts/start.sh spark-master" in refused.stderr
     stack.script("start.sh", "spark-master")
-    wait_until(lambda: known(lambda: cluster(stack)["status"]) == "ALIVE", "the master", seconds=LIMIT_SECONDS)
-    wait_until(lambda: known(lambda: alive(stack)) == 2, "its workers", seconds=LIMIT_SECONDS)
+    wait_until(lambda: cluster(stack)["status"] == "ALIVE", "the master", seconds=LIMIT_SECONDS, despite=SILENT)
+    wait_until(lambda: alive(stack) == 2, "its workers", seconds=LIMIT_SECONDS, despite=SILENT)
     assert len(cluster(stack)["activeapps"]) == 1
-    wait_for_batches(stack, 2)
+    stack.wait_for_batches(2)
 
 
 def test_fewer_executors_and_more_again(stack: RunningStack) -> None:
@@ -157,7 +142,7 @@ def test_fewer_executors_and_more_again(stack: RunningStack) -> None:
     assert refused.returncode == 2
     assert "--executors 3: there are 2 workers, with one executor each" in refused.stderr
     stack.script("spark_start.sh", "--executors", "1")
-    wait_for_batches(stack, 3)
+    stack.wait_for_batches(3)
     wait_for_executors(stack, 1)
     stack.script("spark_stop.sh")
     stack.script("spark_start.sh")
@@ -171,7 +156,7 @@ def test_a_held_batch_waits_in_a_task_of_an_executor(stack: RunningStack) -> Non
     wait_until(lambda: held.exists() and held.read_text().strip() != "", "the held batch", seconds=LIMIT_SECONDS)
     stack.script("kill.sh", "spark")
     stack.script("spark_start.sh")
-    wait_for_batches(stack, 2)
+    stack.wait_for_batches(2)
 
 
 def test_a_killed_worker_leaves_no_executor_and_nothing_is_lost(stack: RunningStack) -> None:

@@ -14,7 +14,7 @@ import pytest
 from faultline.settings import ROOT
 from faultline.stack.home import MARKER, Home
 from faultline.stack.processes import KEEPER, Process, of_stack
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 from tests.stack.children import ended_with_its_group, hearing_hangups
 from tests.stack.running_stack import RunningStack
 

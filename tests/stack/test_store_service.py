@@ -15,9 +15,9 @@ from faultline.settings import ROOT
 from faultline.stack.backend import EXITED, PAUSED, RUNNING
 from faultline.stack.processes import of_stack
 from faultline.stack.services import service
-from faultline.stack.waiting import wait_until
 from faultline.storage.data import data_store, spark_checkpoints
 from faultline.storage.objects import make_bucket
+from faultline.waiting import wait_until
 from tests.stack.secret import has_secret, require_in_no_process
 
 pytestmark = [

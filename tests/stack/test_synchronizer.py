@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ from confluent_kafka import Producer
 
 from faultline.formats.visit import output_line
 from faultline.settings import ROOT
+from faultline.waiting import wait_until
 from spark_job.options import SINKS
 from tests.stack.broker import Broker
 
@@ -52,11 +52,10 @@ class Run:
         return self.log.read_text(encoding="utf-8", errors="replace")
 
     def wait_for(self, condition: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + 180
-        while not condition():
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                pytest.fail(f"no {what}:\n{self.words()}")
-            time.sleep(0.05)
+        wait_until(
+            lambda: condition() or self.process.poll() is not None, what, seconds=180, every=0.05, explain=self.words
+        )
+        assert condition(), f"no {what}:\n{self.words()}"
 
     def signal_group(self, number: int) -> int:
         os.killpg(self.process.pid, number)

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType  # type: ignore[attr-defined]
 
+from faultline.ports import answers, free_ports
 from faultline.services.kafka.start import configuration
 from faultline.settings import ROOT, Settings, as_environment
-from faultline.stack.ports import answers, free_ports
 from faultline.stack.processes import Program
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 from tests.stack.running_stack import RunningStack
 
 pytestmark = [pytest.mark.timeout(900)]

@@ -19,6 +19,7 @@ from kafka import KafkaProducer
 
 from faultline.formats.visit import iso_time
 from faultline.settings import ROOT
+from faultline.waiting import wait_until
 from flink_job.rest import call
 from tests.stack.broker import Broker
 from tests.stack.flink_accounts import read_all
@@ -143,9 +144,7 @@ def stop_between_the_phases(cluster: Cluster, job: str) -> Path:
     for _ in range(_ATTEMPTS):
         newest = Path(newest_checkpoint(cluster, job))
         following = newest.parent / f"chk-{int(newest.name.removeprefix('chk-')) + 1}" / "_metadata"
-        deadline = time.monotonic() + LIMIT_SECONDS
-        while not following.exists():
-            assert time.monotonic() < deadline, f"{following} was not written"
+        wait_until(following.exists, str(following), seconds=LIMIT_SECONDS, every=0)
         os.killpg(group, signal.SIGSTOP)
         said = found(cluster.environment, cluster.topics.windows)
         promised = [each for each in said["transactions"] if each["promises"]]

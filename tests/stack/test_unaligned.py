@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 from tests.stack.running_stack import RunningStack
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(1800)]

@@ -16,8 +16,8 @@ import pytest
 from confluent_kafka import Producer
 
 from faultline.settings import ROOT
-from faultline.stack.waiting import wait_until
 from faultline.verdict.loading import PARALLEL_RECORDS
+from faultline.waiting import wait_until
 from tests.judge.flink_world import placed
 from tests.stack.children import hearing_hangups
 from tests.stack.test_verdict_readers import Stack, ends_of, stack, world

@@ -27,9 +27,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public, but
 
 from faultline.formats.run import FLINK_RUN_FILE, as_json, flink_run_of
 from faultline.settings import ROOT, Settings, as_environment
-from faultline.stack.waiting import wait_until
 from faultline.verdict.cluster import Cluster
 from faultline.verdict.records import Record
+from faultline.waiting import wait_until
 from tests.judge.flink_world import (
     START,
     Outputs,
@@ -50,7 +50,7 @@ pytestmark = pytest.mark.ci
 
 def require_only_progress(messages: str) -> None:
     """Fail unless these are what a slow machine prints: that it waits, and how far it has read."""
-    progress = re.compile(r"verdict: waiting for |(topic \S+|output|ledger): [\d,]+ of [\d,]+ (records|bytes)$")
+    progress = re.compile(r" +waiting for |(topic \S+|output|ledger): [\d,]+ of [\d,]+ (records|bytes)$")
     assert all(progress.match(line) for line in messages.splitlines()), messages
 
 

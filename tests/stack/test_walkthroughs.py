@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from faultline.settings import ROOT
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 from tests.stack.children import ended_with_its_group
 from tests.stack.running_stack import RunningStack
 from tests.tiers import SEED

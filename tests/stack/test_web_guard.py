@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,9 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
+from faultline.ports import free_ports
 from faultline.settings import ROOT, artifacts
-from faultline.stack.ports import free_ports
+from faultline.waiting import wait_until
 from tests.stack.broker import Broker
 
 pytestmark = pytest.mark.ci
@@ -40,6 +40,7 @@ SPARK_PROGRAM = """
 import sys, tempfile, threading
 from pathlib import Path
 from faultline.settings import Settings
+from faultline.waiting import wait_until
 from spark_job.options import parse
 from spark_job.session import check_guard, configuration, launch
 settings = Settings()
@@ -136,15 +137,7 @@ class Flink(Page):
 
 def wait(what: str, done: Any) -> None:
     """Wait until `done()`; a server that does not answer yet is waited for as well."""
-    deadline = time.monotonic() + LIMIT_SECONDS
-    while time.monotonic() < deadline:
-        try:
-            if done():
-                return
-        except (OSError, http.client.HTTPException, ValueError, KeyError):
-            pass
-        time.sleep(0.2)
-    pytest.fail(f"not within {LIMIT_SECONDS} s: {what}")
+    wait_until(done, what, seconds=LIMIT_SECONDS, despite=(OSError, http.client.HTTPException, ValueError, KeyError))
 
 
 @pytest.fixture(scope="module")

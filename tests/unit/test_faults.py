@@ -36,7 +36,7 @@ from faultline.stack.home import Home, Topics
 from faultline.stack.services import services
 from faultline.stack.settings import StackSettings, load
 from faultline.stack.stack import Stack
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 from tests.called import call
 from tests.tree import require_none
 

@@ -10,8 +10,8 @@ import pytest
 
 from faultline.faults.model import Need
 from faultline.faults.needs import why_not
+from faultline.ports import free_ports
 from faultline.settings import ROOT
-from faultline.stack.ports import free_ports
 
 WHY_NOT = why_not(Need.CUT_OFF)
 pytestmark = pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
+from faultline.messages import heard, listening, say
 from faultline.stack.children import STDERR, run_child
-from faultline.stack.messages import heard, listening, say
 
 TALKS = (sys.executable, "-c", "import sys; print('a result'); print('a word', file=sys.stderr); sys.exit(3)")
 

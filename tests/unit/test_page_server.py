@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from faultline.page.watching import MOST_PAGES
+from faultline.ports import free_ports
 from faultline.settings import ROOT, artifacts, as_environment
-from faultline.stack.ports import free_ports
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 
 PYTHON = str(artifacts() / "venv-page" / "bin" / "python")
 LIMIT_SECONDS = 60

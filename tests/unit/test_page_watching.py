@@ -21,7 +21,7 @@ from faultline.page.kept import Kept
 from faultline.page.reached import answers_http, broker_words, spark_pages, taskmanager_words
 from faultline.page.watching import WAITING, Sampler, Watching
 from faultline.settings import Settings
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 
 
 def log(end: int, at: float = 1.0) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from faultline.settings import Settings
+from faultline.waiting import wait_until
 from spark_job.hold import Hold
 from spark_job.options import parse
 
@@ -65,8 +66,7 @@ def test_the_batch_waits_for_the_release_and_says_so_once(tmp_path: Path, capfd:
     tasks = [threading.Thread(target=made.wait, args=(3,)) for _ in range(2)]
     for task in tasks:
         task.start()
-    while not made.held.exists():
-        time.sleep(0.01)
+    wait_until(made.held.exists, "the hold", seconds=20, every=0.01)
     time.sleep(0.2)
     assert all(task.is_alive() for task in tasks)
     made.release.touch()

@@ -15,7 +15,7 @@ import pytest
 from faultline.settings import ROOT
 from faultline.stack.errors import StackError
 from faultline.stack.processes import KEEPER, Process, Program, end, keep, of_stack, send
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 
 ENVIRON = {**os.environ, "PYTHONPATH": str(ROOT)}
 LIMIT_SECONDS = 30.0

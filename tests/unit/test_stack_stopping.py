@@ -13,7 +13,7 @@ from faultline.stack.backends.local import LocalBackend
 from faultline.stack.home import Home, Topics
 from faultline.stack.processes import keep, of_stack
 from faultline.stack.settings import load
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 
 # Ends only when all three have got SIGTERM, as a broker that needs a majority for its end.
 WAITS_FOR_ALL = """

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass
 
 from faultline.faults.judge import Check, Judge, Look
 from faultline.faults.timeline import CHECKPOINTS, read_lines
+from faultline.stack.began import began_at, words
 from faultline.storage.engines import flink_name
-
-_STARTING = re.compile(r"Partition: (?P<topic>\S+)-(?P<partition>\d+), StartingOffset: (?P<offset>-?\d+)")
 
 
 @dataclass(frozen=True)
@@ -22,21 +20,13 @@ class Offsets(Judge):
         if not has_started_again(look) or not look.job["restored_from"]:
             return []
         promised = _offsets_in(look, flink_name(look.job["restored_from"]))
-        return [Check("the job began to read at", _words(_began_at(look, promised)), _words(promised))]
+        began = {each: offset for each, offset in began_at(look.scene.stack).items() if each in promised}
+        return [Check("the job began to read at", words(began), words(promised))]
 
 
 def has_started_again(look: Look) -> bool:
     """Return whether the job is another one than before the fault, or another attempt of it."""
     return any(look.job[name] != look.job_before[name] for name in ("job_id", "restored_from", "restarts"))
-
-
-def _began_at(look: Look, promised: dict[str, int]) -> dict[str, int]:
-    topic = look.scene.stack.settings.values["VISITS_TOPIC"]
-    # Lines begin with their time, so that the newest of each partition is the last of all TaskManagers.
-    lines = sorted(line for row in look.scene.stack.copies("taskmanager") for line in look.scene.log(row.name))
-    read = [each for line in lines for each in _STARTING.finditer(line)]
-    wanted = [each for each in read if each["topic"] == topic and each["partition"] in promised]
-    return {each["partition"]: int(each["offset"]) for each in wanted[-len(promised) :]}
 
 
 def _offsets_in(look: Look, checkpoint: str) -> dict[str, int]:
@@ -48,10 +38,6 @@ def _offsets_in(look: Look, checkpoint: str) -> dict[str, int]:
     command = ["python", "-m", "faultline.inspector.flink", "offsets", checkpoint]
     printed = look.scene.run(command, environment="flink")
     return {partition: int(offset) for partition, offset in json.loads(printed).items()}
-
-
-def _words(offsets: dict[str, int]) -> str:
-    return ", ".join(f"partition {partition} offset {offset}" for partition, offset in sorted(offsets.items()))
 
 
 @dataclass(frozen=True)

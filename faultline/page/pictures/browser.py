@@ -17,10 +17,12 @@ from selenium.webdriver import ActionChains
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 
+from faultline.command import CommandError
+from faultline.waiting import wait_until
+
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _DRIVER = "chromedriver"
 _WAIT_SECONDS = 60.0
-_POLL_SECONDS = 0.3
 # Nothing but the page: no updates, no accounts, no look-ups of hosts.
 _FLAGS = (
     "--headless=new", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-background-networking",
@@ -28,7 +30,7 @@ _FLAGS = (
 )  # fmt: skip
 
 
-class PictureError(Exception):
+class PictureError(CommandError):
     """No browser, or a page without what is to be seen; the message names it and the next step."""
 
 
@@ -39,14 +41,15 @@ class Browser:
         self._driver = driver
 
     def save(self, address: str, wanted: str, file: Path, *, height: int) -> None:
-        """Open a page, wait until it shows the text `wanted`, and save it. Raises PictureError when it never does."""
+        """Open a page, wait until it shows the text `wanted`, and save it. Raises TimedOut when it never does."""
         self.size(1280, height)
         self.open(address)
-        deadline = time.monotonic() + _WAIT_SECONDS
-        while wanted not in self.text():
-            if time.monotonic() > deadline:
-                raise PictureError(f"{address} does not show '{wanted}'; does the job run? see scripts/status.sh")
-            time.sleep(_POLL_SECONDS)
+        wait_until(
+            lambda: wanted in self.text(),
+            f"the words '{wanted}' of {address}",
+            seconds=_WAIT_SECONDS,
+            explain=lambda: "does the job run? see scripts/status.sh",
+        )
         # The page animates its drawings.
         time.sleep(2)
         self.picture(file)

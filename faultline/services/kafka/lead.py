@@ -9,16 +9,16 @@ leads them, 2 it does not.
 from __future__ import annotations
 
 import argparse
-import sys
-import time
 from typing import Any
 
 from kafka import TopicPartition
 from kafka.errors import KafkaError
 
+from faultline.command import run
 from faultline.copies import name_of
 from faultline.services.kafka.topics import TopicError, connect
-from faultline.settings import Settings, SettingsError
+from faultline.settings import Settings
+from faultline.waiting import attempts
 
 _SECONDS = 30.0
 _PREFERRED = 0
@@ -36,13 +36,11 @@ def lead(admin: Any, broker: int, others: list[int], topics: list[str], seconds:
     refused = admin.alter_partition_reassignments({each: [broker, *others] for each in partitions})
     if wrong := [f"{each.topic}-{each.partition}: {error.__name__}" for each, error in refused.items() if error]:
         raise TopicError(f"the replicas cannot be ordered: {', '.join(wrong)}")
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
+    for _ in attempts(seconds, 0.5):
         admin.elect_leaders(_PREFERRED, {name: _of(partitions, name) for name in topics}, raise_errors=False)
         leaders = {each["leader_id"] for topic in admin.describe_topics(topics) for each in topic["partitions"]}
         if leaders == {broker}:
             return
-        time.sleep(0.5)
     raise TopicError(f"broker {broker} does not lead within {seconds:.0f} s; scripts/status.sh shows which one runs")
 
 
@@ -68,11 +66,10 @@ def main() -> int:
             lead(admin, broker, others, topics, _SECONDS)
         finally:
             admin.close()
-    except (SettingsError, TopicError, KafkaError, OSError) as error:
-        print(f"lead: {error or type(error).__name__}", file=sys.stderr)
-        return 2
+    except KafkaError as error:
+        raise TopicError(str(error) or type(error).__name__) from None
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("lead", main)

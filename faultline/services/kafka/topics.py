@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from typing import Any
 
-from faultline.command import quiet_imports, run
+from faultline.command import CommandError, quiet_imports, run
 
 if __name__ == "__main__":
     quiet_imports()
@@ -20,12 +19,13 @@ if __name__ == "__main__":
 from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
-from faultline.settings import Settings, SettingsError
+from faultline.settings import Settings
+from faultline.waiting import attempts
 
 _ATTEMPT_MS = 3_000
 
 
-class TopicError(Exception):
+class TopicError(CommandError):
     """The topics cannot be created as configured; the message names the cause and the next step."""
 
 
@@ -34,9 +34,8 @@ def connect(bootstrap: str, brokers: int, wait_seconds: float) -> KafkaAdminClie
 
     Raises TopicError when they do not answer in time.
     """
-    deadline = time.monotonic() + wait_seconds
     admin: Any = None
-    while True:
+    for _ in attempts(wait_seconds, 0.5):
         try:
             admin = admin or KafkaAdminClient(bootstrap_servers=bootstrap, bootstrap_timeout_ms=_ATTEMPT_MS)
             # A fenced one is known, and does not answer.
@@ -46,9 +45,7 @@ def connect(bootstrap: str, brokers: int, wait_seconds: float) -> KafkaAdminClie
             problem = f"{found} of {brokers} brokers answer at {bootstrap}"
         except (KafkaError, OSError) as error:
             problem = f"no broker answers at {bootstrap} ({type(error).__name__})"
-        if time.monotonic() >= deadline:
-            raise TopicError(f"{problem} after {wait_seconds:.0f} s; scripts/status.sh shows which broker does not run")
-        time.sleep(0.5)
+    raise TopicError(f"{problem} after {wait_seconds:.0f} s; scripts/status.sh shows which broker does not run")
 
 
 def new_topic(name: str, settings: Settings) -> NewTopic:
@@ -101,11 +98,7 @@ def main() -> int:
         admin = connect(settings.bootstrap, settings.replicas, arguments.wait_seconds)
         created = create_topics(admin, settings)
     except KafkaError as error:
-        print(f"topics: the topics cannot be created ({error}); see scripts/logs.sh kafka", file=sys.stderr)
-        return 2
-    except (TopicError, SettingsError) as error:
-        print(f"topics: {error}", file=sys.stderr)
-        return 2
+        raise TopicError(f"the topics cannot be created ({error}); see scripts/logs.sh kafka") from None
     print(f"topics: created {', '.join(created) if created else 'none, all exist'}", file=sys.stderr)
     return 0
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 
 from faultline.command import quiet_imports, run
 
@@ -19,6 +18,7 @@ if __name__ == "__main__":
 from faultline.settings import Settings, SettingsError
 from faultline.storage.data import data_store
 from faultline.storage.objects import make_bucket, object_place
+from faultline.waiting import attempts
 
 
 def wait_for_bucket(settings: Settings, wait_seconds: float) -> str:
@@ -27,18 +27,16 @@ def wait_for_bucket(settings: Settings, wait_seconds: float) -> str:
     if store is None:
         raise SettingsError("the stack's data is on a disk (setting DATA is empty), so there is no bucket to make")
     bucket = object_place(settings.data, settings).bucket
-    deadline = time.monotonic() + wait_seconds
-    while True:
+    for _ in attempts(wait_seconds, 0.5):
         try:
             make_bucket(store, bucket)
             return bucket
-        except PermissionError:
+        except OSError as error:
+            refused = error
             # Another key is not found by waiting.
-            raise
-        except OSError:
-            if time.monotonic() >= deadline:
-                raise
-            time.sleep(0.5)
+            if isinstance(error, PermissionError):
+                break
+    raise refused
 
 
 def main() -> int:
@@ -48,9 +46,6 @@ def main() -> int:
     chosen = parser.parse_args()
     try:
         bucket = wait_for_bucket(Settings(), chosen.wait_seconds)
-    except SettingsError as error:
-        print(f"bucket: {error}", file=sys.stderr)
-        return 2
     except OSError as error:
         # A full store fails each write, and says why in its log only.
         print(

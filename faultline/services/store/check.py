@@ -7,14 +7,12 @@ Exit codes: 0 it has the bucket, and an object was written and removed; 2 not.
 
 from __future__ import annotations
 
-import sys
-
-from faultline.command import quiet_imports, run
+from faultline.command import CommandError, quiet_imports, run
 
 if __name__ == "__main__":
     quiet_imports()
 
-from faultline.settings import Settings, SettingsError
+from faultline.settings import Settings
 from faultline.storage.words import place_of
 from faultline.storage.writing import require_writable
 
@@ -24,18 +22,13 @@ def main() -> int:
     try:
         settings = Settings()
         require_writable(place_of(settings.data, settings), 1)
-    except SettingsError as error:
-        print(f"up.sh: {error}", file=sys.stderr)
-        return 2
     except OSError as error:
-        print(
-            f"up.sh: {error.filename}: {error.strerror}; correct STACK_STORE_ENDPOINT, STACK_DATA or the file in "
-            "AWS_SHARED_CREDENTIALS_FILE",
-            file=sys.stderr,
-        )
-        return 2
+        raise CommandError(
+            f"{error.filename}: {error.strerror}; correct STACK_STORE_ENDPOINT, STACK_DATA or the file in "
+            "AWS_SHARED_CREDENTIALS_FILE"
+        ) from None
     return 0
 
 
 if __name__ == "__main__":
-    run("object store", main)
+    run("up.sh", main)

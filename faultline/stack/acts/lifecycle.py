@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from faultline.messages import say
 from faultline.settings import own_store
 from faultline.stack.backend import PAUSED, RUNNING
 from faultline.stack.errors import StackError
 from faultline.stack.home import Up, names
-from faultline.stack.messages import say
 from faultline.stack.settings import OF_ONE_CALL
 
 if TYPE_CHECKING:

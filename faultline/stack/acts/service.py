@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from faultline.messages import say
 from faultline.stack.backend import KILL, PAUSE, PAUSED, RESUME, RUNNING, START, STOP
 from faultline.stack.errors import StackError
-from faultline.stack.messages import say
 from faultline.stack.services import Service
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 
 if TYPE_CHECKING:
     from faultline.stack.stack import Stack

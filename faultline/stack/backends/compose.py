@@ -10,6 +10,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from faultline.messages import say
 from faultline.settings import ROOT, as_environment, read_env_file, read_environment
 from faultline.stack import preflight
 from faultline.stack.backend import (
@@ -28,11 +29,10 @@ from faultline.stack.backend import (
 from faultline.stack.backends.containers import Container, Docker
 from faultline.stack.errors import StackError
 from faultline.stack.home import Home
-from faultline.stack.messages import say
 from faultline.stack.services import TABLE, Service, copies, mebibytes, profiles, services, table
 from faultline.stack.settings import ENV_FILE, StackSettings
 from faultline.stack.steps import Steps
-from faultline.stack.waiting import wait_until
+from faultline.waiting import wait_until
 
 INSIDE = "/faultline"
 """The project and its home, in a container."""

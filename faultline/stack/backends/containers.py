@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from faultline.messages import listening, say
 from faultline.settings import ROOT, read_env_file
 from faultline.stack.children import run_child, waiting_for
 from faultline.stack.errors import StackError
-from faultline.stack.messages import listening, say
 
 _PROGRESS_SECONDS = 10.0
 _STEP = re.compile(r"^(Step \d|#\d+ \[|(Creating|Starting|Stopping|Removing) | *Container )")

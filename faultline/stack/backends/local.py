@@ -13,24 +13,24 @@ import os
 import shlex
 import signal
 import subprocess
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from faultline import ports
+from faultline.messages import say
 from faultline.settings import ROOT
-from faultline.stack import ports, preflight
+from faultline.stack import preflight
 from faultline.stack.artifacts import ADDITIONS, Artifacts
 from faultline.stack.backend import ABSENT, EXITED, KILL, LOCAL, PAUSE, PAUSED, RESUME, RUNNING, START, STOP, last_lines
 from faultline.stack.children import STDERR, run_child
 from faultline.stack.errors import StackError
 from faultline.stack.home import Home
 from faultline.stack.keeper import put_away
-from faultline.stack.messages import say
 from faultline.stack.processes import KEEPER, Process, end, keep, of_stack, send
 from faultline.stack.services import Service, copies, mebibytes, services, table
 from faultline.stack.settings import StackSettings
 from faultline.stack.steps import Steps
-from faultline.stack.waiting import wait_until
+from faultline.waiting import TimedOut, wait_until
 
 _START_SECONDS = 180.0
 _FREEZE_SECONDS = 30.0
@@ -204,18 +204,14 @@ class LocalBackend:
             if self.state(row) == PAUSED:
                 self.resume(row)
         send([main for main in map(self._main, rows) if main is not None], signal.SIGTERM)
-        deadline = time.monotonic() + rows[0].grace_seconds
-        for row in rows:
-            left = max(0.0, deadline - time.monotonic())
-            try:
-                wait_until(functools.partial(self._has_ended, row), f"{row.name} to end", seconds=left)
-            except StackError:
+        names = ", ".join(row.name for row in rows)
+        try:
+            wait_until(lambda: not any(map(self._main, rows)), f"{names} to end", seconds=rows[0].grace_seconds)
+        except TimedOut:
+            for row in filter(self._main, rows):
                 say(f"{row.name} did not end within {row.grace_seconds:g} s of SIGTERM; it gets SIGKILL")
         for row in rows:
             end(functools.partial(self._of, row), row.name)
-
-    def _has_ended(self, service: Service) -> bool:
-        return self._main(service) is None
 
     def kill(self, service: Service) -> None:
         """SIGKILL to all processes of a service."""

@@ -1,4 +1,4 @@
-"""Ports on the stack's address: which are taken, which are free."""
+"""Ports on the stack's address: which are taken, which are free. Standard library, Python 3.9."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ def says_ok(address: str, port: int, path: str) -> bool:
         connection.close()
 
 
-def can_bind(address: str, port: int) -> bool:
-    """Return whether a server could listen there now."""
+def refusal(address: str, port: int) -> str:
+    """Return why no server could listen there now, in the system's words; empty when one could."""
     with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
         # Like a server: connections of an earlier server that are still closing do not count.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((address, port))
-        except OSError:
-            return False
-    return True
+        except OSError as error:
+            return error.strerror or str(error)
+    return ""
 
 
 def free_ports(address: str, count: int) -> list[int]:
@@ -52,5 +52,5 @@ def free_ports(address: str, count: int) -> list[int]:
     They are below those that systems give to outgoing connections, one of which could take a port before its server.
     """
     candidates = random.SystemRandom().sample(FREE_PORTS, len(FREE_PORTS))
-    free = (port for port in candidates if can_bind(address, port))
+    free = (port for port in candidates if not refusal(address, port))
     return list(itertools.islice(free, count))
