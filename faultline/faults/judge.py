@@ -1,16 +1,16 @@
 """One thing that a row is judged by: a judge looks at the stack at the moments of the row.
 
-    struck     the fault is there, just now
-    hit        it has been there for its seconds: did it come at the moment that the row is about?
-    broken     it is about to be repaired
-    healed     the job has completed checkpoints again
-    met        by what the repair has left: did the fault come at the moment that the row is about?
-    predicted  what the verdict must count, by the checkpoints
-    settled    nothing is open or on its way any more
-    verdict    the verdict is there
+    at_fault       the fault is there, just now
+    in_time        it has been there for its seconds: did it come at the moment that the row is about?
+    before_repair  it is about to be repaired
+    after_repair   the job has completed checkpoints again
+    was_in_time    by what the repair has left: did the fault come at the moment that the row is about?
+    predicted      the errors that the verdict must count, by the checkpoints
+    settled        nothing is open or on its way any more
+    verdict        the verdict is there
 
-When the moment was not the right one, `struck` comes again after the repair. A judge is data, the same for each run; it
-remembers in the `Look` what it needs at a later moment.
+When the moment was not the right one, `at_fault` comes again after the repair. A judge is data, the same for each run;
+it remembers in the `Look` what it needs at a later moment.
 """
 
 from __future__ import annotations
@@ -63,15 +63,15 @@ class Look:
         """The job's status before anything is broken."""
         self.job: dict[str, Any] = {}
         """The job's status when it has completed checkpoints after the repair."""
-        self._kept: dict[Judge, Any] = {}
+        self._remembered: dict[Judge, Any] = {}
 
-    def keep(self, judge: Judge, what: Any) -> None:
+    def remember(self, judge: Judge, what: Any) -> None:
         """Remember something for a judge."""
-        self._kept[judge] = what
+        self._remembered[judge] = what
 
-    def kept(self, judge: Judge) -> Any:
+    def remembered(self, judge: Judge) -> Any:
         """Return the value that was remembered for a judge."""
-        return self._kept[judge]
+        return self._remembered[judge]
 
 
 @dataclass(frozen=True)
@@ -85,22 +85,22 @@ class Judge:
     loses: ClassVar[bool] = False
     """True when windows must be lost."""
 
-    def struck(self, look: Look) -> None:
+    def at_fault(self, look: Look) -> None:
         """Look at what the fault has met."""
 
-    def hit(self, look: Look) -> bool:  # noqa: ARG002 - for those that override it
+    def in_time(self, look: Look) -> bool:  # noqa: ARG002 - for those that override it
         """Return whether the fault came at the right moment."""
         return True
 
-    def broken(self, look: Look) -> list[Check]:  # noqa: ARG002
+    def before_repair(self, look: Look) -> list[Check]:  # noqa: ARG002
         """Look at what is broken, before the repair."""
         return []
 
-    def healed(self, look: Look) -> list[Check]:  # noqa: ARG002
+    def after_repair(self, look: Look) -> list[Check]:  # noqa: ARG002
         """Look at what the repair has begun."""
         return []
 
-    def met(self, look: Look) -> bool:  # noqa: ARG002
+    def was_in_time(self, look: Look) -> bool:  # noqa: ARG002
         """Return whether the fault came at the right moment, as only the repaired stack can say."""
         return True
 

@@ -136,7 +136,7 @@ class Soak:
         ]
         if not scene.watches():
             wrong.append("the watcher did not run to the end")
-        seen = json.loads(scene.probe("aftermath", str(scene.folder)))
+        seen = json.loads(scene.probe("reads_compared", str(scene.folder)))
         if seen["different"] + seen["missing"] + seen["unseen"]:
             wrong.append(f"a reader meanwhile and a reader now disagree: {seen}")
         return wrong

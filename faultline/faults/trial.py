@@ -70,11 +70,11 @@ class Trial:
                 scene.do(step)
             scene.timeline.add("broken", "the fault is there")
             for judge in self._judges:
-                judge.struck(look)
+                judge.at_fault(look)
             time.sleep(row.seconds)
-            hit = all(judge.hit(look) for judge in self._judges)
+            hit = all(judge.in_time(look) for judge in self._judges)
             for judge in self._judges:
-                self.checks += judge.broken(look)
+                self.checks += judge.before_repair(look)
             scene.timeline.phase("heal")
             for step in row.heals:
                 scene.do(step)
@@ -82,8 +82,8 @@ class Trial:
                 scene.watch_on()
             look.job = scene.wait_for_checkpoints(2)
             for judge in self._judges:
-                self.checks += judge.healed(look)
-            if hit and all(judge.met(look) for judge in self._judges):
+                self.checks += judge.after_repair(look)
+            if hit and all(judge.was_in_time(look) for judge in self._judges):
                 predicted = sum((judge.predicted(look) for judge in self._judges), start=Predicted())
                 if predicted.repeated + predicted.lines or not any(judge.repeats for judge in self._judges):
                     return predicted

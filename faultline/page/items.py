@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from faultline.probes.again import Restores
+from faultline.probes.replayed import Restores
 
 Item = dict[str, Any]
 Sample = dict[str, Any]

@@ -65,7 +65,7 @@ def look_of(scene: Sampled) -> Look:
 
 
 def ok(judge: Judge, scene: Sampled) -> list[bool]:
-    return [check.ok for check in judge.broken(look_of(scene))]
+    return [check.ok for check in judge.before_repair(look_of(scene))]
 
 
 def checkpoint(began: float, ended: float) -> dict[str, Any]:
@@ -135,9 +135,9 @@ def ledger(folder: Path, *acked: float) -> None:
 def stands_still(scene: Sampled, before: dict[str, int | None], now: dict[str, int | None]) -> list[bool]:
     look = look_of(scene)
     scene.answers["ends"] = before
-    StandsStill().struck(look)
+    StandsStill().at_fault(look)
     scene.answers["ends"] = now
-    return [check.ok for check in StandsStill().broken(look)]
+    return [check.ok for check in StandsStill().before_repair(look)]
 
 
 ENDS: dict[str, int | None] = {"0": 70, "1": None}
@@ -195,9 +195,9 @@ def stale(tmp_path: Path, struck: dict[str, Any], broken: dict[str, Any]) -> lis
     look = look_of(scene)
     scene.answers["leaders --controller"] = 2
     scene.answers["leaders"] = struck
-    StaleLeader().struck(look)
+    StaleLeader().at_fault(look)
     scene.answers["leaders"] = broken
-    return [check.ok for check in StaleLeader().broken(look)]
+    return [check.ok for check in StaleLeader().before_repair(look)]
 
 
 def test_a_leader_that_is_cut_off_does_not_know_that_it_was_replaced(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_a_batch_is_met_in_its_commit_when_it_is_committed_after_the_fault(
     scene = Sampled(tmp_path)
     (tmp_path / WRITTEN).write_text('{"batch": 4}\n', encoding="utf-8")
     scene.answers["planned 4"] = {"4": {"committed_at": committed}}
-    assert InCommit().met(look_of(scene)) == met
+    assert InCommit().was_in_time(look_of(scene)) == met
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_a_slow_store_is_met_by_a_batch_that_is_committed_later_than_those_befor
     at = [-11, -6, -1, *later, *([40] if later else [])]
     samples = [{"at": BROKEN + seconds, "batch": number} for number, seconds in enumerate(at)]
     scene.sampled(SPARK, [*samples, {"at": BROKEN + 41, "unknown": "no answer"}, samples[-1] | {"at": BROKEN + 99}])
-    assert SlowBatch().met(look_of(scene)) == met
+    assert SlowBatch().was_in_time(look_of(scene)) == met
 
 
 JOB = {"job_id": "a", "restored_from": None, "restarts": 0}
@@ -263,7 +263,7 @@ class Typed(Sampled):
 def test_a_moment_that_only_the_repaired_stack_tells_is_tried_again(tmp_path: Path) -> None:
     @dataclass(frozen=True)
     class Third(Judge):
-        def met(self, look: Look) -> bool:
+        def was_in_time(self, look: Look) -> bool:
             return look.scene.attempts == 3
 
     scene = Typed(tmp_path)

@@ -98,29 +98,29 @@ def test_a_batch_is_planned_when_a_sample_after_the_fault_says_so(tmp_path: Path
         with (tmp_path / SPARK).open("a", encoding="utf-8") as file:
             file.write(json.dumps({"at": at, **found}) + "\n")
 
-    Batches().broken(look)
-    assert look.kept(Batches()) is None
+    Batches().before_repair(look)
+    assert look.remembered(Batches()) is None
     sampled(time.time() - 1, batch=2, planned=planned)
     timeline.add("broken", "")
-    assert not BatchPlanned().hit(look)
+    assert not BatchPlanned().in_time(look)
     sampled(time.time() + 1, batch=2, planned=planned)
-    assert BatchPlanned().hit(look)
-    Batches().broken(look)
-    assert look.kept(Batches()) == planned
+    assert BatchPlanned().in_time(look)
+    Batches().before_repair(look)
+    assert look.remembered(Batches()) == planned
     assert RepeatsBatch().predicted(look) == Predicted(lines=4)
     for _ in range(40):
         sampled(time.time() + 2, unknown="the object store does not answer")
-    assert not BatchPlanned().hit(look)
-    Batches().broken(look)
-    assert look.kept(Batches()) == planned
+    assert not BatchPlanned().in_time(look)
+    Batches().before_repair(look)
+    assert look.remembered(Batches()) == planned
     sampled(time.time() + 2, batch=3, planned=None)
-    assert not BatchPlanned().hit(look)
-    Batches().broken(look)
+    assert not BatchPlanned().in_time(look)
+    Batches().before_repair(look)
     assert Batches().settled(look) == []
     held = Look(look.scene, ROWS["synchronizer-kill-before-commit"])
-    assert [check.ok for check in Batches().broken(held)] == [False]
+    assert [check.ok for check in Batches().before_repair(held)] == [False]
     sampled(time.time() + 3, batch=3, planned=planned)
-    assert [check.ok for check in Batches().broken(held)] == [True]
+    assert [check.ok for check in Batches().before_repair(held)] == [True]
 
 
 @pytest.mark.parametrize(

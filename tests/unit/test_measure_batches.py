@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from faultline.formats.run import SPARK_RUN_FILE
-from faultline.probes.again import Restores
 from faultline.probes.batches import newest_batches
+from faultline.probes.replayed import Restores
 from faultline.verdict.model import Unknown
 
 HEAD = 'v1\n{"batchWatermarkMs":0}\n'

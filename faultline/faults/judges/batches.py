@@ -14,19 +14,19 @@ from faultline.faults.timeline import SPARK, read_lines
 class Batches(Judge):
     """A batch that was planned before the repair keeps its range, and writes as many visits as that has."""
 
-    def broken(self, look: Look) -> list[Check]:
+    def before_repair(self, look: Look) -> list[Check]:
         """Remember the range of the batch without a commit, if there is one, by the last sample that knows it."""
         # Spark removes old batches while the watcher looks, and a store may be gone: such a sample knows nothing.
         known = [each for each in read_lines(look.scene.folder / SPARK) if "planned" in each]
         planned = known[-1]["planned"] if known else None
-        look.keep(self, planned)
+        look.remember(self, planned)
         if any(isinstance(step, StartSynchronizer) and step.hold for step in look.row.prepares):
             return [Check("a sample knows the batch that is held", str(planned is not None), "True")]
         return []
 
     def settled(self, look: Look) -> list[Check]:
         """Compare it with what has been done."""
-        planned = look.kept(self)
+        planned = look.remembered(self)
         if planned is None:
             return []
         name = str(planned["batch"])
@@ -46,4 +46,4 @@ class RepeatsBatch(Judge):
 
     def predicted(self, look: Look) -> Predicted:
         """As many visits as it has."""
-        return Predicted(lines=look.kept(Batches())["visits"])
+        return Predicted(lines=look.remembered(Batches())["visits"])

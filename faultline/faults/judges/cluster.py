@@ -24,7 +24,7 @@ _GRACE_SECONDS = 5.0
 class GoesOn(Judge):
     """While it is broken, Flink commits windows of a new checkpoint, and the synchronizer a new batch."""
 
-    def broken(self, look: Look) -> list[Check]:
+    def before_repair(self, look: Look) -> list[Check]:
         """Look at the samples since the fault."""
         folder = look.scene.folder
         since = broken_at(folder)
@@ -64,11 +64,11 @@ def _newest(sample: dict[str, Any]) -> int:
 class StandsStill(Judge):
     """While it is broken nothing is written: no visit is added or acknowledged, and no window is committed."""
 
-    def struck(self, look: Look) -> None:
+    def at_fault(self, look: Look) -> None:
         """Remember where the partitions of the visits end, as far as they have a leader."""
-        look.keep(self, look.scene.probe("ends"))
+        look.remember(self, look.scene.probe("ends"))
 
-    def broken(self, look: Look) -> list[Check]:
+    def before_repair(self, look: Look) -> list[Check]:
         """Look at what came some seconds after the fault."""
         folder, settings = look.scene.folder, look.scene.stack.settings.typed
         since = broken_at(folder) + _GRACE_SECONDS
@@ -83,7 +83,9 @@ class StandsStill(Judge):
         return [
             # Otherwise nothing would come for another reason.
             Check("the generator, which waits, is", generator, RUNNING),
-            Check("the partitions of the visits end at", _words(look.scene.probe("ends")), _words(look.kept(self))),
+            Check(
+                "the partitions of the visits end at", _words(look.scene.probe("ends")), _words(look.remembered(self))
+            ),
             Check("visits that were acknowledged while it was broken", str(acked), "0"),
             Check("windows that were committed while it was broken", str(windows), "0"),
         ]
@@ -104,15 +106,15 @@ def _acked_after(line: str, milliseconds: float) -> bool:
 class StaleLeader(Judge):
     """The broker that is cut off still says that it leads, while the others have elected another one."""
 
-    def struck(self, look: Look) -> None:
+    def at_fault(self, look: Look) -> None:
         """Remember what it leads."""
         own = _number(look.scene.controlling())
-        look.keep(self, [name for name, leader in (_leaders(look)[own] or {}).items() if leader == int(own)])
+        look.remember(self, [name for name, leader in (_leaders(look)[own] or {}).items() if leader == int(own)])
 
-    def broken(self, look: Look) -> list[Check]:
+    def before_repair(self, look: Look) -> list[Check]:
         """Ask each broker."""
         own = _number(look.scene.controlling())
-        said, led = _leaders(look), look.kept(self)
+        said, led = _leaders(look), look.remembered(self)
         others = [leaders for broker, leaders in said.items() if broker != own and leaders is not None]
         own_words = [name for name in led if (said[own] or {}).get(name) == int(own)]
         moved = [name for name in led if others and all(each[name] not in (int(own), -1) for each in others)]

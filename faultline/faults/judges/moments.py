@@ -19,14 +19,14 @@ class InTransaction(Judge):
 
     is_moment = True
 
-    def struck(self, look: Look) -> None:
+    def at_fault(self, look: Look) -> None:
         """Count them."""
         hits_the_broker = any(isinstance(step, OnService) and step.service == "kafka" for step in look.row.breaks)
-        look.keep(self, _last_uncommitted(look) if hits_the_broker else _uncommitted(look))
+        look.remember(self, _last_uncommitted(look) if hits_the_broker else _uncommitted(look))
 
-    def hit(self, look: Look) -> bool:
+    def in_time(self, look: Look) -> bool:
         """Return whether there were some."""
-        return bool(look.kept(self))
+        return bool(look.remembered(self))
 
 
 def _uncommitted(look: Look) -> int:
@@ -48,7 +48,7 @@ class BetweenPhases(Judge):
 
     is_moment = True
 
-    def hit(self, look: Look) -> bool:
+    def in_time(self, look: Look) -> bool:
         """Return whether a checkpoint was completed after the moment from which the broker could not answer."""
         moment = (look.scene.folder / "moment").stat().st_mtime
         return any(each["completed_at"] > moment for each in look.scene.complete_checkpoints())
@@ -64,7 +64,7 @@ class InCommit(Judge):
 
     is_moment = True
 
-    def met(self, look: Look) -> bool:
+    def was_in_time(self, look: Look) -> bool:
         """Return whether the batch was committed after the fault: its files may be where nothing can be read before."""
         name = str(json.loads((look.scene.folder / WRITTEN).read_text(encoding="utf-8"))["batch"])
         broken = broken_at(look.scene.folder)
@@ -78,7 +78,7 @@ class BatchPlanned(Judge):
 
     is_moment = True
 
-    def hit(self, look: Look) -> bool:
+    def in_time(self, look: Look) -> bool:
         """Return whether there is one, by the watcher's samples since the fault."""
         broken = broken_at(look.scene.folder)
         samples = last_lines(look.scene.folder / SPARK, 1)
@@ -98,7 +98,7 @@ class SlowBatch(Judge):
 
     is_moment = True
 
-    def met(self, look: Look) -> bool:
+    def was_in_time(self, look: Look) -> bool:
         """Return whether the longest time between two commits is longer than the median of those before."""
         begin, heal = (phase_at(look.scene.folder, phase) for phase in ("break", "heal"))
         committed: dict[int, float] = {}

@@ -15,7 +15,7 @@ from faultline.storage.engines import flink_name
 class Offsets(Judge):
     """A job that has started again begins to read, by its log, where the offsets of its checkpoint are."""
 
-    def healed(self, look: Look) -> list[Check]:
+    def after_repair(self, look: Look) -> list[Check]:
         """Compare the offsets, if it was restored since."""
         if not has_started_again(look) or not look.job["restored_from"]:
             return []
@@ -46,16 +46,16 @@ class Restored(Judge):
 
     which: str = "newest"
 
-    def broken(self, look: Look) -> list[Check]:
+    def before_repair(self, look: Look) -> list[Check]:
         """Remember its path."""
-        look.keep(self, look.scene.filled(f"{{{self.which}}}"))
+        look.remember(self, look.scene.filled(f"{{{self.which}}}"))
         return []
 
-    def healed(self, look: Look) -> list[Check]:
+    def after_repair(self, look: Look) -> list[Check]:
         """Compare it with that of the job."""
         path = look.job["restored_from"]
         found = look.scene.stack.backend.path_outside(flink_name(path)) if path else "no checkpoint"
-        return [Check("it was restored from", found, look.kept(self))]
+        return [Check("it was restored from", found, look.remembered(self))]
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Restarted(Judge):
 
     expected: bool = True
 
-    def healed(self, look: Look) -> list[Check]:
+    def after_repair(self, look: Look) -> list[Check]:
         """Compare the job with that before the fault."""
         return [Check("the job has started again", str(has_started_again(look)), str(self.expected))]
 
@@ -73,7 +73,7 @@ class Restarted(Judge):
 class Cancelled(Judge):
     """The job is cancelled, and nothing of it runs while it is broken."""
 
-    def broken(self, look: Look) -> list[Check]:
+    def before_repair(self, look: Look) -> list[Check]:
         """Look at the job and its tasks."""
         job = look.scene.job()
         return [
@@ -88,7 +88,7 @@ class Rescaled(Judge):
 
     times: int
 
-    def healed(self, look: Look) -> list[Check]:
+    def after_repair(self, look: Look) -> list[Check]:
         """Count its tasks."""
         expected = look.job_before["tasks"] * self.times
         return [Check("tasks of the restored job", str(look.job["tasks"]), str(expected))]

@@ -20,7 +20,7 @@ class Readers(Judge):
     def settled(self, look: Look) -> list[Check]:
         """Compare what it saw with what is there; no transaction is open either."""
         checks = [Check("the watcher ran to the end", str(look.scene.watches()), "True")]
-        seen = json.loads(look.scene.probe("aftermath", str(look.scene.folder)))
+        seen = json.loads(look.scene.probe("reads_compared", str(look.scene.folder)))
         checks += [
             Check(f"records of open transactions in {topic}", str(found), "0") for topic, found in seen["open"].items()
         ]
@@ -34,7 +34,7 @@ class Readers(Judge):
 class BlocksReaders(Judge):
     """While it is broken, readers of committed windows wait in some partition."""
 
-    def broken(self, look: Look) -> list[Check]:
+    def before_repair(self, look: Look) -> list[Check]:
         """Look at the last stable offsets since the fault."""
         since = broken_at(look.scene.folder)
         samples = [

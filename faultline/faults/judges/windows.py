@@ -20,15 +20,15 @@ class RepeatsSinceCheckpoint(Judge):
 
     repeats = True
 
-    def broken(self, look: Look) -> list[Check]:
+    def before_repair(self, look: Look) -> list[Check]:
         """Remember where the committed windows end."""
-        look.keep(self, _stable_offsets(look))
+        look.remember(self, _stable_offsets(look))
         return []
 
     def predicted(self, look: Look) -> Predicted:
         """Count them, once the job runs again."""
         watermark = int(min(each["watermark"] for each in _restored(look) if each.get("watermark")))
-        return Predicted(repeated=_windows_after(look, watermark, look.kept(self)))
+        return Predicted(repeated=_windows_after(look, watermark, look.remembered(self)))
 
 
 @dataclass(frozen=True)
@@ -37,17 +37,17 @@ class RepeatsAll(Judge):
 
     repeats = True
 
-    def broken(self, look: Look) -> list[Check]:
+    def before_repair(self, look: Look) -> list[Check]:
         """Remember where the committed windows end, and how many visits are set aside."""
         settings = look.scene.stack.settings.values
         topics = (settings["VISITS_LATE_TOPIC"], settings["VISITS_REJECTED_TOPIC"])
         aside = sum(len(look.scene.probe("read_topic", each, "--last", "0").splitlines()) for each in topics)
-        look.keep(self, (_stable_offsets(look), aside))
+        look.remember(self, (_stable_offsets(look), aside))
         return []
 
     def predicted(self, look: Look) -> Predicted:
         """Count them."""
-        ends, aside = look.kept(self)
+        ends, aside = look.remembered(self)
         return Predicted(repeated=_windows_after(look, 0, ends) + aside)
 
 
@@ -59,7 +59,7 @@ class LosesPrepared(Judge):
 
     def predicted(self, look: Look) -> Predicted:
         """As many as were written and not committed."""
-        return Predicted(lost=look.kept(InTransaction()))
+        return Predicted(lost=look.remembered(InTransaction()))
 
 
 @dataclass(frozen=True)

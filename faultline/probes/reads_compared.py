@@ -1,6 +1,6 @@
 """Look at the topics after a row: what is still open, and whether the reader that watched saw what is there now.
 
-Usage: python -m faultline.probes.aftermath FOLDER
+Usage: python -m faultline.probes.reads_compared FOLDER
 
 FOLDER has `seen.jsonl` and `begin.json` of faultline/probes/watch.py, which still reads: it gets some seconds to read
 up to the end. Prints one line of JSON: `open`, the records at the end of each topic of the job that are written and not
@@ -76,4 +76,4 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    run("aftermath", lambda: main(sys.argv[1:]))
+    run("reads_compared", lambda: main(sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""Records that are read again after a restore: from the offsets of its checkpoint to where the job had read before.
+"""Records that a restore replays: from the offsets of its checkpoint to where the job had read before.
 
 Pure: it takes the samples of faultline/probes/watch.py and of `python -m faultline.inspector.flink follow`, in the
 order of their times.
