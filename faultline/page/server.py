@@ -22,7 +22,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from faultline.command import quiet_imports, run
+from faultline.command import CommandError, quiet_imports, run
 
 if __name__ == "__main__":
     quiet_imports()
@@ -42,7 +42,7 @@ from faultline.page.guard import LARGEST_BODY, Guard
 from faultline.page.reached import reached_sample
 from faultline.page.watching import MOST_PAGES, Full, Make, Watching
 from faultline.probes.watch import Sample, samplers, windows_sample
-from faultline.settings import ROOT, Settings, SettingsError, artifacts
+from faultline.settings import ROOT, Settings, artifacts
 
 _KINDS = {".js": "text/javascript", ".css": "text/css"}
 _JOB, _NAME = re.compile(r"[0-9a-f]{32}"), re.compile(r"chk-[0-9]{1,12}")
@@ -256,18 +256,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--buttons", action="store_true", help="offer actions; needs the scripts beside it")
     chosen = parser.parse_args(arguments)
     token, runner = "", None
-    try:
-        if chosen.buttons:
-            settings, watching, inspect, runner = with_buttons()
-            port, token = settings.number("PAGE_BUTTONS_PORT"), secrets.token_urlsafe(16)
-        else:
-            settings = Settings()
-            port = settings.number("PAGE_PORT")
-            watching, inspect = shown(settings)
-        listener = _listen(settings.bind_host("page"), port)
-    except (SettingsError, OSError) as error:
-        sys.stderr.write(f"page.sh: {error}\n")
-        return 2
+    if chosen.buttons:
+        settings, watching, inspect, runner = with_buttons()
+        port, token = settings.number("PAGE_BUTTONS_PORT"), secrets.token_urlsafe(16)
+    else:
+        settings = Settings()
+        port = settings.number("PAGE_PORT")
+        watching, inspect = shown(settings)
+    listener = _listen(settings.bind_host("page"), port)
     address = f"http://{settings.text('BIND_ADDRESS')}:{port}/"
     # After # it stays in the browser: no server and no log gets it.
     sys.stdout.write(f"{address}#token={token}\n" if token else f"{address}\n")
@@ -293,7 +289,7 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         listener.bind((host, port))
     except OSError as error:
-        raise OSError(f"port {port} of {host}: {error.strerror}; choose another with STACK_PAGE_PORT") from None
+        raise CommandError(f"port {port} of {host}: {error.strerror}; choose another with STACK_PAGE_PORT") from None
     # Whoever reads the address may connect at once.
     listener.listen()
     return listener

@@ -401,32 +401,36 @@ def _choose(
     return chance.choice([index for index, record in enumerate(records) if fits(record)] or [None])
 
 
-def change(
-    topic: str, how: Callable[[Record, list[Record]], Record], fits: Callable[[Record], bool] = lambda record: True
+def spoiler(
+    topic: str, act: Callable[[list[Record], int], object], fits: Callable[[Record], bool]
 ) -> Callable[[Outputs, random.Random], None]:
-    """Make a spoiler that changes one record of a topic."""
+    """Make a spoiler that acts on the records of a topic, at the index of one that fits."""
 
     def spoil(outputs: Outputs, chance: random.Random) -> None:
         records: list[Record] = getattr(outputs, topic)
         index = _choose(records, chance, fits)
         if index is not None:
-            records[index] = how(records[index], records)
+            act(records, index)
 
     return spoil
+
+
+def change(
+    topic: str, how: Callable[[Record, list[Record]], Record], fits: Callable[[Record], bool] = lambda record: True
+) -> Callable[[Outputs, random.Random], None]:
+    """Make a spoiler that changes one record of a topic."""
+
+    def replace(records: list[Record], index: int) -> None:
+        records[index] = how(records[index], records)
+
+    return spoiler(topic, replace, fits)
 
 
 def remove(
     topic: str, fits: Callable[[Record], bool] = lambda record: True
 ) -> Callable[[Outputs, random.Random], None]:
     """Make a spoiler that takes one record away."""
-
-    def spoil(outputs: Outputs, chance: random.Random) -> None:
-        records: list[Record] = getattr(outputs, topic)
-        index = _choose(records, chance, fits)
-        if index is not None:
-            del records[index]
-
-    return spoil
+    return spoiler(topic, lambda records, index: records.pop(index), fits)
 
 
 def append(record: Record, records: list[Record]) -> None:
@@ -439,14 +443,7 @@ def repeat(
     topic: str, fits: Callable[[Record], bool] = lambda record: True
 ) -> Callable[[Outputs, random.Random], None]:
     """Make a spoiler that writes one record again, behind all others."""
-
-    def spoil(outputs: Outputs, chance: random.Random) -> None:
-        records: list[Record] = getattr(outputs, topic)
-        index = _choose(records, chance, fits)
-        if index is not None:
-            append(records[index], records)
-
-    return spoil
+    return spoiler(topic, lambda records, index: append(records[index], records), fits)
 
 
 def disorder(topic: str) -> Callable[[Outputs, random.Random], None]:

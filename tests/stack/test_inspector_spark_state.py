@@ -47,6 +47,13 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+def inspected(checkpoint: Path) -> subprocess.CompletedProcess[str]:
+    """Run the inspector with all state as JSON."""
+    flags = ["--no-lag", "--json", "--state", "--rows", "1000"]
+    command = [sys.executable, "-m", "faultline.inspector", *flags, str(checkpoint)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+
+
 def correct_paths(checkpoint: Path) -> None:
     """Let the operator metadata name the schema files here, not where the golden checkpoint was recorded."""
     [file] = (checkpoint / "state" / "0" / "_metadata" / "v2").glob("[0-9]*")
@@ -61,18 +68,7 @@ def correct_paths(checkpoint: Path) -> None:
 def test_states_of_a_processor_equal_sparks_own_reader(release: str, tmp_path: Path) -> None:
     checkpoint = shutil.copytree(golden(f"spark-{release}") / "processor" / "checkpoint", tmp_path / "query")
     before = contents(checkpoint)
-    command = [
-        sys.executable,
-        "-m",
-        "faultline.inspector",
-        "--no-lag",
-        "--json",
-        "--state",
-        "--rows",
-        "1000",
-        str(checkpoint),
-    ]
-    shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    shown = inspected(checkpoint)
     [operator] = json.loads(shown.stdout)["operators"]
     assert operator["name"] == "transformWithStateInPandasExec"
     states = {
@@ -99,18 +95,7 @@ def test_states_of_a_processor_equal_sparks_own_reader(release: str, tmp_path: P
 def test_state_equals_sparks_own_readers(tmp_path: Path) -> None:
     checkpoint = shutil.copytree(golden("spark-4.0") / "files_windowed" / "checkpoint", tmp_path / "query")
     before = contents(checkpoint)
-    command = [
-        sys.executable,
-        "-m",
-        "faultline.inspector",
-        "--no-lag",
-        "--json",
-        "--state",
-        "--rows",
-        "1000",
-        str(checkpoint),
-    ]
-    shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    shown = inspected(checkpoint)
     # The JVM itself warns of a module that Spark's start script adds.
     said = [line for line in shown.stderr.splitlines() if not line.startswith("WARNING: Using incubator modules")]
     assert said == ["reading state by Spark's own readers: Spark starts, this takes some seconds"]
