@@ -108,7 +108,7 @@ class Settings:
     def text(self, name: str) -> str:
         """The setting as written. Raises SettingsError when neither the environment nor `.env` has it."""
         if name not in self._values:
-            raise SettingsError(f"setting {name} is missing; add it to .env, or set {PREFIX}{name}")
+            raise SettingsError(f"setting {name} is missing; add {PREFIX}{name} to .env, or set that variable")
         return self._values[name]
 
     def number(self, name: str) -> int:

@@ -126,7 +126,7 @@ class Stack:
         for warning in self.settings.warnings:
             say(f"note: {warning}")
         for name in unknown_variables(os.environ, self.settings.values):
-            say(f"note: {name} sets nothing; the settings are those of .env, with {PREFIX} before the name")
+            say(f"note: {name} sets nothing; .env has the names of the settings")
 
     def with_backend(self) -> Stack:
         """Return this stack with a new backend, after the home was claimed."""
