@@ -145,7 +145,7 @@ def repeated(causes: Sequence[str]) -> str | None:
     return next((each for each in causes if causes.count(each) >= SAME_FAILURES), None)
 
 
-def main() -> int:
+def main(given: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="scripts/flink_submit.sh", description="Submit a job.")
     parser.add_argument("--job", choices=JOBS, default=MAIN, help="which one (default: %(default)s)")
@@ -157,7 +157,7 @@ def main() -> int:
         "--program", type=Path, metavar="FILE.py", help="a changed program of this job; its own arguments follow --"
     )
     parser.add_argument("words", nargs="*", metavar="ARGUMENT", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(given)
     if arguments.words and not arguments.program:
         parser.error("words after -- are for the program of --program FILE.py")
     if arguments.program and not arguments.program.is_file():

@@ -7,4 +7,4 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 cd "${ROOT}"
-exec "${ARTIFACTS}/venv-flink/bin/python" -m flink_job.resume
+exec "${ARTIFACTS}/venv-flink/bin/python" -m faultline.services.restore --at-start

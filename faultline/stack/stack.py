@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from faultline.formats.jobs import MAIN
 from faultline.messages import say
 from faultline.settings import PREFIX, ROOT, as_environment, store_of_data
 from faultline.stack.acts import job as job_acts
@@ -199,10 +198,10 @@ class Stack:
         with self.changing() as now:
             return job_acts.cancel(now, flags)
 
-    def restore(self, checkpoint: str = LATEST, job: str = MAIN, flags: Sequence[str] = ()) -> str:
+    def restore(self, checkpoint: str = LATEST, flags: Sequence[str] = ()) -> str:
         """Submit the Flink job from `latest`, `chk-N` or a path; returns what the program prints."""
         with self.changing() as now:
-            return job_acts.restore(now, checkpoint, job, flags)
+            return job_acts.restore(now, checkpoint, flags)
 
     def checkpoints(self) -> list[dict[str, Any]]:
         """The checkpoints of the Flink job, the newest last, as `flink_checkpoints.sh --json` prints them."""

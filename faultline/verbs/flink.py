@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 
-from faultline.formats.jobs import MAIN
 from faultline.stack.acts.job import run_beside
 from faultline.stack.stack import LATEST, Stack
 
@@ -25,11 +23,9 @@ def cancel(stack: Stack, words: Sequence[str]) -> int:
 
 def restore(stack: Stack, words: Sequence[str]) -> int:
     """Submit the job from a retained checkpoint: `latest`, `chk-N` or a path."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--job", default=MAIN)
-    chosen, flags = parser.parse_known_args(words)
+    flags = list(words)
     which = flags.pop(0) if flags and not flags[0].startswith("--") else LATEST
-    sys.stdout.write(stack.restore(which, chosen.job, flags))
+    sys.stdout.write(stack.restore(which, flags))
     return 0
 
 

@@ -82,7 +82,7 @@ def test_down_and_up_go_on_without_repeating(demo: tuple[RunningStack, str, str]
     newest = int(stack.job()["latest_checkpoint"])
     stack.script("down.sh")
     words = stack.script("up.sh").stderr
-    restored = re.search(r"the job continues from \S+/chk-(\d+), offset of each partition", words)
+    restored = re.search(r"restoring from \S+/chk-(\d+)\n", words)
     assert restored, words
     assert int(restored[1]) >= newest
     stack.wait_for_checkpoints(2)

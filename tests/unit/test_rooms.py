@@ -16,7 +16,8 @@ ALLOWED: dict[str, set[str]] = {
     "base": set(),
     "formats": {"base"},
     "storage": BASE,
-    "services": {"base", "storage"},
+    # A restore reads the checkpoint and submits the job, where the JobManager runs.
+    "services": {"base", "formats", "storage", "inspector", "flink_job"},
     "stack": BASE,
     "packages": BASE | {"stack"},
     "generator": BASE,
@@ -73,8 +74,6 @@ def test_imports_go_one_way() -> None:
 # The rooms whose programs a room may start, besides those that it may import and its own. Whoever starts a program is
 # above it: scripts call verbs, verbs act on a stack, and a stack starts the programs of its services and its tools.
 STARTED = {
-    # A one-shot service of Compose restores the job, from the checkpoint that the inspector names.
-    "flink_job": {"inspector"},
     "stack": {"services", "generator", "flink_job", "spark_job", "inspector", "verdict", "probes"},
     "faults": {"services", "generator", "spark_job", "inspector", "verdict", "probes"},
     "page": {"inspector"},

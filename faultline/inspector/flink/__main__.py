@@ -4,7 +4,6 @@ Usage:
     python -m faultline.inspector.flink list [--json]      chk-N and savepoints of this stack, newest last
     python -m faultline.inspector.flink resolve WHICH      the folder of latest, chk-N or a path, if it can be restored
     python -m faultline.inspector.flink offsets PATH       {"0": 900, "1": 900}: where a restore reads on, if it may
-    python -m faultline.inspector.flink restore-point WHICH   {"path", "newest", "offsets"}: the three above at once
     python -m faultline.inspector.flink describe PATH... [--follow] [--rows N]   a JSON report a line, for the inspector
     python -m faultline.inspector.flink follow [--until FILE] [--words FOLDER]   retained checkpoints, at each change
     python -m faultline.inspector.flink against PATH JOB [ARGUMENT...]   whether the job can restore it, as JSON
@@ -19,7 +18,7 @@ import json
 import signal
 import sys
 import time
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -60,42 +59,6 @@ def print_list(folders: list[CheckpointFolder], as_json: bool) -> None:
         age = time.time() - (folder.completed_at or folder.changed_at)
         state = "complete" if folder.complete else f"incomplete ({folder.reason})"
         print(f"{folder.job_id or '-':32}  {folder.name:24}  {age:8.0f} s old  {folder.size:10} bytes  {state}")
-
-
-def restore_offsets(path: Place) -> dict[str, int]:
-    """Read where a restore reads on, partition to offset. Raises InspectorError when it may not be restored."""
-    # Only the Flink environment has the JVM's client library; list and resolve do not need it.
-    from faultline.inspector.flink.jvm import flink_jvm  # noqa: PLC0415
-    from faultline.inspector.flink.metadata import check_files, load_metadata, operators  # noqa: PLC0415
-    from faultline.inspector.flink.offsets import MARKERS, all_offsets, by_partition  # noqa: PLC0415
-    from faultline.inspector.flink.rescaling import check_parallelism  # noqa: PLC0415
-
-    with flink_jvm([path]) as jvm:
-        entries = operators(jvm, load_metadata(jvm, path))
-        check_files(jvm, entries)
-        check_parallelism(jvm, entries, Settings().number("FLINK_PARALLELISM"))
-        offsets = all_offsets(jvm, entries)
-    if not offsets:
-        print(
-            f"{path}: no partition had been read yet; a restore starts at the job's own starting offsets",
-            file=sys.stderr,
-        )
-    ends = by_partition(offsets)
-    for partition, offset in ends.items():
-        if offset in MARKERS:
-            words = f"partition {partition} was not read yet: {offset} means its {MARKERS[offset]} record"
-            print(words, file=sys.stderr)
-    return ends
-
-
-def print_restore_point(which: str, root: Place) -> None:
-    """Print one line of JSON: the folder to restore, the newest one, and the offsets at which the restore reads on."""
-    path = newest = resolve(which, root)
-    if which != LATEST:
-        # A path may be that of another stack, while this one has none yet.
-        with suppress(NothingToRestore):
-            newest = resolve(LATEST, root)
-    print(json.dumps({"path": str(path), "newest": str(newest), "offsets": restore_offsets(path)}))
 
 
 def print_reports(paths: list[Place], rows: int, follow: bool) -> None:
@@ -153,7 +116,6 @@ def main() -> int:
     commands.add_parser("list").add_argument("--json", action="store_true")
     commands.add_parser("resolve").add_argument("which")
     commands.add_parser("offsets").add_argument("path")
-    commands.add_parser("restore-point").add_argument("which")
     describe_parser = commands.add_parser("describe")
     describe_parser.add_argument("paths", type=place_argument, nargs="+")
     describe_parser.add_argument("--rows", type=int, default=5)
@@ -172,8 +134,6 @@ def main() -> int:
             print_list(list_folders(root) if root.is_dir() else [], arguments.json)
         elif arguments.command == "resolve":
             print(resolve(arguments.which, root))
-        elif arguments.command == "restore-point":
-            print_restore_point(arguments.which, root)
         elif arguments.command == "describe":
             print_reports(arguments.paths, arguments.rows, arguments.follow)
         elif arguments.command == "follow":
@@ -181,6 +141,9 @@ def main() -> int:
         elif arguments.command == "against":
             print_comparison(arguments.path, arguments.planned, arguments.words)
         else:
+            # Only the Flink environment has the JVM's client library; list and resolve do not need it.
+            from faultline.inspector.flink.restore_point import restore_offsets  # noqa: PLC0415
+
             print(json.dumps(restore_offsets(resolve(arguments.path, root))))
     except NothingToRestore as error:
         print(error, file=sys.stderr)

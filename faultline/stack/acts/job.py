@@ -6,10 +6,9 @@ import json
 import signal
 import subprocess
 from collections.abc import Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from faultline.formats.jobs import MAIN
 from faultline.stack.errors import StackError
 from faultline.stack.settings import SHOW_COMMANDS
 
@@ -31,26 +30,14 @@ def cancel(stack: Stack, flags: Sequence[str]) -> str:
     return _printed(stack, ["python", "-m", "flink_job.cancel", *_shown(stack), *flags])
 
 
-def restore(stack: Stack, which: str, job: str, flags: Sequence[str]) -> str:
+def restore(stack: Stack, which: str, flags: Sequence[str]) -> str:
     """Submit the job from a retained checkpoint: `latest`, `chk-N` or a path; returns the job's id."""
+    home = stack.home.root
     if "/" in which and "://" not in which:
         which = stack.backend.path_inside(Path(which))
     stack.running("kafka")
-    chosen = [] if job == MAIN else ["--job", job]
-    point = json.loads(_printed(stack, [*_INSPECT, *chosen, "restore-point", which]))
-    checkpoint, newest = point["path"], point["newest"]
-    notes = [
-        f"restoring from {stack.backend.path_outside(checkpoint)}",
-        f"the job continues from these offsets of {stack.settings.values['VISITS_TOPIC']}, "
-        f"partition to offset: {json.dumps(point['offsets'])}",
-    ]
-    if checkpoint != newest:
-        name, other = PurePosixPath(checkpoint).name, PurePosixPath(newest).name
-        notes.append(f"note: {other} is newer; windows committed since {name} will be written a second time")
-    # Said by the program that submits, and only when it does not refuse.
-    said = [word for note in notes for word in ("--say", note)]
-    words = ["--from", checkpoint, *said, *_shown(stack), *chosen, *flags]
-    return _printed(stack, ["python", "-m", "flink_job.submit", *words])
+    outside = ["--outside", f"{stack.backend.path_inside(home)}={home}"]
+    return _printed(stack, ["python", "-m", "faultline.services.restore", which, *outside, *_shown(stack), *flags])
 
 
 def checkpoints(stack: Stack) -> list[dict[str, Any]]:
