@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from faultline.command import quiet_imports, run
+from faultline.command import CommandError, quiet_imports, run
 
 if __name__ == "__main__":
     quiet_imports()
@@ -27,7 +27,7 @@ from faultline.faults.plan import known, plan
 from faultline.faults.rows import CONTROL_ROWS, ROWS
 from faultline.formats.jobs import EXACTLY_ONCE, MODES
 from faultline.messages import say
-from faultline.settings import ROOT, SettingsError
+from faultline.settings import ROOT
 from faultline.stack.errors import StackError
 from faultline.stack.stack import open_stack
 from faultline.stop import interrupt_once
@@ -99,7 +99,7 @@ def main(arguments: Sequence[str]) -> int:
         seed = secrets.randbelow(10**6) if chosen.seed is None else chosen.seed
         print(f"seed {seed}", flush=True)
         results = run_names(chosen.names, seed, chosen.mode, chosen.stacks, may_reset=chosen.reset)
-    except (StackError, SettingsError) as error:
+    except CommandError as error:
         say(f"faults.sh: {error}")
         return 2
     except KeyboardInterrupt:

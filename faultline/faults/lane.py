@@ -10,11 +10,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from faultline.command import CommandError
 from faultline.faults.matrix import run_rows
 from faultline.faults.plan import Planned, groups, plan
 from faultline.messages import say
-from faultline.settings import ROOT, SettingsError
-from faultline.stack.errors import StackError
+from faultline.settings import ROOT
 from faultline.stack.stack import open_stack
 from faultline.stop import interrupt_once
 
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         rows = claimed(plan(names, int(seed), mode), Path(folder))
         run_rows(rows, Path(folder), open_stack(), may_reset=data == "reset")
-    except (StackError, SettingsError) as error:
+    except CommandError as error:
         say(f"faults.sh: {error}")
         return 2
     except KeyboardInterrupt:

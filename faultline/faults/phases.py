@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
+from faultline.command import CommandError
 from faultline.faults.judges.moments import InTransaction
 from faultline.faults.model import Outcome, Result, Row
 from faultline.faults.needs import missing
 from faultline.faults.plan import Planned
 from faultline.faults.repair import run
-from faultline.faults.scene import CommandFailed, Scene
+from faultline.faults.scene import Scene
 from faultline.faults.timeline import Timeline, write_timeline
 from faultline.faults.times import measure
 from faultline.faults.trial import Trial
@@ -86,11 +87,11 @@ def not_applying(planned: Planned, folder: Path, why: str) -> Result:
     return result
 
 
-_CANNOT_JUDGE = (CommandFailed, StackError, OSError, ValueError, KeyError, TypeError)
+_CANNOT_JUDGE = (CommandError, OSError, ValueError, KeyError, TypeError)
 
 
 def _words(error: Exception) -> str:
-    return str(error) if isinstance(error, (CommandFailed, StackError)) else repr(error)
+    return str(error) if isinstance(error, CommandError) else repr(error)
 
 
 def _repair(scene: Scene, row: Row) -> None:
@@ -100,7 +101,7 @@ def _repair(scene: Scene, row: Row) -> None:
     """
     steps = (*(row.heals if scene.attempts else ()), *(row.undo if scene.prepared else ()))
     for step in steps:
-        with contextlib.suppress(CommandFailed, StackError):
+        with contextlib.suppress(CommandError):
             scene.do(step)
 
 

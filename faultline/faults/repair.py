@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from faultline.command import CommandError
 from faultline.messages import heard, say
 from faultline.settings import ROOT
 from faultline.stack.backend import PAUSED, RUNNING
@@ -71,7 +72,7 @@ def quietly(title: str, act: Callable[[], object]) -> None:
         try:
             act()
             return
-        except StackError as error:
+        except CommandError as error:
             said.extend(str(error).splitlines())
             code = error.code
     raise StackError(f"{title} failed:\n" + "\n".join(said[-_SHOWN_LINES:]), code)

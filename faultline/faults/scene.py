@@ -12,6 +12,7 @@ from typing import Any, ClassVar, TypeVar
 
 from flink_job.rest import FlinkError, call
 
+from faultline.command import CommandError
 from faultline.copies import name_of, setting_of
 from faultline.faults.repair import generator_runs
 from faultline.faults.steps import Step
@@ -36,7 +37,7 @@ _SHOWN_LINES = 12
 T = TypeVar("T")
 
 
-class CommandFailed(Exception):
+class StepFailed(CommandError):
     """A step of a row did not do what the row says; the message has what it said."""
 
 
@@ -87,7 +88,7 @@ class Scene:
         return spark_outputs(settings) / settings.query()
 
     def do(self, step: Step) -> None:
-        """Do a step. Raises CommandFailed when it fails, or when it should have been refused and was not."""
+        """Do a step. Raises StepFailed when it fails, or when it should have been refused and was not."""
         if step.after:
             time.sleep(step.after)
         fill = self._filler(step.line)
@@ -97,28 +98,28 @@ class Scene:
         with heard() as said:
             try:
                 step.act(self.stack, fill)
-            except StackError as error:
+            except CommandError as error:
                 code = error.code
                 said.extend(str(error).splitlines())
         if step.refused:
             if not code or step.refused not in "\n".join(said):
-                raise CommandFailed(f"{line}: must be refused with '{step.refused}', exit code {code}:\n{_tail(said)}")
+                raise StepFailed(f"{line}: must be refused with '{step.refused}', exit code {code}:\n{_tail(said)}")
             self.timeline.add("note", f"refused: {step.refused}")
         elif code:
-            raise CommandFailed(f"{line}: exit code {code}:\n{_tail(said)}")
+            raise StepFailed(f"{line}: exit code {code}:\n{_tail(said)}")
 
     def ask(self, title: str, question: Callable[[Stack], T]) -> T:
-        """Ask the stack, without showing what is said. Raises CommandFailed with the title when it has no answer."""
+        """Ask the stack, without showing what is said. Raises StepFailed with the title when it has no answer."""
         with heard() as said:
             try:
                 return question(self.stack)
-            except StackError as error:
+            except CommandError as error:
                 said.extend(str(error).splitlines())
                 code = error.code
-        raise CommandFailed(f"{title}: exit code {code}:\n{_tail(said)}")
+        raise StepFailed(f"{title}: exit code {code}:\n{_tail(said)}")
 
     def run(self, command: Sequence[str], *, environment: str = "tools", codes: tuple[int, ...] = (0,)) -> str:
-        """Return what a program of the stack's tools prints. Raises CommandFailed for another exit code."""
+        """Return what a program of the stack's tools prints. Raises StepFailed for another exit code."""
 
         def printed(stack: Stack) -> str:
             done = stack.backend.tool(command, environment=environment, writable=[self.folder], capture=True)
@@ -129,11 +130,11 @@ class Scene:
         return self.ask(" ".join(command), printed)
 
     def probe(self, module: str, *words: str, codes: tuple[int, ...] = (0,)) -> str:
-        """Return what a module of faultline/probes/ prints. Raises CommandFailed for another exit code."""
+        """Return what a module of faultline/probes/ prints. Raises StepFailed for another exit code."""
         return self.run(["python", "-m", f"faultline.probes.{module}", *words], codes=codes)
 
     def inspect(self, path: str, *flags: str, environment: str = "tools") -> str:
-        """Return what the inspector says of a checkpoint, problems or not. Raises CommandFailed."""
+        """Return what the inspector says of a checkpoint, problems or not. Raises StepFailed."""
         inside = path if "://" in path else self.stack.backend.path_inside(Path(path))
         command = ["python", "-m", "faultline.inspector", inside, "--no-lag", *flags]
         return self.run(command, environment=environment, codes=(0, 1, 2))
@@ -144,7 +145,7 @@ class Scene:
         return stack.backend.log(stack.service(service), lines).splitlines()
 
     def filled(self, text: str) -> str:
-        """Put what the stack knows into a text. Raises CommandFailed when it names a checkpoint and there is none."""
+        """Put what the stack knows into a text. Raises StepFailed when it names a checkpoint and there is none."""
         return self._filler(text)(text)
 
     def _filler(self, text: str) -> Callable[[str], str]:
@@ -161,7 +162,7 @@ class Scene:
     def _checkpoint(self, number: int) -> str:
         complete = self.complete_checkpoints()
         if not complete:
-            raise CommandFailed("the job has no complete checkpoint")
+            raise StepFailed("the job has no complete checkpoint")
         return self.stack.backend.path_outside(complete[number]["path"])
 
     PLACES: ClassVar[Mapping[str, Callable[[Scene], str]]] = {
@@ -200,7 +201,7 @@ class Scene:
             vertex = call(base, f"/jobs/{job_id}")["vertices"][0]["id"]
             managers = call(base, f"/jobs/{job_id}/vertices/{vertex}/taskmanagers")["taskmanagers"]
         except FlinkError as error:
-            raise CommandFailed(str(error)) from None
+            raise StepFailed(str(error)) from None
         return str(managers[0]["taskmanager-id"]).rpartition("_")[0]
 
     def _leading(self) -> str:
@@ -212,7 +213,7 @@ class Scene:
             if _ELECTED in line
         ]
         if not elected:
-            raise CommandFailed("no JobManager says in its log that it leads")
+            raise StepFailed("no JobManager says in its log that it leads")
         return max(elected)[1]
 
     def controlling(self) -> str:
@@ -231,23 +232,23 @@ class Scene:
         return f"{ports.pop(broker)} {','.join(ports.values())}"
 
     def generate(self, flags: str) -> None:
-        """Start the generator with these flags: one that runs may have others. Raises CommandFailed."""
+        """Start the generator with these flags: one that runs may have others. Raises StepFailed."""
         self.stop_generator()
         self.ask("start the generator", lambda stack: stack.start("generator", shlex.split(flags)))
 
     def stop_generator(self) -> None:
-        """Stop the generator if it runs. Raises CommandFailed."""
+        """Stop the generator if it runs. Raises StepFailed."""
         if generator_runs(self.stack):
             self.ask("stop the generator", lambda stack: stack.stop("generator"))
 
     def settle(self) -> None:
-        """Close the open windows, and wait until both pipelines have committed everything. Raises CommandFailed."""
+        """Close the open windows, and wait until both pipelines have committed everything. Raises StepFailed."""
         self.timeline.phase("settle")
         self.stop_generator()
         self.ask("settle", lambda stack: stack.settle(_SETTLE_SECONDS))
 
     def verdict(self, *, as_is: bool = False) -> dict[str, Any]:
-        """The verdict on both pipelines, which also goes to the folder. Raises CommandFailed."""
+        """The verdict on both pipelines, which also goes to the folder. Raises StepFailed."""
         if not as_is:
             self.timeline.phase("judge")
         answer = self.ask("the verdict", lambda stack: stack.verdict(as_is=as_is))
@@ -257,11 +258,11 @@ class Scene:
     # Flink
 
     def job(self) -> dict[str, Any]:
-        """The job's status now, as the watcher sees it. Raises CommandFailed when there is none."""
+        """The job's status now, as the watcher sees it. Raises StepFailed when there is none."""
         return self._status(lambda _: True, _ANSWER_SECONDS, "no job")
 
     def wait_for_checkpoints(self, count: int) -> dict[str, Any]:
-        """Wait until the job has completed so many more, and return its status. Raises CommandFailed."""
+        """Wait until the job has completed so many more, and return its status. Raises StepFailed."""
         wanted = self.job()["checkpoints_completed"] + count
         return self._status(
             lambda status: bool(status["checkpoints_completed"] >= wanted), _CHECKPOINTS_SECONDS,
@@ -278,12 +279,12 @@ class Scene:
             if "job_id" in fresh and enough(fresh):
                 return fresh
             if not self.watches():
-                raise CommandFailed(f"the watcher has ended; see {self.folder / 'watch.log'}")
+                raise StepFailed(f"the watcher has ended; see {self.folder / 'watch.log'}")
             time.sleep(_POLL_SECONDS)
-        raise CommandFailed(f"{what} within {seconds:g} s: {fresh or 'no answer'}")
+        raise StepFailed(f"{what} within {seconds:g} s: {fresh or 'no answer'}")
 
     def complete_checkpoints(self) -> list[dict[str, Any]]:
-        """Complete checkpoints of the newest job that has some, the oldest first, as listed. Raises CommandFailed."""
+        """Complete checkpoints of the newest job that has some, the oldest first, as listed. Raises StepFailed."""
         listed = self.ask("the list of checkpoints", lambda stack: stack.checkpoints())
         complete = [each for each in listed if each["complete"] and each["number"] is not None]
         newest = max(complete, key=lambda each: each["completed_at"], default={"job_id": ""})["job_id"]
@@ -297,7 +298,7 @@ class Scene:
         deadline = time.monotonic() + _WATCHER_SECONDS
         while not (self.folder / "seen.jsonl").exists():
             if not self.watches() or time.monotonic() > deadline:
-                raise CommandFailed(f"the watcher does not read; see {self.folder / 'watch.log'}")
+                raise StepFailed(f"the watcher does not read; see {self.folder / 'watch.log'}")
             time.sleep(_POLL_SECONDS)
 
     def watch_on(self, seconds: float = 3600) -> None:

@@ -17,21 +17,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from faultline.command import quiet_imports, run
+from faultline.command import CommandError, quiet_imports, run
 
 if __name__ == "__main__":
     quiet_imports()
 
 from faultline.faults.phases import keep_logs
 from faultline.faults.repair import heal, kept, quietly
-from faultline.faults.scene import CommandFailed, Scene
+from faultline.faults.scene import Scene, StepFailed
 from faultline.faults.schedule import Strike, as_script, events, make, shortened
 from faultline.faults.shrink import shrink
 from faultline.faults.timeline import Timeline, write_timeline
 from faultline.faults.times import longest_gap
 from faultline.formats.jobs import EXACTLY_ONCE, MODES
 from faultline.messages import say
-from faultline.settings import PREFIX, ROOT, SettingsError
+from faultline.settings import PREFIX, ROOT
 from faultline.stack.errors import StackError
 from faultline.stack.stack import Stack, open_stack
 from faultline.stop import interrupt_once
@@ -72,7 +72,7 @@ class Soak:
             scene.wait_for_checkpoints(2)
             try:
                 wrong = self._break(scene, strikes)
-            except (CommandFailed, StackError) as error:
+            except CommandError as error:
                 return [f"not repaired: {in_a_line(error)}"]
             return [*wrong, *self._judge(scene)]
         finally:
@@ -96,7 +96,7 @@ class Soak:
             for step in event.steps:
                 try:
                     scene.do(step)
-                except CommandFailed as error:
+                except StepFailed as error:
                     scene.timeline.add("note", str(error))
                     if not event.heals:
                         missed.add(event.strike)
@@ -124,7 +124,7 @@ class Soak:
     def _judge(self, scene: Scene) -> list[str]:
         try:
             scene.settle()
-        except CommandFailed as error:
+        except StepFailed as error:
             return [f"not settled: {in_a_line(error)}"]
         answer = scene.verdict()
         source = answer["source"] or {"pipeline": "source", "outcome": "not judged", **dict.fromkeys(_COUNTS, 0)}
@@ -168,7 +168,7 @@ def cut_down(soak: Soak, strikes: Sequence[Strike]) -> tuple[list[Strike], list[
                 failed.append(bool(soak.run(candidate)))
                 if failed[-1]:
                     return True
-            except (CommandFailed, StackError) as error:
+            except CommandError as error:
                 say(f"   could not run: {in_a_line(error)}")
         return False
 
@@ -255,7 +255,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         seed = secrets.randbelow(10**6) if chosen.seed is None else chosen.seed
         return soak(stack, chosen.minutes, seed, chosen.mode)
-    except (StackError, SettingsError, CommandFailed) as error:
+    except CommandError as error:
         say(f"soak.sh: {error}")
         return 2
     except KeyboardInterrupt:

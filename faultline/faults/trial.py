@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from faultline.faults.judge import Check, Judge, Look, Predicted
 from faultline.faults.judges import EVERY
 from faultline.faults.model import Row
-from faultline.faults.scene import CommandFailed, Scene
+from faultline.faults.scene import Scene, StepFailed
 from faultline.faults.steps import Refused, Settle
 from faultline.faults.verdicts import none_holds, of_control, of_verdict, wrong
 from faultline.messages import say
@@ -92,7 +92,7 @@ class Trial:
             for step in row.undo:
                 scene.do(step)
             scene.prepared = False
-        raise CommandFailed(f"the moment was missed {_ATTEMPTS} times")
+        raise StepFailed(f"the moment was missed {_ATTEMPTS} times")
 
 
 @contextlib.contextmanager

@@ -22,7 +22,7 @@ from faultline.faults.model import Fault, Need, Outcome, Result, Row
 from faultline.faults.needs import missing
 from faultline.faults.plan import USUAL, groups, plan, turns
 from faultline.faults.rows import CONTROL_ROWS, ROWS
-from faultline.faults.scene import CommandFailed, Scene
+from faultline.faults.scene import Scene, StepFailed
 from faultline.faults.schedule import Strike, as_script, events, make, shortened
 from faultline.faults.shrink import shrink
 from faultline.faults.soak import cut_down, in_a_line
@@ -348,7 +348,7 @@ def test_a_script_has_every_line_in_order_and_ends_in_the_verdict(tmp_path: Path
 
 
 def test_a_failure_shows_its_command_and_its_last_line() -> None:
-    error = CommandFailed("scripts/flink_restore.sh: exit code 137:\n{offsets}\nflink_restore.sh: it was killed")
+    error = StepFailed("scripts/flink_restore.sh: exit code 137:\n{offsets}\nflink_restore.sh: it was killed")
     assert in_a_line(error) == "scripts/flink_restore.sh: exit code 137: flink_restore.sh: it was killed"
     assert in_a_line(StackError("one line")) == "one line"
 

@@ -19,7 +19,7 @@ from faultline.faults.phases import _does_not_apply
 from faultline.faults.plan import USUAL, plan
 from faultline.faults.rows import ROWS
 from faultline.faults.rows.cluster import ROWS as CLUSTER
-from faultline.faults.scene import CommandFailed, Scene
+from faultline.faults.scene import Scene, StepFailed
 from faultline.faults.steps import Line, Step
 from faultline.faults.timeline import EVENTS, SPARK, Timeline
 from faultline.faults.trial import Trial
@@ -273,7 +273,7 @@ def test_a_moment_that_only_the_repaired_stack_tells_is_tried_again(tmp_path: Pa
     assert trial._break_and_heal() == Predicted()
     assert scene.lines == ["break", "heal"] * 3
     scene.attempts = 3
-    with pytest.raises(CommandFailed, match="the moment was missed 5 times"):
+    with pytest.raises(StepFailed, match="the moment was missed 5 times"):
         trial._break_and_heal()
 
 
