@@ -23,6 +23,7 @@ from faultline.stack.errors import StackError
 from faultline.stack.stack import Stack
 from faultline.storage.data import flink_checkpoints, spark_checkpoints, spark_outputs
 from faultline.storage.place import Place
+from faultline.waiting import wait_until
 
 _WATCHER_SECONDS = 120
 _POLL_SECONDS = 0.1
@@ -259,29 +260,32 @@ class Scene:
 
     def job(self) -> dict[str, Any]:
         """The job's status now, as the watcher sees it. Raises StepFailed when there is none."""
-        return self._status(lambda _: True, _ANSWER_SECONDS, "no job")
+        return self._status(lambda _: True, _ANSWER_SECONDS, "a job")
 
     def wait_for_checkpoints(self, count: int) -> dict[str, Any]:
         """Wait until the job has completed so many more, and return its status. Raises StepFailed."""
         wanted = self.job()["checkpoints_completed"] + count
         return self._status(
             lambda status: bool(status["checkpoints_completed"] >= wanted), _CHECKPOINTS_SECONDS,
-            f"the job has not completed {wanted} checkpoints",
+            f"the job to complete {wanted} checkpoints",
         )  # fmt: skip
 
     def _status(self, enough: Callable[[dict[str, Any]], bool], seconds: float, what: str) -> dict[str, Any]:
         """Wait for a sample of the watcher that is enough. The first new one may have been asked for before now."""
         begin = time.time()
         fresh: dict[str, Any] = {}
-        while time.time() < begin + seconds:
+
+        def sampled() -> dict[str, Any] | None:
+            nonlocal fresh
             samples = [each for each in last_lines(self.folder / FLINK, 2) if each["at"] > begin]
             fresh = samples[-1] if len(samples) == 2 else {}
-            if "job_id" in fresh and enough(fresh):
-                return fresh
             if not self.watches():
                 raise StepFailed(f"the watcher has ended; see {self.folder / 'watch.log'}")
-            time.sleep(_POLL_SECONDS)
-        raise StepFailed(f"{what} within {seconds:g} s: {fresh or 'no answer'}")
+            return fresh if "job_id" in fresh and enough(fresh) else None
+
+        return wait_until(
+            sampled, what, seconds=seconds, explain=lambda: str(fresh or "no answer"), every=_POLL_SECONDS
+        )
 
     def complete_checkpoints(self) -> list[dict[str, Any]]:
         """Complete checkpoints of the newest job that has some, the oldest first, as listed. Raises StepFailed."""
@@ -295,11 +299,10 @@ class Scene:
     def watch(self, seconds: float = 3600) -> None:
         """Begin to watch, for so long at most; the samples go to the folder. Returns when its reader reads."""
         self._start_watchers(seconds)
-        deadline = time.monotonic() + _WATCHER_SECONDS
-        while not (self.folder / "seen.jsonl").exists():
-            if not self.watches() or time.monotonic() > deadline:
-                raise StepFailed(f"the watcher does not read; see {self.folder / 'watch.log'}")
-            time.sleep(_POLL_SECONDS)
+        reads = (self.folder / "seen.jsonl").exists
+        wait_until(lambda: reads() or not self.watches(), "the watcher to read", seconds=_WATCHER_SECONDS)
+        if not reads():
+            raise StepFailed(f"the watcher has ended; see {self.folder / 'watch.log'}")
 
     def watch_on(self, seconds: float = 3600) -> None:
         """Start the watcher again if it has gone with the stack: on Compose it runs in a container."""
