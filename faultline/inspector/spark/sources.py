@@ -40,7 +40,7 @@ class ForeignFile(LogError):
 def kind_of(offset: Any) -> str:
     """Kafka, file, delta, rate-micro-batch, counter, none or unknown: by the shape, and by the types of the fields.
 
-    A counter, a plain number, may be of the rate source, of the socket source, of the file source (Spark 2.0), or of any other one.
+    A counter is a plain number: of the rate source, the socket source, the file source of Spark 2.0, or of any other.
     """
     if offset is None:
         return "none"
