@@ -169,10 +169,20 @@ def _partitions(operator: Place, partitions: int) -> Iterator[tuple[int, list[St
         names |= {each.name for each in folder.iterdir() if each.is_dir() and each.name not in NOT_STORES}
     names = {name for name in names if not name.endswith("_$folder$") and not name.startswith(".")}
     # An operator without a key has one partition, whatever the number of shuffle partitions is.
-    wanted = set(range(partitions)) if len(there) > 1 or set(there) != {0} else {0}
+    wanted = {0} if set(there) == {0} and not _has_key(operator) else set(range(partitions))
     for number in sorted(there.keys() | wanted):
         folder = operator / str(number)
         yield number, [read_store(folder / name) for name in sorted(names)] if names else [read_store(folder)]
+
+
+def _has_key(operator: Place) -> bool:
+    """Return whether the key of an operator has fields, by the schema that partition 0 keeps (StateSchemaV2)."""
+    schema = operator / "0" / "_metadata" / "schema"
+    try:
+        _, found, rest = schema.read_bytes().partition(b'{"type":"struct","fields":[')
+    except OSError:
+        return False
+    return bool(found) and not rest.startswith(b"]")
 
 
 def words_of(stores: list[StoreFiles]) -> str:
