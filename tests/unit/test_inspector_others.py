@@ -178,7 +178,11 @@ State = Callable[[Path], object]
 
 
 def unlink(pattern: str) -> State:
-    return lambda checkpoint: [file.unlink() for file in checkpoint.glob(pattern)]
+    def change(checkpoint: Path) -> None:
+        for file in checkpoint.glob(pattern):
+            file.unlink()
+
+    return change
 
 
 def empty(pattern: str) -> State:

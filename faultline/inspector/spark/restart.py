@@ -183,10 +183,8 @@ def _not_known(last: int, why: str) -> Restart:
 
 def _begin(checkpoint: Place, committed: set[int]) -> Restart:
     if committed:
-        return _impossible(
-            0,
-            f"no batch is planned, so it begins with batch 0, and {checkpoint}/commits/{min(committed)} is there",
-        )
+        taken = checkpoint / "commits" / str(min(committed))
+        return _impossible(0, f"no batch is planned, so it begins with batch 0, and {taken} is there already")
     return Restart("continue", 0, "A restart begins with batch 0: nothing was planned yet")
 
 

@@ -216,8 +216,10 @@ def _lacks(log: LogFolder, first: int, last: int) -> str:
 
 def _files(checkpoint: Place, source: str, start: Any, end: Any) -> SourceRange:
     last = end["logOffset"]
-    known = {"file": lambda: start["logOffset"], "counter": lambda: start, "none": lambda: -1}.get(kind_of(start))
-    first = max(known(), -1) + 1 if known else last
+    kind = kind_of(start)
+    # A start that was deleted, or is of another source, leaves the last entry to name.
+    before = {"file": start, "none": {"logOffset": -1}, "counter": {"logOffset": start}}.get(kind)
+    first = last if before is None else max(before["logOffset"], -1) + 1
     found = SourceRange("file", "", facts={"log offset": str(last)})
     if last - first > MOST_ENTRIES:
         found.words = f"files: log offset {last}, from {first} on"
