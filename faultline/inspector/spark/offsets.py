@@ -34,6 +34,8 @@ class PlannedBatch:
     configuration: dict[str, str]
     ends: dict[str, Any]
     version: int = 1
+    kinds: dict[str, str] = field(default_factory=dict)
+    """The kind of each source's offset, by its shape."""
 
 
 @dataclass
@@ -67,13 +69,17 @@ def _batch(number: int, version: int, content: list[bytes]) -> PlannedBatch:
     configuration = {} if document.get("conf") is None else document["conf"]
     if not isinstance(configuration, dict):
         raise LogError("its pinned configuration (conf) is not a table of settings")
+    if not set(map(type, configuration.values())) <= {str}:
+        configuration = {name: str(value) for name, value in configuration.items()}
+    ends = _by_name(sources) if version > 1 else {str(at): _offset(line) for at, line in enumerate(sources)}
     return PlannedBatch(
         number=number,
         watermark=_milliseconds(document, "batchWatermarkMs"),
         planned_at=_milliseconds(document, "batchTimestampMs"),
-        configuration={str(name): str(value) for name, value in configuration.items()},
-        ends=_by_name(sources) if version > 1 else {str(at): _offset(line) for at, line in enumerate(sources)},
+        configuration=configuration,
+        ends=ends,
         version=version,
+        kinds={name: kind_of(end) for name, end in ends.items()},
     )
 
 
@@ -138,15 +144,17 @@ def _tell_damaged_from_unknown(found: Offsets) -> None:
     An offset of no known kind is no damage by itself: its source may be one that is not known here.
     """
     kinds: dict[str, set[str]] = {}
-    for batch in found.batches.values():
-        for name, end in batch.ends.items():
-            kinds.setdefault(name, set()).add(kind_of(end))
-    for number, batch in list(found.batches.items()):
-        for name, end in batch.ends.items():
-            why = "" if end is None else damage(end, kinds[name])
-            if why and number not in found.unknown:
-                found.errors[number] = f"the offset of source {name} {why}"
-                found.batches.pop(number, None)
+    doubtful = []
+    for number, batch in found.batches.items():
+        for name, kind in batch.kinds.items():
+            kinds.setdefault(name, set()).add(kind)
+            if kind == "unknown" and number not in found.unknown:
+                doubtful.append((number, name))
+    for number, name in doubtful:
+        why = damage(found.batches[number].ends[name], kinds[name]) if number in found.batches else ""
+        if why:
+            found.errors[number] = f"the offset of source {name} {why}"
+            del found.batches[number]
 
 
 def _like(number: int, unknown: UnknownVersion) -> PlannedBatch | None:

@@ -133,9 +133,9 @@ def _changed_sources(path: Place, batches: dict[int, PlannedBatch]) -> list[str]
     notes = []
     for number in sorted(batches):
         before = batches.get(number - 1)
-        if before is None or not before.ends.keys() & batches[number].ends.keys():
+        if before is None or before.kinds == batches[number].kinds:
             continue
-        kinds = [{name: kind_of(end) for name, end in each.ends.items()} for each in (before, batches[number])]
+        kinds = [before.kinds, batches[number].kinds]
         other = [name for name in kinds[0].keys() & kinds[1].keys() if _other_kind(kinds[0][name], kinds[1][name])]
         if other:
             was, now = (", ".join(each[name] for name in sorted(other)) for each in kinds)
@@ -292,7 +292,7 @@ def _initial(path: Place, batches: dict[int, PlannedBatch], problems: list[str])
     """The offsets that sources began with, by source (Kafka and rate keep them), and files that are not read here."""
     kinds: dict[str, str] = {}
     for number in sorted(batches):
-        kinds |= {name: kind_of(end) for name, end in batches[number].ends.items() if end is not None}
+        kinds |= {name: kind for name, kind in batches[number].kinds.items() if kind != "none"}
     found: dict[str, Any] = {}
     unread = []
     for name, kind in kinds.items():
