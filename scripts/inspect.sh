@@ -7,7 +7,7 @@
 # PATH: checkpoints/spark/<query>, checkpoints/flink[/<job id>[/chk-N]], a savepoint; in an object store
 #       s3://BUCKET/PATH. --help lists every flag.
 # --against: whether this Flink job could restore it; no cluster is needed, and ARGUMENTs go to the program.
-# Reads only. Exit codes: 0 read, 1 a problem was found, 2 wrong usage; with --against: 0 the job can restore it, 1 it
-# cannot, 2 it cannot be said.
+# Reads only. Exit codes: 0 read, 1 a problem was found or a restart fails, 2 wrong usage; with --against: 0 the job can
+# restore it, 1 it cannot, 2 it cannot be said.
 set -euo pipefail
 exec "$(dirname "$(readlink -f "$0")")/lib/verb.sh" scripts/inspect.sh inspect "$@"

@@ -8,14 +8,15 @@ Usage:
 
 Runs in the tools environment, where Flink's part is a process of the Flink environment; for Flink's checkpoints
 alone also in the Flink environment, without colour.
-Exit codes: 0 read, 1 a problem was found (what can be read is still shown), 2 wrong usage; with --against: 0 the job
-can restore it, 1 it cannot, 2 it cannot be said.
+Exit codes: 0 read, 1 a problem was found, or a restart fails (what can be read is still shown), 2 wrong usage; with
+--against: 0 the job can restore it, 1 it cannot, 2 it cannot be said.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import json
 import sys
 import time
@@ -211,12 +212,21 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         for report in read:
             show(with_lag(report, arguments, settings), arguments)
-    return 1 if any(report.problems for report in read) else 0
+    return 1 if any(is_a_problem(report) for report in read) else 0
+
+
+def is_a_problem(report: Report) -> bool:
+    """Return whether something is wrong: a problem was found, or the prediction is that a restart fails."""
+    return bool(report.problems) or (report.restart is not None and report.restart.action == "impossible")
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     arguments = arguments_of(argv)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # What a checkpoint holds may be text that no encoding has, such as half of a surrogate pair.
+            stream.reconfigure(errors="backslashreplace")
     try:
         return run(arguments)
     except (InspectorError, SettingsError) as error:

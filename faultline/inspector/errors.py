@@ -11,5 +11,9 @@ class UnknownFormat(InspectorError):
     """A file is of a version that is not known here; it need not be damaged."""
 
 
+class UnknownConnector(InspectorError):
+    """State of a source or a sink was written by a connector that is not known here; it need not be damaged."""
+
+
 class NothingToRestore(InspectorError):
     """No checkpoint at all exists yet: a job can only start from the beginning."""

@@ -1,13 +1,22 @@
-"""Recognition of the engine that wrote a path."""
+"""Recognition of the engine that wrote a path; of a path that is near a checkpoint, the path that is meant."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
 
 from faultline.inspector.errors import InspectorError
-from faultline.inspector.flink.folder import METADATA, is_checkpoint_folder, list_folders
-from faultline.inspector.spark.report import is_spark_checkpoint
+from faultline.inspector.flink.folder import CHECKPOINT, JOB_ID, METADATA, is_checkpoint_folder, list_folders
+from faultline.inspector.spark.report import LOGS, is_spark_checkpoint
+from faultline.inspector.spark.sink import SINK_LOG
 from faultline.storage.place import Place
+
+DEPTH, MOST_FOLDERS, NAMED = 6, 2_000, 5
+"""Levels and folders below a path that are searched for checkpoints, and how many of them a sentence names."""
+INSIDE_SPARK = (*LOGS, "sources", "state")
+INSIDE_FLINK = ("shared", "taskowned")
+"""Folders of a checkpoint, and of a job, that somebody may name instead of it."""
 
 
 def engine_of(path: Place) -> str:
@@ -27,11 +36,12 @@ def engine_of(path: Place) -> str:
 
 def _engine_of(path: Place) -> str:
     if not path.exists():
-        raise InspectorError(f"{path} does not exist")
+        near = _checkpoints_below(path.parent, 2) if path.parent.is_dir() else []
+        raise InspectorError(f"{path} does not exist{_give(near)}")
     if path.name == METADATA and path.is_file():
         return "flink"
     if not path.is_dir():
-        raise InspectorError(f"{path} is a file; name the folder of a query, a job or a chk-N")
+        raise InspectorError(_a_file(path))
     children = sorted(path.iterdir())
     if is_spark_checkpoint(path):
         return "spark"
@@ -43,12 +53,131 @@ def _engine_of(path: Place) -> str:
     raise InspectorError(_why_none(path, children))
 
 
+def _a_file(path: Place) -> str:
+    owner = _owner(path.parent)
+    if owner is None and path.name == "metadata" and is_spark_checkpoint(path.parent):
+        owner = path.parent
+    if owner is None and is_checkpoint_folder(path.parent):
+        owner = path.parent
+    give = _give([owner]) if owner is not None else "; name the folder of a query, a job or a chk-N"
+    return f"{path} is a file{give}"
+
+
 def _why_none(path: Place, children: list[Place]) -> str:
+    owner = _owner(path)
+    if owner is not None:
+        return f"{path} is a part of a checkpoint{_give([owner])}"
     if not children:
         return f"{path} is empty: not a checkpoint (yet)"
-    queries = [child.name for child in children if child.is_dir() and is_spark_checkpoint(child)]
+    return (
+        _called_like_one(path, {child.name for child in children})
+        or _has_some(path, children)
+        or f"{path} is not a checkpoint: it has neither offsets/ and commits/ (Spark) nor chk-N or _metadata (Flink)"
+    )
+
+
+def _called_like_one(path: Place, names: set[str]) -> str:
+    """Say what a folder is that has only a part of a checkpoint; empty when it has none."""
+    others = [name for name in names if name not in LOGS and name.lower() in LOGS]
+    if others:
+        return (
+            f"{path} has {', '.join(sorted(others))}: Spark's logs are called {' and '.join(LOGS)}, in small letters,"
+            " and it begins anew where they are not; give the names back, then name this folder again"
+        )
+    if any(name in names for name in INSIDE_FLINK):
+        return _only_shared(path)
+    if path.name == SINK_LOG or SINK_LOG in names:
+        return (
+            f"{path} is {'the log in ' if path.name == SINK_LOG else ''}the output of Spark's file sink, and no"
+            " checkpoint: name the query's checkpoint location, and give this output by --sink"
+        )
+    if "metadata" in names and _is_query_metadata(path / "metadata"):
+        return (
+            f"{path} has only the metadata of a Spark query, and none of its logs ({', '.join(LOGS)}): nothing was"
+            " planned yet, or they were not copied; name the folder that has them"
+        )
+    return ""
+
+
+def _has_some(path: Place, children: list[Place]) -> str:
+    """Say which checkpoints are below a folder; empty when none is."""
+    below = _checkpoints_below(path, DEPTH)
+    queries = [child.name for child in children if child in below and is_spark_checkpoint(child)]
     if queries:
         return f"{path} holds the checkpoints of queries and is none itself; name one of: {', '.join(queries)}"
-    if (path / "shared").is_dir():
-        return f"{path} is a job's folder without any chk-N: nothing can be restored from it"
-    return f"{path} is not a checkpoint: it has neither offsets/ and commits/ (Spark) nor chk-N or _metadata (Flink)"
+    if below:
+        return f"{path} is not a checkpoint, and there are some below it{_give(below)}"
+    alone = [child for child in children if child.is_dir() and any((child / name).is_dir() for name in INSIDE_FLINK)]
+    if alone:
+        return _only_shared(alone[0])
+    return ""
+
+
+def _only_shared(path: Place) -> str:
+    return (
+        f"{path} is the folder of a Flink job{f' ({path.name})' if JOB_ID.fullmatch(path.name) else ''} with"
+        " shared/ or taskowned/ and without any chk-N: nothing can be restored from these alone; name the folder that"
+        " has the job's chk-N, or a savepoint"
+    )
+
+
+def _owner(path: Place) -> Place | None:
+    """The checkpoint or job that a folder inside it belongs to; None for a folder that is not called like one."""
+    here = path
+    for _ in range(4):
+        parent = here.parent
+        if here.name in INSIDE_SPARK and is_spark_checkpoint(parent):
+            return parent
+        if here.name in INSIDE_FLINK and any(CHECKPOINT.fullmatch(each.name) for each in parent.iterdir()):
+            return parent
+        here = parent
+    return None
+
+
+def _is_query_metadata(file: Place) -> bool:
+    try:
+        return isinstance(json.loads(file.read_bytes()), dict)
+    except (OSError, ValueError, RecursionError):
+        return False
+
+
+def _checkpoints_below(path: Place, depth: int) -> list[Place]:
+    """The checkpoints of queries, and the folders of Flink's jobs and savepoints, nearest first."""
+    found: list[Place] = []
+    for folder in _folders_below(path, depth):
+        if is_spark_checkpoint(folder):
+            found.append(folder)
+        elif is_checkpoint_folder(folder):
+            of_a_job = CHECKPOINT.fullmatch(folder.name) and JOB_ID.fullmatch(folder.parent.name)
+            place = folder.parent if of_a_job else folder
+            if place not in found:
+                found.append(place)
+        if len(found) > NAMED:
+            break
+    return found
+
+
+def _folders_below(path: Place, depth: int) -> Iterator[Place]:
+    level, seen = [path], 0
+    for _ in range(depth):
+        following: list[Place] = []
+        for folder in level:
+            try:
+                children = sorted(each for each in folder.iterdir() if each.is_dir())
+            except OSError:
+                continue
+            for child in children:
+                seen += 1
+                if seen > MOST_FOLDERS:
+                    return
+                yield child
+                if not (is_spark_checkpoint(child) or is_checkpoint_folder(child)):
+                    following.append(child)
+        level = following
+
+
+def _give(places: list[Place]) -> str:
+    if not places:
+        return ""
+    more = " and others" if len(places) > NAMED else ""
+    return f"; name {'this one' if len(places) == 1 else 'one of these'}: {', '.join(map(str, places[:NAMED]))}{more}"

@@ -298,7 +298,7 @@ def test_commits_without_any_offsets_make_a_restart_fail(killed: Path) -> None:
             'v1\n{"batchWatermarkMs":0,"batchTimestampMs":1,"conf":[]}\n{"visits":{"0":1}}',
             "table of settings",
         ),
-        ("offsets/2", 'v1\n{"batchWatermarkMs":0}\n{"visits":{"0":1}}', "lacks"),
+        ("offsets/2", 'v1\n{"batchWatermarkMs":"x"}\n{"visits":{"0":1}}', "not a number of milliseconds"),
         ("offsets/2", None, "it is a folder"),
         ("commits/2", "v1\n[]", "not a table with nextBatchWatermarkMs"),
         ("commits/2", "", "it is empty"),

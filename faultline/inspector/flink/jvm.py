@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from py4j.java_gateway import GatewayParameters, JavaGateway
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 
 from faultline.inspector.errors import InspectorError
 from faultline.settings import Settings, artifacts, store_jars
@@ -39,6 +39,7 @@ FLAGS = (
     "--add-opens=java.base/java.time=ALL-UNNAMED",
 )
 _POLL_SECONDS = 0.05
+_MOST_CAUSES = 50
 
 
 def class_path(store: ObjectStore | None) -> str:
@@ -169,10 +170,14 @@ def each(jvm: Any, collection: Any) -> list[Any]:
     return list(jvm.java.util.ArrayList(collection))
 
 
-def java_cause(error: Py4JJavaError) -> str:
-    """Name the innermost cause in one line: class and message."""
+def java_cause(error: Py4JError) -> str:
+    """Name the innermost cause in one line: class and message; of an error of py4j itself, its first line."""
+    if not isinstance(error, Py4JJavaError):
+        return str(error).strip().partition("\n")[0] or type(error).__name__
     exception = error.java_exception
-    while exception.getCause() is not None:
+    for _ in range(_MOST_CAUSES):
+        if exception.getCause() is None:
+            break
         exception = exception.getCause()
     # The lines after the first are guesses for authors of jobs.
     message = str(exception.getMessage() or "").splitlines()[:1]

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError
 
 from faultline.inspector.errors import InspectorError, UnknownFormat
 from faultline.inspector.flink.folder import METADATA
 from faultline.inspector.flink.jvm import each, java_cause
-from faultline.settings import Settings
+from faultline.settings import Settings, SettingsError
 from faultline.storage.place import Place
 from faultline.storage.words import place_of
+
+CHANGELOG = "ChangelogStateBackendHandle"
+"""Handles of the changelog state backend: state as it was written at times, and the changes since."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One operator's entry: `state` is Flink's own OperatorState; name and uid are None before Flink 2.0."""
+    """One operator's entry: `state` is Flink's own OperatorState; name and uid are None before Flink 2.0.
+
+    `finished`: all its tasks had ended before the checkpoint (FullyFinishedOperatorState).
+    """
 
     id: str
     name: str | None
@@ -28,6 +34,7 @@ class Entry:
     max_parallelism: int
     state_bytes: int
     state: Any
+    finished: bool = False
 
     @property
     def label(self) -> str:
@@ -51,7 +58,7 @@ def load_metadata(jvm: Any, folder: Place) -> Any:
     try:
         checkpoints = jvm.org.apache.flink.runtime.checkpoint.Checkpoints
         return checkpoints.loadCheckpointMetadata(stream, _class_loader(jvm), folder.resolve().as_uri())
-    except Py4JJavaError as error:
+    except Py4JError as error:
         cause = java_cause(error)
         if "Unrecognized checkpoint version number" in cause:
             raise UnknownFormat(
@@ -80,6 +87,7 @@ def operators(jvm: Any, metadata: Any) -> list[Entry]:
                 max_parallelism=state.getMaxParallelism(),
                 state_bytes=state.getStateSize(),
                 state=state,
+                finished=state.isFullyFinished(),
             )
         )
     return found
@@ -92,6 +100,15 @@ def _stream_handles(jvm: Any, handle: Any) -> Iterator[Any]:
         yield from _stream_handles(jvm, handle.getMetaDataStateHandle())
         for part in [*each(jvm, handle.getPrivateState()), *each(jvm, handle.getSharedState())]:
             yield from _stream_handles(jvm, part.getHandle())
+    elif kind.startswith(CHANGELOG):
+        for part in [
+            *each(jvm, handle.getMaterializedStateHandles()),
+            *each(jvm, handle.getNonMaterializedStateHandles()),
+        ]:
+            yield from _stream_handles(jvm, part)
+    elif kind == "ChangelogStateHandleStreamImpl":
+        for part in each(jvm, handle.getHandlesAndOffsets()):
+            yield from _stream_handles(jvm, part.getField(0))
     elif kind in ("KeyGroupsStateHandle", "KeyGroupsSavepointStateHandle", "OperatorStreamStateHandle"):
         yield from _stream_handles(jvm, handle.getDelegateStateHandle())
     elif kind in ("InputChannelStateHandle", "ResultSubpartitionStateHandle"):
@@ -100,20 +117,21 @@ def _stream_handles(jvm: Any, handle: Any) -> Iterator[Any]:
         yield handle
 
 
-def _place(path: Any) -> Place:
-    """The place of a file that a handle names, by Flink's Path."""
-    uri = path.toUri()
-    if uri.getScheme() in (None, "file"):
-        return Path(path.getPath())
-    return place_of(f"{uri.getScheme()}://{uri.getAuthority()}{path.getPath()}", Settings())
+@dataclass
+class StateFiles:
+    """Files outside `_metadata` that state is in, with their bytes as Flink recorded them.
 
-
-def state_files(jvm: Any, entry: Entry) -> dict[Place, int]:
-    """Files outside `_metadata` that the operator's state is in, with their bytes as Flink recorded them.
-
-    A path that several handles share (channel state, file merging) is one entry.
+    `here`: those that can be looked at. `elsewhere`: those on a file system that cannot be reached from here, by the
+    URI that Flink has. A file that several handles share (channel state, file merging) is one entry.
     """
-    files: dict[Place, int] = {}
+
+    here: dict[Place, int] = field(default_factory=dict)
+    elsewhere: dict[str, int] = field(default_factory=dict)
+
+
+def state_files(jvm: Any, entry: Entry) -> StateFiles:
+    """Find the files of an operator's state. Raises Py4JError for a kind of handle that is not known here."""
+    found = StateFiles()
     for subtask in each(jvm, entry.state.getStates()):
         collections = (
             subtask.getManagedOperatorState(),
@@ -127,11 +145,26 @@ def state_files(jvm: Any, entry: Entry) -> dict[Place, int]:
             for stream in _stream_handles(jvm, handle):
                 kind = stream.getClass().getSimpleName()
                 if kind in ("FileStateHandle", "RelativeFileStateHandle"):
-                    files[_place(stream.getFilePath())] = stream.getStateSize()
+                    _add(found, stream.getFilePath(), stream.getStateSize())
                 elif kind == "SegmentFileStateHandle":
-                    path = _place(stream.getFilePath())
-                    files[path] = max(files.get(path, 0), stream.getStartPos() + stream.getStateSize())
-    return files
+                    _add(found, stream.getFilePath(), stream.getStartPos() + stream.getStateSize())
+    return found
+
+
+def _add(found: StateFiles, path: Any, size: int) -> None:
+    """Add the file that a handle names by Flink's Path; a place that has no address here is elsewhere."""
+    uri = path.toUri()
+    if uri.getScheme() in (None, "file"):
+        place: Place = Path(path.getPath())
+        found.here[place] = max(found.here.get(place, 0), size)
+        return
+    name = f"{uri.getScheme()}://{uri.getAuthority() or ''}{path.getPath()}"
+    try:
+        place = place_of(name, Settings())
+    except (SettingsError, OSError, ValueError):
+        found.elsewhere[name] = max(found.elsewhere.get(name, 0), size)
+        return
+    found.here[place] = max(found.here.get(place, 0), size)
 
 
 def in_flight_bytes(jvm: Any, entry: Entry) -> int:
@@ -145,16 +178,23 @@ def in_flight_bytes(jvm: Any, entry: Entry) -> int:
     return sum(int(handle.getStateSize()) for handle in handles)
 
 
-def missing_files(jvm: Any, entry: Entry) -> list[str]:
-    """Say what is wrong with each state file of one operator that is gone, or shorter than Flink recorded."""
+def missing_files(jvm: Any, entry: Entry, files: StateFiles | None = None) -> list[str]:
+    """Say what is wrong with each state file of one operator that is gone, or shorter than Flink recorded.
+
+    A file of a store that gives no answer goes to `elsewhere`.
+    """
+    files = state_files(jvm, entry) if files is None else files
     problems = []
-    for path, size in state_files(jvm, entry).items():
+    for path, size in list(files.here.items()):
         try:
             found = path.stat().st_size
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError, ValueError):
+            # A ValueError is a name that no file can have.
             problems.append(f"state file {path} of operator {entry.label} is missing")
         except PermissionError:
             problems.append(f"state file {path} of operator {entry.label} cannot be read: no permission")
+        except OSError:
+            files.elsewhere[str(path)] = files.here.pop(path)
         else:
             if found < size:
                 problems.append(f"state file {path} of operator {entry.label} is cut short: {found} of {size} bytes")

@@ -1,22 +1,30 @@
 """Kafka offsets from which a restore continues, from the source operators of a checkpoint.
 
-A source operator is recognized by its list state `SourceReaderState` (Flink's SourceOperator), not by its name.
-Partitions that no reader had yet are in the enumerator's state, which the coordinator wrote.
+A source operator is recognized by its list state `SourceReaderState` (Flink's SourceOperator), not by its name. Every
+connector keeps its splits there, and nothing names the connector: a split is Kafka's when all its bytes are what
+KafkaPartitionSplitSerializer writes. Partitions that no reader had yet are in the enumerator's state, which the
+coordinator wrote.
 """
 
 from __future__ import annotations
 
+import re
+import struct
+from contextlib import suppress
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError
 
-from faultline.inspector.errors import InspectorError
+from faultline.inspector.errors import InspectorError, UnknownConnector
 from faultline.inspector.flink.jvm import each, java_cause
 from faultline.inspector.flink.metadata import Entry
 
 READER_STATE = "SourceReaderState"
 MARKERS = {-1: "latest", -2: "earliest", -3: "committed"}
 """KafkaPartitionSplit's starting offsets of a partition that nothing was read from yet."""
+
+TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+"""Names that Kafka allows for a topic (org.apache.kafka.common.internals.Topic)."""
 
 Offsets = dict[tuple[str, int], int]
 """(topic, partition) -> offset of the next record to read, or one of MARKERS."""
@@ -30,8 +38,12 @@ def _restored_list(jvm: Any, entry: Entry, name: str, serializer: Any) -> list[A
     handles = _handles_with(jvm, entry, name)
     try:
         return _elements(jvm, handles, name, serializer)
-    except Py4JJavaError as error:
-        raise InspectorError(f"operator {entry.label}: its state {name} cannot be read ({java_cause(error)})") from None
+    except Py4JError as error:
+        why = f"operator {entry.label}: its state {name} cannot be read ({java_cause(error)})"
+        # Another serializer wrote it, or one whose class is not here.
+        if any(word in why for word in ("StateMigrationException", "ClassNotFound", "NoClassDefFound")):
+            raise UnknownConnector(why) from None
+        raise InspectorError(why) from None
 
 
 def _elements(jvm: Any, handles: list[Any], name: str, serializer: Any) -> list[Any]:
@@ -108,26 +120,54 @@ def state_names(jvm: Any, entry: Entry) -> set[str]:
     }
 
 
+def state_counts(jvm: Any, entry: Entry) -> dict[str, int]:
+    """Count the elements of each list state of the operator, all subtasks together."""
+    counts: dict[str, int] = {}
+    for subtask in each(jvm, entry.state.getStates()):
+        for handle in each(jvm, subtask.getManagedOperatorState()):
+            for name, places in handle.getStateNameToPartitionOffsets().items():
+                counts[name] = counts.get(name, 0) + len(places.getOffsets())
+    return counts
+
+
 def source_offsets(jvm: Any, entry: Entry) -> Offsets:
     """Offsets of one source operator, readers first, then partitions that wait in the enumerator.
 
-    Raises InspectorError when the state cannot be read, or is not one of Flink's Kafka source.
+    Raises InspectorError when the state cannot be read, UnknownConnector when it is not one of Flink's Kafka source.
     """
-    kafka = jvm.org.apache.flink.connector.kafka.source
-    read = jvm.org.apache.flink.core.io.SimpleVersionedSerialization.readVersionAndDeSerialize
     offsets: Offsets = {}
+    for element in list_state(jvm, entry, READER_STATE):
+        topic, partition, offset = _kafka_split(entry, element)
+        offsets[(topic, partition)] = offset
     try:
-        serializer = kafka.split.KafkaPartitionSplitSerializer()
-        for element in list_state(jvm, entry, READER_STATE):
-            split = read(serializer, element)
-            offsets[(split.getTopic(), split.getPartition())] = split.getStartingOffset()
         for split in _waiting_splits(jvm, entry):
+            _check_partition(entry, split.getTopic(), split.getPartition(), split.getStartingOffset())
             offsets.setdefault((split.getTopic(), split.getPartition()), split.getStartingOffset())
-    except Py4JJavaError as error:
-        raise InspectorError(
+    except Py4JError as error:
+        raise UnknownConnector(
             f"source {entry.label}: its state is not of this Kafka connector ({java_cause(error)})"
         ) from None
     return dict(sorted(offsets.items()))
+
+
+def _kafka_split(entry: Entry, element: bytes) -> tuple[str, int, int]:
+    """Topic, partition and offset of a split, as SimpleVersionedSerialization wraps it. Raises UnknownConnector.
+
+    KafkaPartitionSplitSerializer, version 0: the topic with two bytes for its length, the partition, and two offsets.
+    """
+    with suppress(struct.error, UnicodeDecodeError):
+        version, size, length = struct.unpack_from(">iiH", element)
+        topic = element[10 : 10 + length].decode("ascii")
+        partition, offset, _ = struct.unpack(">iqq", element[10 + length :])
+        if version == 0 and size == len(element) - 8:
+            _check_partition(entry, topic, partition, offset)
+            return topic, partition, offset
+    raise UnknownConnector(f"source {entry.label}: its state is not of this Kafka connector")
+
+
+def _check_partition(entry: Entry, topic: str, partition: int, offset: int) -> None:
+    if not TOPIC.fullmatch(topic) or partition < 0 or offset < min(MARKERS):
+        raise UnknownConnector(f"source {entry.label}: its state is not of this Kafka connector")
 
 
 def _waiting_splits(jvm: Any, entry: Entry) -> list[Any]:

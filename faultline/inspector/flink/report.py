@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from faultline.inspector.errors import InspectorError, UnknownFormat
+from py4j.protocol import Py4JError
+
+from faultline.inspector.errors import InspectorError, UnknownConnector, UnknownFormat
 from faultline.inspector.flink.folder import METADATA, CheckpointFolder, is_checkpoint_folder, list_folders, read_folder
+from faultline.inspector.flink.jvm import java_cause
 from faultline.inspector.flink.metadata import (
     Entry,
+    StateFiles,
     in_flight_bytes,
     load_metadata,
     missing_files,
@@ -20,11 +27,11 @@ from faultline.inspector.flink.offsets import (
     list_longs,
     list_pairs,
     source_offsets,
-    state_names,
+    state_counts,
 )
 from faultline.inspector.flink.restart import partitions_of, predict
 from faultline.inspector.flink.sink import COMMITTER_STATE, WRITER_STATE, prepared, transactional_writers
-from faultline.inspector.flink.state import keyed_state
+from faultline.inspector.flink.state import is_of_changelog, keyed_state
 from faultline.inspector.growth import MINIMUM, bytes_per_day
 from faultline.inspector.model import Growth, Operator, Report, Restart, SourceRange, StateStore, Step
 from faultline.inspector.words import count, positions, size_words, time_words
@@ -34,6 +41,21 @@ WATERMARK_STATE = "watermark"
 """Union list state in which the table runtime's window operators keep their watermark."""
 CLOCK_STATE = "partition-clocks"
 """Union list state in which this project's job keeps the clock of each Kafka partition (OnTime.java)."""
+READ_STATES = {READER_STATE, COMMITTER_STATE, WRITER_STATE, WATERMARK_STATE, CLOCK_STATE}
+LEGACY_SOURCES = {
+    "topic-partition-offset-states": "the old FlinkKafkaConsumer",
+    "Kinesis-Stream-Shard-State": "the old FlinkKinesisConsumer",
+    "offset-states": "the old Debezium source",
+    "topic-offset-states": "the old FlinkPulsarSource",
+}
+"""List states of sources from before SourceReaderState: their serializers need the classes of the connector."""
+MISSING = re.compile(r"state file (.+) of operator .* is missing")
+CLOSED_STATE = ("changelog", "rocksdb", "unknown")
+"""Kinds of keyed state that nothing here opens."""
+CHANGELOG_NOTE = (
+    "its state is of the changelog state backend: a job restores it with the claim mode CLAIM; restored with NO_CLAIM,"
+    " the default, the job fails"
+)
 EXACTLY_ONCE, AT_LEAST_ONCE = "exactly-once (transactions)", "at-least-once (no transactions)"
 SOURCE, STATE, SINK = range(3)
 """The order in which operators are shown; Flink's own is that of a hash table."""
@@ -143,7 +165,9 @@ def describe(jvm: Any, report: Report, folders: list[Place], rows: int) -> None:
             break
         one.steps[0].state, one.steps[0].reason = "damaged", "it cannot be restored, see the problems"
     chosen = found[0] if found[-1].problems else found[-1]
-    report.counts["complete"] = report.counts.get("complete", 1) - sum(1 for one in found if one.problems)
+    unrestorable = sum(1 for one in found if one.problems or one.steps[0].state == "unknown")
+    report.counts["complete"] = report.counts.get("complete", 1) - unrestorable
+    report.kind = report.kind if report.kind == "folder" else chosen.kind
     report.id, report.operators, report.transactions = chosen.id, chosen.operators, chosen.transactions
     report.configuration, report.restart = chosen.configuration, chosen.restart
     report.notes += chosen.notes
@@ -162,59 +186,180 @@ def _describe(jvm: Any, report: Report, folder: Place, rows: int) -> None:
         report.restart = Restart("impossible", None, f"A restore from {folder.name} fails: its metadata cannot be read")
         return
     report.id = str(metadata.getCheckpointId())
-    entries = operators(jvm, metadata)
-    gone = {entry.id: missing_files(jvm, entry) for entry in entries}
-    report.problems += [problem for problems in gone.values() for problem in problems]
-    report.notes += _beside_the_state(jvm, entries, folder)
-    offsets: dict[str, Offsets] = {}
-    exactly_once: bool | None = None
-    ranks: dict[str, int] = {}
-    for entry in entries:
-        operator = Operator(
-            entry.id, entry.name, entry.uid, entry.parallelism, entry.max_parallelism, entry.state_bytes
-        )
-        report.operators.append(operator)
-        ranks[entry.id] = STATE
-        if gone[entry.id]:
-            operator.state = [StateStore("its state", "not readable", note="a file of it is gone or cut short")]
-            continue
-        names = state_names(jvm, entry)
-        try:
-            if READER_STATE in names:
-                ranks[entry.id] = SOURCE
-                offsets[entry.label] = source_offsets(jvm, entry)
-            if COMMITTER_STATE in names:
-                ranks[entry.id] = SINK
-                report.transactions += prepared(jvm, entry)
-            if WRITER_STATE in names:
-                ranks[entry.id] = SINK
-                exactly_once = bool(exactly_once) or transactional_writers(jvm, entry) > 0
-            operator.watermark = _watermark(jvm, entry, names)
-            operator.state = [*keyed_state(jvm, entry, rows), *_clocks(jvm, entry, names)]
-        except InspectorError as error:
-            report.problems.append(str(error))
-    report.operators.sort(key=lambda operator: (ranks[operator.id], operator.label))
-    if exactly_once is not None:
-        report.configuration = {"sink": EXACTLY_ONCE if exactly_once else AT_LEAST_ONCE}
-    _sources(report, offsets, folder)
+    properties = metadata.getCheckpointProperties()
+    native = properties is not None and properties.isSavepoint() and _is_native(properties)
+    if report.kind == "checkpoint" and properties is not None and properties.isSavepoint():
+        report.kind = "savepoint"
+    if native:
+        report.notes.append("a native savepoint: its state is in the format of the state backend that wrote it")
+    reading = _Reading(rows, native)
+    for entry in operators(jvm, metadata):
+        _operator(jvm, report, reading, entry)
+    report.notes += _moved(report, folder)
+    report.notes += _beside_the_state(reading, folder)
+    report.operators.sort(key=lambda operator: (reading.ranks[operator.id], operator.label))
+    if reading.exactly_once is not None:
+        report.configuration = {"sink": EXACTLY_ONCE if reading.exactly_once else AT_LEAST_ONCE}
+    _sources(report, reading, folder)
     if report.problems:
         report.restart = Restart("impossible", int(report.id), f"A restore from {folder.name} fails: see the problems")
     else:
-        report.restart = predict(report, offsets, folder.name, exactly_once)
+        report.restart = predict(report, reading.offsets, folder.name, reading.exactly_once, reading.unseen)
 
 
-def _beside_the_state(jvm: Any, entries: list[Entry], folder: Place) -> list[str]:
+def _is_native(properties: Any) -> bool:
+    return bool(properties.getCheckpointType().getFormatType().toString() == "NATIVE")
+
+
+@dataclass
+class _Reading:
+    """Findings on a checkpoint's operators.
+
+    `rows` limits the preview of each state; `native`: the checkpoint is a savepoint in its state backend's format.
+    `unread`: sources whose positions are not read here, with a word on each. `unseen`: what a restore reads and this
+    program does not. `exactly_once`: None without a sink of Kafka.
+    """
+
+    rows: int
+    native: bool
+    offsets: dict[str, Offsets] = field(default_factory=dict)
+    unread: dict[str, str] = field(default_factory=dict)
+    unseen: list[str] = field(default_factory=list)
+    exactly_once: bool | None = None
+    ranks: dict[str, int] = field(default_factory=dict)
+    files: StateFiles = field(default_factory=StateFiles)
+    overtaken: int = 0
+
+
+def _operator(jvm: Any, report: Report, reading: _Reading, entry: Entry) -> None:
+    """Read one operator into the report. What cannot be read for lack of its classes or its files is named there."""
+    operator = Operator(entry.id, entry.name, entry.uid, entry.parallelism, entry.max_parallelism, entry.state_bytes)
+    report.operators.append(operator)
+    reading.ranks[entry.id] = STATE
+    if entry.finished:
+        operator.words = "finished: all its tasks had ended, and a restored job does not run them again"
+        return
+    try:
+        files = state_files(jvm, entry)
+        gone = missing_files(jvm, entry, files)
+        reading.files.here |= files.here
+        reading.files.elsewhere |= files.elsewhere
+        reading.overtaken += in_flight_bytes(jvm, entry)
+        counts = state_counts(jvm, entry)
+        if is_of_changelog(jvm, entry) and CHANGELOG_NOTE not in report.notes:
+            report.notes.append(CHANGELOG_NOTE)
+    except Py4JError as error:
+        _unreadable(reading, operator, f"its state is of a kind that is not known here ({java_cause(error)})")
+        return
+    if gone:
+        report.problems += gone
+        operator.state = [StateStore("its state", "not readable", note="a file of it is gone or cut short")]
+        return
+    try:
+        if READER_STATE in counts or LEGACY_SOURCES.keys() & counts:
+            reading.ranks[entry.id] = SOURCE
+            operator.words = _source(jvm, reading, entry, counts)
+        if COMMITTER_STATE in counts or WRITER_STATE in counts:
+            reading.ranks[entry.id] = SINK
+            operator.words = _sink(jvm, report, reading, entry, counts)
+        operator.watermark = _watermark(jvm, entry, set(counts))
+        operator.state = [
+            *keyed_state(jvm, entry, reading.rows, reading.native),
+            *_clocks(jvm, entry, set(counts)),
+            *_other_states(reading, operator, counts),
+        ]
+    except (InspectorError, Py4JError, OSError) as error:
+        why = java_cause(error) if isinstance(error, Py4JError) else str(error)
+        if files.elsewhere or isinstance(error, UnknownConnector):
+            _unreadable(reading, operator, why)
+        else:
+            report.problems.append(why)
+        return
+    closed = [store for store in operator.state if store.kind in CLOSED_STATE]
+    if closed:
+        reading.unseen.append(f"the keyed state of {operator.label}")
+
+
+def _moved(report: Report, folder: Place) -> list[str]:
+    """Say where files are that the checkpoint names at another place: it was copied without its absolute paths."""
+    missing = [Path(match[1]) for each in report.problems if (match := MISSING.match(each))]
+    beside = [folder, *(folder.parent / name for name in ("shared", "taskowned"))]
+    found = {place for each in missing for place in beside if (place / each.name).exists()}
+    if not found:
+        return []
+    where = ", ".join(sorted({str(each.parent) for each in missing}))
+    return [
+        f"files of the same names are in {', '.join(map(str, sorted(found)))}: this is a copy, and its metadata names"
+        f" them in {where}; a restore needs them there"
+    ]
+
+
+def _unreadable(reading: _Reading, operator: Operator, why: str) -> None:
+    operator.state = [StateStore("its state", "unknown", note=f"not read: {why}")]
+    reading.unseen.append(f"the state of {operator.label} ({size_words(operator.state_bytes or 0)})")
+
+
+def _source(jvm: Any, reading: _Reading, entry: Entry, counts: dict[str, int]) -> str:
+    """Read the positions of a source of Kafka; of another one, return words on what it keeps."""
+    legacy = next((name for name in LEGACY_SOURCES if name in counts), None)
+    if legacy is None:
+        try:
+            reading.offsets[entry.label] = source_offsets(jvm, entry)
+        except UnknownConnector:
+            coordinator = entry.state.getCoordinatorState()
+            size = 0 if coordinator is None else coordinator.getStateSize()
+            what = (
+                f"unknown source, not of Kafka: {count(counts[READER_STATE], 'split')} with its readers,"
+                f" {size_words(size)} with its coordinator"
+            )
+        else:
+            return ""
+    else:
+        what = f"{count(counts[legacy], 'position')} of {LEGACY_SOURCES[legacy]}, unknown to this program"
+    reading.unread[entry.label] = what
+    return what
+
+
+def _sink(jvm: Any, report: Report, reading: _Reading, entry: Entry, counts: dict[str, int]) -> str:
+    """Read the transactions of a sink of Kafka; of another one, return words on it."""
+    try:
+        if COMMITTER_STATE in counts:
+            report.transactions += prepared(jvm, entry)
+        if WRITER_STATE in counts:
+            reading.exactly_once = bool(reading.exactly_once) or transactional_writers(jvm, entry) > 0
+    except UnknownConnector:
+        what = "its writers keep" if WRITER_STATE in counts else "it prepared to commit"
+        size = size_words(entry.state_bytes)
+        reading.unseen.append(f"what the sink {entry.label} has in its state ({size})")
+        return f"unknown sink, not of Kafka: what {what} is not read"
+    return ""
+
+
+def _other_states(reading: _Reading, operator: Operator, counts: dict[str, int]) -> list[StateStore]:
+    """The list states that nothing here reads, by name and number."""
+    others = sorted(counts.keys() - READ_STATES - LEGACY_SOURCES.keys())
+    held = [name for name in others if counts[name]]
+    if held:
+        reading.unseen.append(f"{', '.join(held)} of {operator.label}")
+    return [StateStore(name, "list", keys=counts[name], note="not read here") for name in others]
+
+
+def _beside_the_state(reading: _Reading, folder: Place) -> list[str]:
     """Say what else a checkpoint needs, or holds: files that others share, records that barriers overtook."""
     notes = []
-    files = {path: size for entry in entries for path, size in state_files(jvm, entry).items()}
     own = folder.resolve()
-    shared = {path: size for path, size in files.items() if path.parent != own}
+    shared = {path: size for path, size in reading.files.here.items() if path.parent != own}
     if shared:
         what = f"{count(len(shared), 'file')} ({size_words(sum(shared.values()))}) in {next(iter(shared)).parent}"
         notes.append(f"{folder.name} needs {what}, which checkpoints share: a copy of it alone cannot be restored")
-    overtaken = sum(in_flight_bytes(jvm, entry) for entry in entries)
-    if overtaken:
-        what = f"{size_words(overtaken)} of records that barriers overtook"
+    elsewhere = reading.files.elsewhere
+    if elsewhere:
+        what = f"{count(len(elsewhere), 'file')} ({size_words(sum(elsewhere.values()))})"
+        where = next(iter(elsewhere)).rpartition("/")[0]
+        notes.append(f"{folder.name} needs {what} in {where}, which cannot be reached from here: not checked")
+        reading.unseen.append(f"{what} in {where}")
+    if reading.overtaken:
+        what = f"{size_words(reading.overtaken)} of records that barriers overtook"
         notes.append(f"{folder.name} holds {what}: a restored job handles them first")
     return notes
 
@@ -238,10 +383,13 @@ def _clocks(jvm: Any, entry: Entry, names: set[str]) -> list[StateStore]:
     return [StateStore(CLOCK_STATE, "list", keys=len(clocks), rows=rows)]
 
 
-def _sources(report: Report, offsets: dict[str, Offsets], folder: Place) -> None:
+def _sources(report: Report, reading: _Reading, folder: Place) -> None:
     step = next(step for step in report.steps if step.path == str(folder))
-    for label, found in offsets.items():
+    for label, found in reading.offsets.items():
         partitions = partitions_of(found)
         topics = ", ".join(sorted({each_one.topic for each_one in partitions})) or "not known yet"
         words = f"source {label}, Kafka topic {topics}: {positions(partitions) or 'no partition was read yet'}"
         step.sources.append(SourceRange("kafka", words, partitions))
+    for label, what in reading.unread.items():
+        step.sources.append(SourceRange("unknown", f"source {label}: {what}"))
+        reading.unseen.append(f"the position of source {label}")

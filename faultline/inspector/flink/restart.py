@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from faultline.inspector.flink.offsets import Offsets
 from faultline.inspector.model import Partition, Report, Restart
 from faultline.inspector.words import count, positions
@@ -12,19 +14,28 @@ def partitions_of(offsets: Offsets) -> list[Partition]:
     return [Partition(topic, partition, offset, None) for (topic, partition), offset in offsets.items()]
 
 
-def predict(report: Report, offsets: dict[str, Offsets], name: str, exactly_once: bool | None) -> Restart:
-    """Predict a restore from the checkpoint `name`; `exactly_once` None: the job has no sink that Flink knows."""
+def predict(
+    report: Report, offsets: dict[str, Offsets], name: str, exactly_once: bool | None, unseen: Sequence[str]
+) -> Restart:
+    """Predict a restore from the checkpoint `name`.
+
+    `exactly_once` None: the job has no sink that is known here. `unseen`: what a restore reads and nothing here does.
+    """
     number = int(report.id)
     merged: Offsets = {}
     for found in offsets.values():
         for partition, offset in found.items():
             merged[partition] = min(offset, merged.get(partition, offset))
     partitions = partitions_of(merged)
+    limits = [f"this is as far as can be seen from here; not looked at: {', '.join(unseen)}"] if unseen else []
     if not partitions:
-        sentence = (
-            f"Restored from {name} now, it starts at the job's own starting offsets: no Kafka partition had been read"
-        )
-        return Restart("restore", number, sentence)
+        if offsets:
+            what = "it starts at the job's own starting offsets: no Kafka partition had been read"
+        elif unseen:
+            what = "it goes on"
+        else:
+            what = "it goes on with its state; none of its operators is a source that keeps a position"
+        return Restart("restore", number, f"Restored from {name} now, {what}", details=limits)
     restart = Restart("restore", number, f"Restored now, it reads on from {positions(partitions)}", partitions)
     restart.details.append("nothing before them is read again")
     waiting = len(report.transactions)
@@ -33,6 +44,7 @@ def predict(report: Report, offsets: dict[str, Offsets], name: str, exactly_once
         restart.transactions = f"first it commits {what}, unless that was done already"
     if exactly_once is not None:
         restart.details.append(_repeated(report, exactly_once))
+    restart.details += limits
     return restart
 
 

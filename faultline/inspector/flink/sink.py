@@ -1,16 +1,17 @@
 """Kafka transactions that a checkpoint holds: prepared by the writer, kept by the committer.
 
 A sink operator's committer keeps list state `streaming_committer_raw_states`; each element is a collector of
-committables, one per transaction. A restore commits them first (Sink V2, KafkaSink).
+committables, one per transaction. A restore commits them first (Sink V2, KafkaSink). Every sink of Sink V2 keeps them
+there, and nothing names the connector: they are Kafka's when Kafka's serializers can read them.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError
 
-from faultline.inspector.errors import InspectorError
+from faultline.inspector.errors import UnknownConnector
 from faultline.inspector.flink.hidden import new
 from faultline.inspector.flink.jvm import each, java_cause
 from faultline.inspector.flink.metadata import Entry
@@ -23,14 +24,28 @@ KAFKA = "org.apache.flink.connector.kafka.sink"
 
 
 def transactional_writers(jvm: Any, entry: Entry) -> int:
-    """Count the writer subtasks that keep transactions: 0 when the sink is not exactly-once."""
-    return len(list_state(jvm, entry, WRITER_STATE))
+    """Count the writer subtasks that keep transactions: 0 when the sink is not exactly-once.
+
+    Raises InspectorError when its state cannot be read, UnknownConnector when it is not of this Kafka connector.
+    """
+    elements = list_state(jvm, entry, WRITER_STATE)
+    read = jvm.org.apache.flink.core.io.SimpleVersionedSerialization.readVersionAndDeSerialize
+    try:
+        serializer = new(jvm, f"{KAFKA}.KafkaWriterStateSerializer")
+        for element in elements:
+            read(serializer, element)
+    except Py4JError as error:
+        raise UnknownConnector(
+            f"sink {entry.label}: its writers' state is not of this Kafka connector ({java_cause(error)})"
+        ) from None
+    return len(elements)
 
 
 def prepared(jvm: Any, entry: Entry) -> list[Transaction]:
     """List the transactions of one committer.
 
-    Raises InspectorError when its state cannot be read, or its committables are not of this Kafka connector.
+    Raises InspectorError when its state cannot be read, UnknownConnector when its committables are not of this Kafka
+    connector.
     """
     flink = jvm.org.apache.flink
     groups = flink.runtime.metrics.groups
@@ -49,8 +64,8 @@ def prepared(jvm: Any, entry: Entry) -> list[Transaction]:
                 for subtask in each(jvm, manager.getSubtaskCommittableManagers()):
                     for request in each(jvm, subtask.getRequests()):
                         found.append(_transaction(request.getCommittable(), manager.getCheckpointId()))
-    except Py4JJavaError as error:
-        raise InspectorError(
+    except Py4JError as error:
+        raise UnknownConnector(
             f"sink {entry.label}: its committables are not of this Kafka connector ({java_cause(error)})"
         ) from None
     return found

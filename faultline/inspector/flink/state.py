@@ -1,7 +1,8 @@
 """Keyed state of an operator, restored by Flink's heap backend: names, keys, open windows, a preview.
 
-The heap backend restores its own checkpoints and every savepoint in canonical format. A RocksDB checkpoint
-that is not a savepoint needs RocksDB, and a serializer of the job's own classes needs the job's jar: both are reported.
+The heap backend restores its own checkpoints and every savepoint in canonical format. A RocksDB checkpoint and a native
+savepoint of RocksDB need RocksDB, the changelog backend's state needs that backend, and a serializer of the job's own
+classes needs the job's jar: all are reported.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ import re
 from itertools import islice
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError
 
 from faultline.inspector.flink.hidden import field, first_long, getter, method
 from faultline.inspector.flink.jvm import each, java_cause
-from faultline.inspector.flink.metadata import Entry
+from faultline.inspector.flink.metadata import CHANGELOG, Entry
 from faultline.inspector.model import StateStore, Window
 from faultline.inspector.words import time_words
 
@@ -26,6 +27,7 @@ OWN_FIELDS = ("visits", "first event time", "last event time")
 """Values that the job aggregates in a window, in the job's order: the state itself has types but no names."""
 ROWS = "RowDataSerializer"
 """The serializer of SQL rows: it knows the types of their fields."""
+WITH_HEADER = ("KeyGroupsStateHandle", "KeyGroupsSavepointStateHandle")
 TIME_WINDOW = re.compile(r"TimeWindow\{start=(-?\d+), end=(-?\d+)\}")
 
 
@@ -39,10 +41,20 @@ def _is_incremental(handles: list[Any]) -> bool:
     return any(handle.getClass().getSimpleName().startswith("Incremental") for handle in handles)
 
 
+def is_of_changelog(jvm: Any, entry: Entry) -> bool:
+    """Return whether the changelog state backend wrote the operator's keyed state."""
+    return any(handle.getClass().getSimpleName().startswith(CHANGELOG) for handle in _keyed_handles(jvm, entry))
+
+
+def _has_header(handles: list[Any]) -> bool:
+    """Return whether the keyed state begins with what KeyedBackendSerializationProxy reads: heap, canonical format."""
+    return all(handle.getClass().getSimpleName() in WITH_HEADER for handle in handles)
+
+
 def key_snapshot(jvm: Any, entry: Entry) -> Any | None:
     """Read what the operator's keyed state says of its keys' type; None: no keyed state, or one of RocksDB alone."""
     handles = _keyed_handles(jvm, entry)
-    if not handles or _is_incremental(handles):
+    if not handles or not _has_header(handles):
         return None
     return _snapshot(jvm, handles[0]).getKeySerializerSnapshot()
 
@@ -50,7 +62,7 @@ def key_snapshot(jvm: Any, entry: Entry) -> Any | None:
 def keyed_types(jvm: Any, entry: Entry) -> list[str]:
     """List the keyed states with the types of their values, `window-aggs (BIGINT, BIGINT)`; only SQL rows have such."""
     handles = _keyed_handles(jvm, entry)
-    if not handles or _is_incremental(handles):
+    if not handles or not _has_header(handles):
         return []
     found = []
     for meta in each(jvm, _snapshot(jvm, handles[0]).getStateMetaInfoSnapshots()):
@@ -62,20 +74,31 @@ def keyed_types(jvm: Any, entry: Entry) -> list[str]:
     return found
 
 
-def keyed_state(jvm: Any, entry: Entry, rows: int) -> list[StateStore]:
-    """Read every keyed state of the operator, all subtasks together; `rows` limits the preview of each."""
+def keyed_state(jvm: Any, entry: Entry, rows: int, native: bool = False) -> list[StateStore]:
+    """Read every keyed state of the operator, all subtasks together; `rows` limits the preview of each.
+
+    `native`: it is of a savepoint in the format of its state backend.
+    """
     handles = _keyed_handles(jvm, entry)
     if not handles:
         return []
+    if is_of_changelog(jvm, entry):
+        note = "of the changelog state backend: only that backend opens it; take a savepoint to look inside"
+        return [StateStore("keyed state", "changelog", note=note)]
     if _is_incremental(handles):
-        note = "an incremental RocksDB checkpoint: only RocksDB itself opens it; take a savepoint to look inside"
+        what = "a native savepoint of RocksDB" if native else "an incremental RocksDB checkpoint"
+        which = "a savepoint in canonical format" if native else "a savepoint"
+        note = f"{what}: only RocksDB itself opens it; take {which} to look inside"
         return [StateStore("keyed state", "rocksdb", note=note)]
+    if not _has_header(handles):
+        kinds = ", ".join(sorted({handle.getClass().getSimpleName() for handle in handles}))
+        return [StateStore("keyed state", "unknown", note=f"of a state backend that is not known here ({kinds})")]
     try:
         snapshot = _snapshot(jvm, handles[0])
         backend = _restore(jvm, entry, snapshot, handles)
         metas = each(jvm, snapshot.getStateMetaInfoSnapshots())
         return [_describe(jvm, backend, meta, rows, entry.uid == OWN_WINDOWS) for meta in metas]
-    except Py4JJavaError as error:
+    except Py4JError as error:
         return [
             StateStore("keyed state", "unknown", note=f"Flink's heap backend cannot restore it: {java_cause(error)}")
         ]

@@ -60,10 +60,13 @@ def read_commits(folder: LogFolder) -> Commits:
             document = parse(lines[0]) if lines and lines[0] else {}
             found.commits[number] = Commit(
                 number,
-                int(document.get("nextBatchWatermarkMs", 0)),
+                int(document.get("nextBatchWatermarkMs") or 0),
                 version,
-                dict(document.get("stateUniqueIds") or {}),
-                dict(document.get("sinkMetadataMap") or {}),
+                {
+                    str(operator): [[str(each) for each in ids] for ids in partitions]
+                    for operator, partitions in (document.get("stateUniqueIds") or {}).items()
+                },
+                {str(name): dict(sink) for name, sink in (document.get("sinkMetadataMap") or {}).items()},
             )
         except LogGone:
             # A running query deleted it meanwhile, because it is old.
@@ -72,7 +75,7 @@ def read_commits(folder: LogFolder) -> Commits:
             found.unknown[number] = str(error)
         except LogError as error:
             found.errors[number] = str(error)
-        except (AttributeError, TypeError, ValueError):
+        except (AttributeError, TypeError, ValueError, OverflowError):
             found.errors[number] = (
                 "its line is not a table with nextBatchWatermarkMs, nor with ids and sinks of version 2 and 3"
             )

@@ -13,7 +13,7 @@ from faultline.inspector.model import Growth
 from faultline.inspector.spark.log import list_log
 from faultline.inspector.spark.offsets import PlannedBatch
 from faultline.inspector.spark.sink import SINK_LOG
-from faultline.inspector.spark.sources import source_folder
+from faultline.inspector.spark.sources import kind_of, source_folder
 from faultline.inspector.spark.state_files import operator_folders
 from faultline.inspector.words import count
 from faultline.storage.place import Place
@@ -29,12 +29,12 @@ def read_growth(path: Place, batches: Mapping[int, PlannedBatch], output: Place 
     found = []
     newest = batches[max(batches)] if batches else None
     for name, end in newest.ends.items() if newest else ():
-        if isinstance(end, dict) and set(end) == {"logOffset"}:
+        if kind_of(end) == "file":
             # An entry for each log offset that a batch took.
             taken = [
                 (batch.planned_at, int(batch.ends[name]["logOffset"]))
                 for batch in batches.values()
-                if batch.ends.get(name)
+                if kind_of(batch.ends.get(name)) == "file"
             ]
             found.append(_compacted(source_folder(path, name, "file"), f"sources/{name}", taken))
     if output is not None:

@@ -1,12 +1,14 @@
 """Spark's numbered logs: a folder of files `0`, `1`, … whose first line is a version (HDFSMetadataLog).
 
 The file sink and the file source fold every tenth file into `9.compact`, `19.compact`, … which repeats all
-entries so far (CompactibleFileStreamLog). Files that start with a dot are checksums and unfinished writes.
+entries so far (CompactibleFileStreamLog). A name that is no number, such as a checksum, an unfinished write or a
+marker that a store left for a folder, is no file of the log (HDFSMetadataLog.isBatchFile).
 """
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +36,14 @@ class LogGone(LogError):
     """The file is not there, or no more: a running query deletes old batches."""
 
 
+NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
+"""The name of a batch: what `toLong` of Scala reads, and `toString` writes again."""
+VERSION = re.compile(rb"[0-9]{1,9}")
+COMPACT = ".compact"
+COMPACT_INTERVAL = 10
+"""The default of spark.sql.streaming.fileSource.log.compactInterval and of fileSink.log.compactInterval."""
+
+
 @dataclass(frozen=True)
 class LogFolder:
     """Numbers of the files in a log folder, ascending; `compact` those that are folded."""
@@ -42,6 +52,39 @@ class LogFolder:
     numbers: list[int]
     compact: list[int]
 
+    @property
+    def interval(self) -> int:
+        """Entries from one compact file to the next (CompactibleFileStreamLog.compactInterval)."""
+        if len(self.compact) > 1:
+            return self.compact[-1] - self.compact[-2]
+        if not self.compact:
+            return COMPACT_INTERVAL
+        size = self.compact[0] + 1
+        if size // 2 <= COMPACT_INTERVAL:
+            return size
+        return next((each for each in range(COMPACT_INTERVAL, size // 2 + 1) if size % each == 0), size)
+
+    def file(self, number: int) -> str:
+        """Return the name of the file that an entry is read from (CompactibleFileStreamLog.batchIdToPath)."""
+        return f"{number}{COMPACT}" if (number + 1) % self.interval == 0 else str(number)
+
+    def has(self, number: int) -> bool:
+        """Return whether the file of an entry is there, under the name that Spark looks for."""
+        return number in (self.compact if self.file(number).endswith(COMPACT) else self.numbers)
+
+    @property
+    def latest(self) -> int:
+        """Return the newest entry that has its file (CompactibleFileStreamLog.getLatestBatchId); -1 without any."""
+        return next((each for each in sorted({*self.numbers, *self.compact}, reverse=True) if self.has(each)), -1)
+
+    def valid(self) -> range:
+        """Return the entries that have the whole log together: the last compact one, and those after it.
+
+        CompactibleFileStreamLog.getAllValidBatches.
+        """
+        latest = self.latest
+        return range(max(0, (latest + 1) // self.interval * self.interval - 1), latest + 1)
+
 
 def list_log(path: Place) -> LogFolder:
     """List a log folder; an empty listing when it does not exist. Raises PermissionError."""
@@ -49,11 +92,11 @@ def list_log(path: Place) -> LogFolder:
         there = names(path)
     except (FileNotFoundError, NotADirectoryError):
         there = []
-    numbers = sorted(int(name) for name in there if name.isdecimal())
+    numbers = sorted(int(name) for name in there if NUMBER.fullmatch(name))
     compact = sorted(
-        int(name.removesuffix(".compact"))
+        int(name.removesuffix(COMPACT))
         for name in there
-        if name.endswith(".compact") and name.removesuffix(".compact").isdigit()
+        if name.endswith(COMPACT) and NUMBER.fullmatch(name.removesuffix(COMPACT))
     )
     return LogFolder(path, numbers, compact)
 
@@ -78,12 +121,19 @@ def read_versioned(folder: Place, name: str, known: int) -> tuple[int, list[byte
         raise LogError("it is a folder, not a file of Spark's log") from None
     except OSError as error:
         raise LogError(f"the system cannot read it: {error.strerror}") from None
-    # Kafka's initial offsets start with a byte 0, for readers of Spark 2.1 (KafkaSourceInitialOffsetWriter).
-    lines = content.removeprefix(b"\0").split(b"\n")
     if not content:
         raise LogError("it is empty")
-    number = lines[0].removeprefix(b"v").strip()
-    if not lines[0].startswith(b"v") or not number.isdigit() or int(number) < 1:
+    return versioned(content, known)
+
+
+def versioned(content: bytes, known: int) -> tuple[int, list[bytes]]:
+    """Return the version and the lines after it; lines end as Scala's `getLines` ends them, also with a return.
+
+    Raises as `read_versioned`.
+    """
+    lines = content.splitlines()
+    number = lines[0].removeprefix(b"v")
+    if not lines[0].startswith(b"v") or not VERSION.fullmatch(number) or int(number) < 1:
         raise LogError("it does not start with a version line such as v1: not a log of Spark, or damaged")
     version = int(number)
     if version > known:
@@ -95,5 +145,5 @@ def parse(line: bytes) -> Any:
     """Parse one JSON line. Raises LogError when it is not JSON."""
     try:
         return _decode(line.decode())
-    except ValueError:
+    except (ValueError, RecursionError):
         raise LogError("it is cut short or not JSON") from None

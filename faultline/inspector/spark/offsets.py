@@ -7,12 +7,15 @@ had nothing yet.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
 from faultline.inspector.spark.log import LogError, LogFolder, LogGone, UnknownVersion, parse, read_versioned
-from faultline.inspector.spark.sources import is_sound
+from faultline.inspector.spark.sources import damage, kind_of
 
+NAME = re.compile(rb"[A-Za-z0-9_-]+")
+"""The name of a source, or its number."""
 NEWEST = 2
 """The highest version of an offsets file that is known here."""
 
@@ -31,6 +34,8 @@ class PlannedBatch:
     configuration: dict[str, str]
     ends: dict[str, Any]
     version: int = 1
+    kinds: dict[str, str] = field(default_factory=dict)
+    """The kind of each source's offset, by its shape."""
 
 
 @dataclass
@@ -52,27 +57,40 @@ def read_planned(folder: LogFolder, number: int) -> PlannedBatch:
 
 
 def _batch(number: int, version: int, content: list[bytes]) -> PlannedBatch:
-    metadata, *sources = [line for line in content if line] or [b""]
+    """Read the lines after the version as OffsetSeqLog.deserialize does: a blank line is a source's line, too."""
+    metadata, *sources = content or [b""]
+    if not metadata.strip():
+        raise LogError(
+            "its line of metadata is missing or blank: without the watermark in it, Spark cannot plan the next batch"
+        )
     document = parse(metadata)
     if not isinstance(document, dict) or not sources:
         raise LogError("it is cut short: the line of a source is missing")
-    try:
-        batch = PlannedBatch(
-            number=number,
-            watermark=int(document["batchWatermarkMs"]),
-            planned_at=int(document["batchTimestampMs"]),
-            configuration=document.get("conf", {}),
-            ends=_by_name(sources) if version > 1 else {str(at): _offset(line) for at, line in enumerate(sources)},
-            version=version,
-        )
-    except (KeyError, TypeError, ValueError):
-        raise LogError("its second line lacks batchWatermarkMs or batchTimestampMs") from None
-    if not isinstance(batch.configuration, dict):
+    configuration = {} if document.get("conf") is None else document["conf"]
+    if not isinstance(configuration, dict):
         raise LogError("its pinned configuration (conf) is not a table of settings")
-    for name, end in batch.ends.items():
-        if not is_sound(end):
-            raise LogError(f"the offset of source {name} has a field of the wrong kind")
-    return batch
+    if not set(map(type, configuration.values())) <= {str}:
+        configuration = {name: str(value) for name, value in configuration.items()}
+    ends = _by_name(sources) if version > 1 else {str(at): _offset(line) for at, line in enumerate(sources)}
+    return PlannedBatch(
+        number=number,
+        watermark=_milliseconds(document, "batchWatermarkMs"),
+        planned_at=_milliseconds(document, "batchTimestampMs"),
+        configuration=configuration,
+        ends=ends,
+        version=version,
+        kinds={name: kind_of(end) for name, end in ends.items()},
+    )
+
+
+def _milliseconds(document: dict[str, Any], name: str) -> int:
+    """Return a field of the metadata; one that is not there is 0, as OffsetSeqMetadata has it."""
+    value = document.get(name)
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= 2**63:
+        raise LogError(f"its {name} is not a number of milliseconds")
+    return value
 
 
 def _by_name(lines: list[bytes]) -> dict[str, Any]:
@@ -80,17 +98,22 @@ def _by_name(lines: list[bytes]) -> dict[str, Any]:
     ends = {}
     for line in lines:
         name, colon, offset = line.partition(b":")
-        if not colon or not name or not name.replace(b"_", b"").replace(b"-", b"").isalnum():
+        if not colon or not NAME.fullmatch(name):
             raise LogError("it is cut short: a line is not of the form name:offset")
         ends[name.decode()] = _offset(offset)
     return dict(sorted(ends.items(), key=lambda item: (len(item[0]), item[0]) if item[0].isdecimal() else (0, item[0])))
 
 
 def _offset(line: bytes) -> Any:
-    """Parse an offset. A custom source may write any text; text that begins like JSON is JSON, whole or cut short."""
+    """Parse an offset. Each source writes what it likes: what is not JSON is text that only the source can read."""
     if line == b"-":
         return None
-    return parse(line) if line[:1] in b'{["-0123456789' else line.decode(errors="replace")
+    try:
+        value = parse(line)
+    except LogError:
+        return line.decode(errors="replace")
+    # A line `null` is text of a source as well, and not the mark of a source that had nothing.
+    return "null" if value is None else value
 
 
 def read_all(folder: LogFolder) -> Offsets:
@@ -111,7 +134,27 @@ def read_all(folder: LogFolder) -> Offsets:
                 found.batches[number] = like
         except LogError as error:
             found.errors[number] = str(error)
+    _tell_damaged_from_unknown(found)
     return found
+
+
+def _tell_damaged_from_unknown(found: Offsets) -> None:
+    """Make an error of a batch whose offset is a damaged one of the kind that the source's other offsets have.
+
+    An offset of no known kind is no damage by itself: its source may be one that is not known here.
+    """
+    kinds: dict[str, set[str]] = {}
+    doubtful = []
+    for number, batch in found.batches.items():
+        for name, kind in batch.kinds.items():
+            kinds.setdefault(name, set()).add(kind)
+            if kind == "unknown" and number not in found.unknown:
+                doubtful.append((number, name))
+    for number, name in doubtful:
+        why = damage(found.batches[number].ends[name], kinds[name]) if number in found.batches else ""
+        if why:
+            found.errors[number] = f"the offset of source {name} {why}"
+            del found.batches[number]
 
 
 def _like(number: int, unknown: UnknownVersion) -> PlannedBatch | None:
@@ -119,7 +162,7 @@ def _like(number: int, unknown: UnknownVersion) -> PlannedBatch | None:
     for version in range(NEWEST, 0, -1):
         try:
             batch = _batch(number, version, unknown.lines)
-        except (LogError, UnicodeDecodeError):
+        except LogError:
             continue
         batch.version = unknown.version
         return batch

@@ -53,23 +53,32 @@ def read(folder: Place) -> OperatorMetadata | None:
     try:
         document = json.loads(file.read_bytes().split(b"\n", 1)[1])
         return OperatorMetadata(
-            document["operatorInfo"]["operatorName"],
-            tuple((store["storeName"], store["numPartitions"]) for store in document["stateStoreInfo"]),
+            str(document["operatorInfo"]["operatorName"]),
+            tuple((str(store["storeName"]), int(store["numPartitions"])) for store in document["stateStoreInfo"]),
             tuple(_variables(json.loads(document.get("operatorPropertiesJson") or "{}"))),
-            tuple(path for store in document["stateStoreInfo"] for path in store.get("stateSchemaFilePaths", [])),
+            tuple(
+                str(path) for store in document["stateStoreInfo"] for path in store.get("stateSchemaFilePaths") or ()
+            ),
         )
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError):
+    except OSError as error:
+        raise MetadataError(f"{file} cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
         raise MetadataError(f"{file} is cut short or not JSON") from None
 
 
 def logged_files(folder: Place) -> list[Place]:
     """List the files of version 2 in `folder`, a `state/N`, the newest last; empty for version 1."""
     logged = folder / "_metadata" / "v2"
-    files = [each for each in logged.iterdir() if each.name[:1].isdigit()] if logged.is_dir() else []
+    files = (
+        [each for each in logged.iterdir() if each.name.isdecimal() and each.name.isascii()] if logged.is_dir() else []
+    )
     return sorted(files, key=lambda place: int(place.name))
 
 
 def _variables(properties: dict[str, Any]) -> list[Variable]:
-    return [Variable(each["stateName"], each["stateVariableType"]) for each in properties.get("stateVariables", [])]
+    return [
+        Variable(str(each["stateName"]), str(each["stateVariableType"]))
+        for each in properties.get("stateVariables") or ()
+    ]

@@ -31,6 +31,17 @@ PINNED_SINCE = {
     "spark.sql.streaming.statefulOperator.alwaysNullableOutput.enabled": "4.3",
 }
 """Each setting that a release writes into the log, and the first of the tried releases that does."""
+SINCE_THE_OLDEST = "spark.sql.optimizer.pruneFiltersCanPruneStreamingSubplan"
+"""Spark 3.5.4 and later pin this setting (SPARK-49699)."""
+BEFORE_THE_OLDEST = (
+    "spark.sql.streaming.join.stateFormatVersion",
+    "spark.sql.streaming.stateStore.compression.codec",
+    "spark.sql.streaming.stateStore.rocksdb.formatVersion",
+    "spark.sql.streaming.statefulOperator.useStrictDistribution",
+)
+"""Settings that every release from 3.3 on pins, and that came after 2.4 (OffsetSeqMetadata.relevantSQLConfs)."""
+REPAIRS_SNAPSHOTS_SINCE = "4.1"
+"""From here on an older snapshot of the state is taken where the newest one cannot be read (AutoSnapshotLoader)."""
 OFFSETS_SINCE = {1: "3.5", 2: "4.2"}
 COMMITS_SINCE = {1: "3.5", 2: "4.0", 3: "4.2"}
 """The first release that reads each version of the logs."""
@@ -41,14 +52,26 @@ METADATA_NEEDED_SINCE = "4.2"
 
 
 def writers(batch: PlannedBatch | None) -> list[str]:
-    """Return the tried releases that can have written a batch; none when it has settings that none of them writes."""
-    if batch is None or not batch.configuration or not batch.configuration.keys() <= PINNED_SINCE.keys():
+    """Return the tried releases that can have written a batch.
+
+    None when it has settings that none of them writes, or lacks one that all of them write.
+    """
+    if batch is None or older(batch) or not batch.configuration.keys() <= PINNED_SINCE.keys():
         return []
     needed = [PINNED_SINCE[name] for name in batch.configuration]
     since = max([*needed, OFFSETS_SINCE.get(batch.version, needed[0])], key=_numbers)
     # A release that adds no setting writes what the one before it writes.
     later = [each for each in PINNED_SINCE.values() if is_before(since, each)]
     return [release for release in TRIED if not is_before(release, since) and all(is_before(release, e) for e in later)]
+
+
+def older(batch: PlannedBatch) -> str:
+    """Say which release before the tried ones wrote a batch, as far as its settings tell; empty for a tried one."""
+    if batch.version > 1 or SINCE_THE_OLDEST in batch.configuration:
+        return ""
+    if all(name in batch.configuration for name in BEFORE_THE_OLDEST):
+        return "3.5.3 or older"
+    return "older than 3.5"
 
 
 def is_before(release: str, other: str) -> bool:

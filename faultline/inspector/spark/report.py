@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
+import re
 from typing import Any
 
 from faultline.inspector.errors import InspectorError
@@ -11,14 +14,26 @@ from faultline.inspector.spark.commits import Commits, read_commits
 from faultline.inspector.spark.growth import read_growth
 from faultline.inspector.spark.log import LogError, list_log
 from faultline.inspector.spark.offsets import Offsets, PlannedBatch, read_all
-from faultline.inspector.spark.releases import METADATA_NEEDED_SINCE, TRIED, formats, in_words, is_before, writers
+from faultline.inspector.spark.operator_metadata import MetadataError
+from faultline.inspector.spark.operator_metadata import read as read_metadata
+from faultline.inspector.spark.releases import (
+    METADATA_NEEDED_SINCE,
+    TRIED,
+    formats,
+    in_words,
+    is_before,
+    older,
+    writers,
+)
 from faultline.inspector.spark.restart import Logs, predict
 from faultline.inspector.spark.sink import read_sink
-from faultline.inspector.spark.sources import UNKNOWN, explain, initial_offset, kind_of
-from faultline.inspector.spark.state_files import what_is_missing
+from faultline.inspector.spark.sources import UNKNOWN, ForeignFile, explain, initial_offset, kafka_partitions, kind_of
+from faultline.inspector.spark.state_files import operator_folders, what_is_missing
 from faultline.storage.place import Place
 
 LOGS = ("offsets", "commits")
+SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+PARTITIONS = re.compile(r"[0-9]{1,6}")
 CUT = "is cut short or not JSON"
 
 
@@ -56,7 +71,7 @@ def read_report(path: Place, last: int | None, output: Place | None) -> Report:
             " each batch"
         )
     report.problems += _gaps(path, listed.numbers, committed, asynchronous)
-    initial = _initial(path, offsets.batches, report.problems)
+    initial, unread = _initial(path, offsets.batches, report.problems)
     report.counts = {"batches": len(listed.numbers), "committed": len(committed & set(listed.numbers))}
     if listed.numbers:
         report.counts |= {"first": listed.numbers[0], "last": listed.numbers[-1]}
@@ -68,42 +83,124 @@ def read_report(path: Place, last: int | None, output: Place | None) -> Report:
     batch = offsets.batches[max(offsets.batches)] if offsets.batches else None
     report.configuration = batch.configuration if batch else {}
     report.formats, report.releases = formats(offsets, commits), writers(batch)
+    if batch and (which := older(batch)):
+        report.notes.append(f"Spark {which} wrote the newest batch, by the settings that are not in it")
     if output is not None:
         report.sink = read_sink(output, committed, report.problems)
     report.growth = read_growth(path, offsets.batches, output)
-    state = "" if asynchronous else _missing_state(path, listed.numbers, committed, report.problems)
-    logs = Logs(path, offsets, commits, committed, initial, identity, state, asynchronous)
+    state, unrepaired = _missing_state(path, listed.numbers, batch, commits, report.problems)
+    unseen = (*_not_looked_at(path, batch, initial), *unread)
+    logs = Logs(path, offsets, commits, committed, initial, identity, state, unrepaired, unseen, asynchronous)
     report.restart = predict(logs, report.releases)
-    report.problems += _backwards(path, report.restart)
+    report.notes += _changed_sources(path, offsets.batches)
+    report.problems += _backwards(path, offsets.batches, report.restart)
     if report.restart.action == "re-run" and report.sink and report.restart.step in report.sink.batches:
         report.restart.details.append("the sink has this batch already and skips it: no line is written twice")
     return report
 
 
-def _backwards(path: Place, restart: Restart) -> list[str]:
-    """Ranges of the batch to re-run that end before they begin: their end is from a newer topic of the same name."""
-    return [
-        f"{path}/offsets/{restart.step} takes {each.topic} partition {each.partition} from {each.start} back to"
-        f" {each.end}: the topic was created again; the batch fails, or with failOnDataLoss=false skips records"
+def _backwards(path: Place, batches: dict[int, PlannedBatch], restart: Restart) -> list[str]:
+    """Ranges of the batch to re-run that Kafka's source takes for a loss (KafkaOffsetReader.getOffsetRanges).
+
+    A range that ends before it begins has its end from a newer topic of the same name; a partition or topic that the
+    batch before has and this one has not is gone.
+    """
+    if restart.action != "re-run" or restart.step is None:
+        return []
+    batch = f"{path}/offsets/{restart.step}"
+    loss = "the batch fails, or with failOnDataLoss=false skips records"
+    found = [
+        f"{batch} takes {each.topic} partition {each.partition} from {each.start} back to {each.end}: the topic was"
+        f" created again; {loss}"
         for each in restart.partitions
         if each.start is not None and each.end is not None and 0 <= each.end < each.start
     ]
+    before = batches.get(restart.step - 1)
+    for name, end in batches[restart.step].ends.items():
+        start = before.ends.get(name) if before else None
+        if kind_of(start) != "kafka" or kind_of(end) != "kafka":
+            continue
+        there = {(each.topic, each.partition) for each in kafka_partitions(None, end)}
+        gone = [each for each in kafka_partitions(None, start) if (each.topic, each.partition) not in there]
+        if gone:
+            which = ", ".join(f"{each.topic} partition {each.partition}" for each in gone)
+            found.append(f"{batch} lacks {which}, where the batch before had read: it is gone; {loss}")
+    return found
 
 
-def _missing_state(path: Place, planned: list[int], committed: set[int], problems: list[str]) -> str:
-    """Say what the state that the next batch loads lacks, and make it a problem."""
+def _changed_sources(path: Place, batches: dict[int, PlannedBatch]) -> list[str]:
+    """Notes on batches whose sources are of other kinds than those of the batch before."""
+    notes = []
+    for number in sorted(batches):
+        before = batches.get(number - 1)
+        if before is None or before.kinds == batches[number].kinds:
+            continue
+        kinds = [before.kinds, batches[number].kinds]
+        other = [name for name in kinds[0].keys() & kinds[1].keys() if _other_kind(kinds[0][name], kinds[1][name])]
+        if other:
+            was, now = (", ".join(each[name] for name in sorted(other)) for each in kinds)
+            notes.append(
+                f"{path}/offsets/{number} has another kind of source {', '.join(sorted(other))} than"
+                f" offsets/{number - 1} ({was}; now {now}): two queries wrote here, or the query was changed"
+            )
+    return notes
+
+
+def _other_kind(before: str, after: str) -> bool:
+    return before != after and "none" not in (before, after)
+
+
+def _missing_state(
+    path: Place, planned: list[int], batch: PlannedBatch | None, commits: Commits, problems: list[str]
+) -> tuple[str, str]:
+    """Say what the state that the next batch loads lacks, and make it a problem.
+
+    The second sentence is for releases that take no older snapshot instead of one that cannot be read.
+    """
     if not planned:
-        return ""
+        return "", ""
+    newest = max([*commits.commits, *commits.errors, *commits.unknown], default=-1)
+    version = planned[-1] + (newest == planned[-1])
+    ids = commits.commits[newest].state_ids if newest == version - 1 and newest in commits.commits else {}
     try:
-        why = what_is_missing(path, planned[-1] + (planned[-1] in committed))
+        partitions = _partitions_of_state(path, batch)
+        whys = [what_is_missing(path, version, partitions, ids, repairs) for repairs in (True, False)]
     except PermissionError as error:
         problems.append(f"{error.filename} cannot be read: no permission")
-        return ""
+        return "", ""
     except FileNotFoundError:
         # A running query deleted an old folder or file meanwhile.
-        return ""
-    problems += [why] if why else []
-    return why
+        return "", ""
+    problems += [whys[0]] if whys[0] else []
+    return whys[0], whys[1]
+
+
+def _partitions_of_state(path: Place, batch: PlannedBatch | None) -> dict[str, int]:
+    """Partitions of each operator: those of its metadata, else the shuffle partitions that the log pins."""
+    pinned = (batch.configuration if batch else {}).get(SHUFFLE_PARTITIONS, "")
+    found = {}
+    for folder in operator_folders(path):
+        partitions = int(pinned) if PARTITIONS.fullmatch(pinned) else 0
+        with contextlib.suppress(MetadataError):
+            metadata = read_metadata(folder)
+            partitions = max((number for _, number in metadata.stores), default=partitions) if metadata else partitions
+        found[folder.name] = partitions
+    return found
+
+
+def _not_looked_at(path: Place, batch: PlannedBatch | None, initial: dict[str, Any]) -> list[str]:
+    """What Spark reads at a start and this program does not."""
+    found = []
+    for name, end in batch.ends.items() if batch else ():
+        kind = kind_of(end)
+        if kind == "unknown" or (kind == "counter" and name not in initial):
+            found.append(f"source {name}, whose kind is not known here")
+        elif kind == "kafka" and name not in initial:
+            found.append(f"the connector of source {name}")
+    operators = operator_folders(path)
+    if operators:
+        found.append("the content of the state's files")
+    return found
 
 
 def _say_what_is_wrong(report: Report, path: Place, offsets: Offsets, commits: Commits) -> None:
@@ -118,11 +215,21 @@ def _say_what_is_wrong(report: Report, path: Place, offsets: Offsets, commits: C
             report.notes.append(f"{path}/{name}/{run} unknown: {why}")
 
 
+def _gaps_between(numbers: list[int]) -> list[tuple[int, int]]:
+    """First and last of the numbers that are missing between ascending ones: a stray name can make a gap very long."""
+    return [(one + 1, other - 1) for one, other in itertools.pairwise(numbers) if other > one + 1]
+
+
 def _is_asynchronous(planned: list[int], committed: set[int]) -> bool:
     """Return whether batches and their commits are missing, as asynchronous progress tracking leaves them out."""
-    lacking = set(range(planned[0], planned[-1] + 1)) - set(planned) if planned else set()
-    # The batches that it did write are committed; a single gap is more likely a file that was deleted.
-    return bool(lacking) and not lacking & committed and len(runs(sorted(lacking))) > 1 and committed >= set(planned)
+    gaps = _gaps_between(planned)
+    # The batches that it did write are committed, but for the newest of a query that was killed; a single gap is more
+    # likely a file that was deleted.
+    return (
+        len(gaps) > 1
+        and committed >= set(planned[:-1])
+        and not any(first <= each <= last for each in committed for first, last in gaps)
+    )
 
 
 def _query_id(path: Place, problems: list[str]) -> tuple[str, str]:
@@ -138,7 +245,7 @@ def _query_id(path: Place, problems: list[str]) -> tuple[str, str]:
         return "", "missing"
     except PermissionError:
         problems.append(f"{file} cannot be read: no permission")
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         problems.append(f"{file} {CUT}: a restart fails on it")
         return "", "damaged"
     return "", "there"
@@ -150,8 +257,8 @@ def _before_needed() -> list[str]:
 
 def _gaps(path: Place, planned: list[int], committed: set[int], asynchronous: bool) -> list[str]:
     present = set(planned)
-    lacking = sorted(set(range(planned[0], planned[-1] + 1)) - present) if planned and not asynchronous else []
-    problems = [f"{path}/offsets/{run} missing: a gap between batches" for run in runs(lacking)]
+    lacking = [] if asynchronous else _gaps_between(planned)
+    problems = [f"{path}/offsets/{_run(*gap)} missing: a gap between batches" for gap in lacking]
     # Spark deletes old offsets before old commits, so a commit that is older than all offsets is no fault.
     orphans = sorted(number for number in committed - present if not planned or number > planned[0])
     problems += [
@@ -174,21 +281,33 @@ def runs(numbers: list[int]) -> list[str]:
             found[-1][1:] = [number]
         else:
             found.append([number])
-    return [f"{run[0]} is" if len(run) == 1 else f"{run[0]} to {run[-1]} are" for run in found]
+    return [_run(run[0], run[-1]) for run in found]
 
 
-def _initial(path: Place, batches: dict[int, PlannedBatch], problems: list[str]) -> dict[str, Any]:
-    """The offsets that sources began with, by source: Kafka and rate keep them."""
+def _run(first: int, last: int) -> str:
+    return f"{first} is" if first == last else f"{first} to {last} are"
+
+
+def _initial(path: Place, batches: dict[int, PlannedBatch], problems: list[str]) -> tuple[dict[str, Any], list[str]]:
+    """The offsets that sources began with, by source (Kafka and rate keep them), and files that are not read here."""
     kinds: dict[str, str] = {}
-    for batch in batches.values():
-        kinds |= {name: kind_of(end) for name, end in batch.ends.items() if end is not None or name not in kinds}
+    for number in sorted(batches):
+        kinds |= {name: kind for name, kind in batches[number].kinds.items() if kind != "none"}
     found: dict[str, Any] = {}
+    unread = []
     for name, kind in kinds.items():
         try:
-            found[name] = initial_offset(path, name, kind)
-        except LogError as error:
-            problems.append(f"{path}/sources/{name}/0 cannot be read: {error}")
-    return found
+            began = initial_offset(path, name, kind)
+        except ForeignFile as error:
+            unread.append(f"sources/{name}/0, since {error}")
+            continue
+        except (LogError, OSError) as error:
+            why = "no permission" if isinstance(error, PermissionError) else error
+            problems.append(f"{path}/sources/{name}/0 cannot be read: {why}")
+            continue
+        if began is not None:
+            found[name] = began
+    return found, unread
 
 
 def _step(path: Place, number: int, offsets: Offsets, initial: dict[str, Any]) -> Step:
@@ -204,8 +323,7 @@ def _step(path: Place, number: int, offsets: Offsets, initial: dict[str, Any]) -
     step.at, step.watermark = batch.planned_at, batch.watermark or None
     before = offsets.batches[number - 1].ends if number - 1 in offsets.batches else {}
     for name, end in batch.ends.items():
+        # The first batch of a source starts at its initial offset; an older start that was deleted is not known.
         start = before.get(name) if before else (UNKNOWN if number > 0 else None)
-        # Only the first batch starts at the initial offset; an older start that was deleted is not known.
-        first = initial.get(name) if number == 0 or kind_of(end) == "counter" else None
-        step.sources.append(explain(path, name, start, end, first))
+        step.sources.append(explain(path, name, start, end, initial.get(name)))
     return step

@@ -1,21 +1,33 @@
 """Prediction of how Spark starts a query again on a checkpoint.
 
 MicroBatchExecution.populateStartOffsets: the newest offsets file is taken, and the one before, which must be there even
-when it is not needed. When the newest batch is committed, the query goes on with the next one; otherwise exactly this
-batch is re-run. Older batches are not looked at. The differences between releases are in `releases.py`.
+when it is not needed (validateOffsetLogAndGetPrevOffset; AsyncProgressTrackingMicroBatchExecution takes the one before
+that is there). Both must have an offset for each source of the query (OffsetSeq.toStreamProgress). When the newest
+commit is that of the newest batch, the query goes on with the next one; otherwise exactly this batch is run again, also
+when newer commits are there. Older batches are not looked at. The differences between releases are in `releases.py`.
+
+A prediction is as good as what was looked at: what Spark reads at a start and this program does not is named.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
 from faultline.inspector.model import Elsewhere, Partition, Restart, SourceRange
 from faultline.inspector.spark import releases
 from faultline.inspector.spark.commits import Commits
-from faultline.inspector.spark.offsets import Offsets, PlannedBatch
-from faultline.inspector.spark.sources import explain, kafka_partitions, kind_of
-from faultline.inspector.words import positions, ranges
+from faultline.inspector.spark.offsets import Offsets
+from faultline.inspector.spark.sources import (
+    DELTA_AFTER_ALL,
+    delta_position,
+    explain,
+    file_source_fails,
+    kafka_partitions,
+    kind_of,
+)
+from faultline.inspector.words import count, positions, ranges
 from faultline.storage.place import Place
 
 
@@ -24,8 +36,9 @@ class Logs:
     """Inputs of a restart: the logs, the initial offsets of the sources, and the condition of the file `metadata`.
 
     `committed`: batches by the files in `commits/`. `identity`: "there", "missing" or "damaged". `state`: what is
-    wrong with the state that the next batch would load, empty when nothing is. `asynchronous`: the gaps in the
-    logs are those that asynchronous progress tracking leaves.
+    wrong with the state that the next batch would load, empty when nothing is; `state_unrepaired`: the same for
+    releases that take no older snapshot. `unseen`: what Spark reads and this program does not. `asynchronous`: the gaps
+    in the logs are those that asynchronous progress tracking leaves.
     """
 
     checkpoint: Place
@@ -35,7 +48,18 @@ class Logs:
     initial: dict[str, Any]
     identity: str = "there"
     state: str = ""
+    state_unrepaired: str = ""
+    unseen: tuple[str, ...] = ()
     asynchronous: bool = False
+
+    @property
+    def previous(self) -> int | None:
+        """Return the batch before the newest one, as far as it is needed; None without one."""
+        batches = self.offsets.batches
+        last = max(batches, default=0)
+        if self.asynchronous:
+            return max((each for each in batches if each < last), default=None)
+        return last - 1 if last > 0 else None
 
 
 def predict(logs: Logs, written_by: list[str]) -> Restart:
@@ -70,14 +94,14 @@ def _by_logs(logs: Logs, release: str) -> Restart:
     if not batches and not logs.offsets.errors and not logs.offsets.unknown:
         return _begin(logs.checkpoint, logs.committed)
     last = max([*batches, *logs.offsets.errors, *logs.offsets.unknown])
-    stopped = _at_offsets(logs, release, last) or _at_commit(logs, release, last) or _before_last(logs, last)
+    stopped = _at_offsets(logs, release, last) or _at_commit(logs, release, last) or _before_last(logs, release, last)
     if stopped is not None:
         return stopped
-    if last not in logs.committed:
-        return _rerun(logs.checkpoint, last, batches, logs.initial)
-    if last + 1 in logs.committed:
-        return _taken(logs.checkpoint, last + 1, last + 1, f"since offsets/{last} is the newest")
-    restart = _continue(last, batches[last], logs.initial)
+    if max(logs.committed, default=-1) > last:
+        return _taken(logs.checkpoint, last, min(each for each in logs.committed if each >= last))
+    restart = _continue(logs, last) if last in logs.committed else _rerun(logs, last)
+    if logs.unseen:
+        restart.details.append(f"not looked at: {', '.join(logs.unseen)}")
     if logs.asynchronous:
         restart.details.append(
             "this holds with asyncProgressTrackingEnabled, which left the gaps between the batches; without that option"
@@ -117,14 +141,40 @@ def _at_commit(logs: Logs, release: str, last: int) -> Restart | None:
     return None
 
 
-def _before_last(logs: Logs, last: int) -> Restart | None:
-    """The offsets file before the newest, where that batch starts, and the state that the next batch loads."""
-    offsets = logs.offsets
-    if last > 0 and last - 1 not in offsets.batches and not logs.asynchronous:
-        why = offsets.errors.get(last - 1, offsets.unknown.get(last - 1, "it is missing"))
-        file = logs.checkpoint / "offsets" / str(last - 1)
-        return _impossible(last, f"Spark also reads {file}, where batch {last} starts, and {why}")
-    return _impossible(last, logs.state) if logs.state else None
+def _before_last(logs: Logs, release: str, last: int) -> Restart | None:
+    """The offsets file before the newest, where that batch starts, the sources' logs and the state."""
+    offsets, previous = logs.offsets, logs.previous
+    if previous is not None and previous not in offsets.batches:
+        file = logs.checkpoint / "offsets" / str(previous)
+        if previous in offsets.unknown:
+            return _not_known(last, f"{file} is where batch {last} starts, and {offsets.unknown[previous]}")
+        why = offsets.errors.get(previous, "it is missing")
+        restart = _impossible(last, f"Spark also reads {file}, where batch {last} starts, and {why}")
+        if previous not in offsets.errors:
+            restart.details.append(
+                "only a query with asyncProgressTrackingEnabled, which leaves out batches in both logs, goes on"
+            )
+        return restart
+    state = logs.state_unrepaired if releases.is_before(release, releases.REPAIRS_SNAPSHOTS_SINCE) else logs.state
+    why = _sources_fail(logs, last, previous) or state
+    return _impossible(last, why) if why else None
+
+
+def _sources_fail(logs: Logs, last: int, previous: int | None) -> str:
+    """Say why the query's sources cannot start from the newest two batches; empty when nothing is seen."""
+    newest = logs.offsets.batches[last]
+    before = logs.offsets.batches[previous] if previous is not None else None
+    if before is not None and before.version == newest.version == 1 and len(before.ends) != len(newest.ends):
+        return (
+            f"{logs.checkpoint}/offsets/{previous} has {count(len(before.ends), 'source')} and offsets/{last} has"
+            f" {len(newest.ends)}: Spark reads both, and both must have as many as the query"
+        )
+    for name, end in newest.ends.items():
+        if kind_of(end) == "file":
+            why = file_source_fails(logs.checkpoint, name, before.ends.get(name) if before else None, end)
+            if why:
+                return why
+    return ""
 
 
 def _not_known(last: int, why: str) -> Restart:
@@ -133,50 +183,63 @@ def _not_known(last: int, why: str) -> Restart:
 
 def _begin(checkpoint: Place, committed: set[int]) -> Restart:
     if committed:
-        return _taken(checkpoint, 0, min(committed), "from the sources' start, since no batch is planned")
+        taken = checkpoint / "commits" / str(min(committed))
+        return _impossible(0, f"no batch is planned, so it begins with batch 0, and {taken} is there already")
     return Restart("continue", 0, "A restart begins with batch 0: nothing was planned yet")
 
 
-def _taken(checkpoint: Place, begin: int, taken: int, why: str) -> Restart:
-    # When a commit file is there already, MicroBatchExecution assumes a second query on this checkpoint.
+def _taken(checkpoint: Place, last: int, taken: int) -> Restart:
+    # When a commit file is there already, MicroBatchExecution.markMicroBatchEnd assumes a second query.
+    again = "" if taken == last else f", and plans those up to batch {taken}"
     return Restart(
         "impossible",
-        begin,
-        f"A restart plans batch {begin} again, {why}, and fails when batch {taken} is to be committed:"
-        f" {checkpoint}/commits/{taken} is there already",
+        last,
+        f"A restart re-runs batch {last}, because the newest commit is not that of the newest offsets{again}; it fails"
+        f" when batch {taken} is to be committed: {checkpoint}/commits/{taken} is there already",
     )
 
 
-def _continue(last: int, batch: PlannedBatch, initial: dict[str, Any]) -> Restart:
+def _seen(logs: Logs) -> str:
+    return ", as far as can be seen from here" if logs.unseen else ""
+
+
+def _continue(logs: Logs, last: int) -> Restart:
+    ends = logs.offsets.batches[last].ends
     partitions = [
         Partition(each.topic, each.partition, each.end, None)
-        for end in batch.ends.values()
+        for end in ends.values()
         if kind_of(end) == "kafka"
         for each in kafka_partitions(None, end)
     ]
-    others = [_after(name, end, initial.get(name)) for name, end in batch.ends.items() if kind_of(end) != "kafka"]
+    others = [_after(name, end, logs.initial.get(name)) for name, end in ends.items() if kind_of(end) != "kafka"]
     where = "; ".join([*([positions(partitions)] if partitions else []), *others])
-    return Restart("continue", last + 1, f"A restart goes on with batch {last + 1}: {where}", partitions)
+    return Restart("continue", last + 1, f"A restart goes on with batch {last + 1}{_seen(logs)}: {where}", partitions)
 
 
 def _after(source: str, end: Any, initial: Any) -> str:
     kind = kind_of(end)
     called = "" if source.isdecimal() else f"{source}: "
+    if kind == "none":
+        return f"source {source} from its start"
     if kind == "file":
         return f"{called}files that are not in the source's log yet (after log offset {end['logOffset']})"
     if kind == "delta":
-        return f"{called}the Delta table from version {end['reservoirVersion']}"
-    if kind == "counter" and isinstance(initial, int):
+        if end.get("isStartingVersion") or 0 <= end["index"] < DELTA_AFTER_ALL:
+            return f"{called}the Delta table after what was read: {delta_position(end)}"
+        return f"{called}the Delta table from version {end['reservoirVersion'] + (end['index'] >= DELTA_AFTER_ALL)}"
+    if kind == "counter" and kind_of(initial) == "counter":
         return f"{called}the rate source from second {end} since its start"
-    return f"source {source} after {end}" if end is not None else f"source {source} from its start"
+    return f"source {source} after {end if isinstance(end, str) else json.dumps(end)}"
 
 
-def _rerun(checkpoint: Place, last: int, batches: dict[int, PlannedBatch], initial: dict[str, Any]) -> Restart:
-    starts = batches[last - 1].ends if last - 1 in batches else {}
+def _rerun(logs: Logs, last: int) -> Restart:
+    batches = logs.offsets.batches
+    starts = batches[logs.previous].ends if logs.previous is not None else {}
     sources: list[SourceRange] = [
-        explain(checkpoint, name, starts.get(name), end, initial.get(name)) for name, end in batches[last].ends.items()
+        explain(logs.checkpoint, name, starts.get(name), end, logs.initial.get(name))
+        for name, end in batches[last].ends.items()
     ]
     partitions = [each for source in sources for each in source.partitions]
     others = [source.words for source in sources if source.kind not in ("kafka", "none")]
     what = "; ".join([*([ranges(partitions)] if partitions else []), *others])
-    return Restart("re-run", last, f"A restart re-runs batch {last}: {what}", partitions)
+    return Restart("re-run", last, f"A restart re-runs batch {last}{_seen(logs)}: {what}", partitions)

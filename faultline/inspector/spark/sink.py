@@ -1,9 +1,14 @@
-"""The file sink's own log, `_spark_metadata` in the output folder, compared with the commits."""
+"""The file sink's own log, `_spark_metadata` in the output folder, compared with the commits.
+
+Readers of the output read all entries since the last compact file, and fail where one is missing
+(CompactibleFileStreamLog.allFiles); the query reads them again only to write the next compact file.
+"""
 
 from __future__ import annotations
 
 from faultline.inspector.model import Sink
-from faultline.inspector.spark.log import LogError, list_log, parse, read_lines
+from faultline.inspector.spark.log import LogError, list_log
+from faultline.inspector.spark.sources import log_entries
 from faultline.inspector.words import count
 from faultline.storage.place import Place
 
@@ -15,15 +20,18 @@ def read_sink(output: Place, committed: set[int], problems: list[str]) -> Sink |
     log = list_log(output / SINK_LOG)
     if not log.numbers and not log.compact:
         return None
-    latest = log.compact[-1] if log.compact else -1
-    names = ([f"{latest}.compact"] if log.compact else []) + [str(each) for each in log.numbers if each > latest]
     files = 0
-    for name in names:
+    for number in log.valid():
+        if not log.has(number):
+            problems.append(
+                f"{log.path / log.file(number)} doesn't exist: every reader of the output fails on it, and so does the"
+                " query when it compacts the log the next time"
+            )
+            continue
         try:
-            entries = [parse(line) for line in read_lines(log.path, name) if line]
-            files += sum(1 for entry in entries if entry.get("action") == "add")
+            files += sum(1 for entry in log_entries(log, number) if entry.get("action") == "add")
         except LogError as error:
-            problems.append(f"{log.path}/{name} cannot be read: {error}; readers of the sink would fail on it")
+            problems.append(f"{error}; readers of the sink would fail on it")
     batches = sorted({*log.numbers, *log.compact})
     ahead = [each for each in log.numbers if committed and each > max(committed)]
     if not committed:

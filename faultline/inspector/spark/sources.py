@@ -6,30 +6,20 @@ A source is recognized by the shape of its offset: the log does not name it.
 from __future__ import annotations
 
 import json
+import re
 from pathlib import PurePosixPath
 from typing import Any
 
 from faultline.inspector.model import Partition, SourceRange
-from faultline.inspector.spark.log import LogError, list_log, parse, read_lines
+from faultline.inspector.spark.log import LogError, LogFolder, list_log, parse, read_lines, versioned
 from faultline.inspector.words import count, ranges, time_words
 from faultline.storage.place import Place
 
+PARTITION = re.compile(r"[0-9]{1,10}")
+MOST_ENTRIES = 100_000
+"""Entries of a file source's log in one batch up to which their files are named."""
 UNKNOWN = "unknown"
 """Start of a batch whose predecessor Spark has deleted (spark.sql.streaming.minBatchesToRetain)."""
-
-
-def kind_of(offset: Any) -> str:
-    """Kafka, file, delta, rate-micro-batch, counter (rate, socket) or unknown."""
-    if isinstance(offset, int) and not isinstance(offset, bool):
-        return "counter"
-    if not isinstance(offset, dict) or not offset:
-        return "unknown"
-    if all(isinstance(partitions, dict) for partitions in offset.values()):
-        return "kafka"
-    if "reservoirId" in offset:
-        return "delta"
-    by_fields = {frozenset({"logOffset"}): "file", frozenset({"offset", "timestamp"}): "rate-micro-batch"}
-    return by_fields.get(frozenset(offset), "unknown")
 
 
 NUMBERS = {
@@ -38,18 +28,53 @@ NUMBERS = {
     "rate-micro-batch": ("offset", "timestamp"),
 }
 """Fields that are whole numbers, by kind of offset."""
+BY_FIELDS = {frozenset({"logOffset"}): "file", frozenset({"offset", "timestamp"}): "rate-micro-batch"}
+DELTA_AFTER_ALL = 2**63 - 200
+"""Positions from here on are after the last action of a version (DeltaSourceOffset.END_INDEX)."""
 
 
-def is_sound(offset: Any) -> bool:
-    """Return whether the fields of an offset have the types that its source writes."""
-    kind = kind_of(offset)
-    if kind == "kafka":
-        return all(
-            type(number) is int and partition.isdecimal()
+class ForeignFile(LogError):
+    """A file of a source has not what the source that the offsets look like writes there."""
+
+
+def kind_of(offset: Any) -> str:
+    """Kafka, file, delta, rate-micro-batch, counter, none or unknown: by the shape, and by the types of the fields.
+
+    A counter is a plain number: of the rate source, the socket source, the file source of Spark 2.0, or of any other.
+    """
+    if offset is None:
+        return "none"
+    if isinstance(offset, int) and not isinstance(offset, bool):
+        return "counter"
+    shape = _shape(offset)
+    if shape == "kafka":
+        # JsonUtils.partitionOffsets: topics, partitions, offsets.
+        sound = all(
+            isinstance(partitions, dict)
+            and all(PARTITION.fullmatch(key) and type(value) is int for key, value in partitions.items())
             for partitions in offset.values()
-            for partition, number in partitions.items()
         )
-    return all(type(offset.get(name)) is int for name in NUMBERS.get(kind, ()))
+    else:
+        sound = all(type(offset.get(name)) is int for name in NUMBERS.get(shape, ()))
+    return shape if sound else "unknown"
+
+
+def _shape(offset: Any) -> str:
+    """The kind that an offset looks like, whatever its values are."""
+    if not isinstance(offset, dict) or not offset:
+        return "unknown"
+    if all(isinstance(partitions, dict) for partitions in offset.values()):
+        return "kafka"
+    return "delta" if "reservoirId" in offset else BY_FIELDS.get(frozenset(offset), "unknown")
+
+
+def damage(offset: Any, kinds: set[str]) -> str:
+    """Say what is wrong with an offset of a source whose other offsets are of these kinds; empty when nothing is."""
+    if kind_of(offset) != "unknown" or not kinds & {"kafka", "file", "delta", "rate-micro-batch"}:
+        return ""
+    if isinstance(offset, str):
+        return "is cut short or not JSON" if offset.startswith("{") else ""
+    return "has a field of the wrong kind" if _shape(offset) in kinds else ""
 
 
 def source_folder(checkpoint: Place, source: str, kind: str) -> Place:
@@ -79,13 +104,21 @@ def _kind_of_log(folder: Place) -> str:
 def initial_offset(checkpoint: Place, source: str, kind: str) -> Any:
     """`sources/N/0`: where a Kafka source started, or when a rate source did; None when there is none.
 
-    Raises LogError when the file is damaged.
+    Raises LogError when the file is damaged, ForeignFile when it is of another source than the offsets look like.
     """
     folder = source_folder(checkpoint, source, kind)
     # The log of a file source has another meaning, and what other sources keep there only they can read.
-    if kind not in ("kafka", "counter") or not (folder / "0").exists():
+    if kind not in ("kafka", "counter") or not (folder / "0").is_file():
         return None
-    return parse(b"\n".join(read_lines(folder, "0")))
+    # Kafka's begins with a byte 0, for readers of Spark 2.1 (KafkaSourceInitialOffsetWriter).
+    content = (folder / "0").read_bytes().removeprefix(b"\0")
+    if not content:
+        raise LogError("it is empty")
+    # Spark 2.1 wrote no version.
+    found = parse(b"\n".join(versioned(content, 1)[1]) if content.startswith(b"v") else content)
+    if kind_of(found) != kind:
+        raise ForeignFile("it does not say where such a source began: another source may have written it")
+    return found
 
 
 def kafka_partitions(start: Any, end: Any) -> list[Partition]:
@@ -93,43 +126,104 @@ def kafka_partitions(start: Any, end: Any) -> list[Partition]:
     found = []
     for topic in sorted(end):
         for partition, offset in sorted(end[topic].items(), key=lambda item: int(item[0])):
-            first = start.get(topic, {}).get(partition) if isinstance(start, dict) else None
+            first = start.get(topic, {}).get(partition) if kind_of(start) == "kafka" else None
             found.append(Partition(topic, int(partition), first, offset))
     return found
 
 
-def _kafka(start: Any, end: Any) -> SourceRange:
-    partitions = kafka_partitions(start, end)
+def _kafka(source: str, start: Any, end: Any, initial: Any) -> SourceRange:
+    partitions = kafka_partitions(initial if start is None else start, end)
     rows = [each.rows for each in partitions]
     total = "" if None in rows else f" ({count(sum(filter(None, rows)), 'row')})"
     topics = ", ".join(sorted(end))
-    return SourceRange("kafka", f"Kafka topic {topics}: {ranges(partitions)}{total}", partitions)
+    # A Kafka source keeps where it began (KafkaSourceInitialOffsetWriter); other connectors write offsets like these.
+    name = (
+        "Kafka topic"
+        if initial is not None
+        else f"source {source} looks like Kafka's, the connector is not known: topic"
+    )
+    return SourceRange("kafka", f"{name} {topics}: {ranges(partitions)}{total}", partitions)
 
 
 def file_entries(checkpoint: Place, source: str, first: int, last: int) -> list[str]:
-    """Paths that the file source logged as `first` to `last`, also from a compact file.
+    """Paths that the file source logged as `first` to `last`, also from a compact file (FileStreamSourceLog.get).
 
-    Raises LogError when a file of the log is damaged.
+    Raises LogError when a file of the log is damaged, or does not have one of the entries.
     """
     log = list_log(source_folder(checkpoint, source, "file"))
+    valid = log.valid()
+    folded: list[dict[str, Any]] | None = None
     paths = []
     for number in range(first, last + 1):
-        if number in log.numbers:
-            lines = read_lines(log.path, str(number))
+        if log.has(number):
+            entries = log_entries(log, number)
         else:
-            folded = next((each for each in log.compact if each >= number), None)
             if folded is None:
-                raise LogError(f"sources/{source} has neither {number} nor a compact file that holds it")
-            lines = read_lines(log.path, f"{folded}.compact")
-        entries = [parse(line) for line in lines if line]
-        paths += [entry["path"] for entry in entries if entry.get("batchId", number) == number]
+                folded = log_entries(log, valid[0]) if valid and log.has(valid[0]) else []
+            entries = folded
+        found = [entry["path"] for entry in entries if entry.get("batchId", number) == number]
+        if not found and not log.has(number):
+            raise LogError(f"sources/{source} has neither {number} nor a compact file that holds it")
+        paths += found
     return paths
+
+
+def log_entries(log: LogFolder, number: int) -> list[dict[str, Any]]:
+    """Read the entries of a compactible log under a number. Raises LogError, which names the file."""
+    name = log.file(number)
+    try:
+        entries = [parse(line) for line in read_lines(log.path, name) if line]
+        if not all(isinstance(entry, dict) and isinstance(entry.get("path"), str) for entry in entries):
+            raise LogError("an entry of it names no file")
+    except LogError as error:
+        raise LogError(f"{log.path / name} cannot be read: {error}") from None
+    return entries
+
+
+def file_source_fails(checkpoint: Place, source: str, start: Any, end: Any) -> str:
+    """Say why a file source cannot start between two offsets; empty when it can.
+
+    The constructor of FileStreamSource reads the whole log (restore), and getBatch the entries after `start` up to
+    `end`, also when the batch is committed (MicroBatchExecution.populateStartOffsets). `start` may be a plain number
+    (FileStreamSourceOffset.apply).
+    """
+    last = end["logOffset"]
+    kind = kind_of(start)
+    if kind not in ("none", "counter", "file"):
+        return f"the file source {source} cannot read the offset {json.dumps(start)}, from which its batch starts"
+    first = -1 if start is None else start["logOffset"] if kind == "file" else start
+    if first > last:
+        return f"the file source {source} goes from log offset {first} back to {last}, which it refuses"
+    try:
+        return _lacks(list_log(source_folder(checkpoint, source, "file")), first, last)
+    except LogError as error:
+        return str(error)
+
+
+def _lacks(log: LogFolder, first: int, last: int) -> str:
+    """Say what a file source's log lacks of itself, and of the entries after `first` up to `last`. Raises LogError."""
+    whole = [log_entries(log, number) for number in log.valid() if log.has(number)]
+    gone = [number for number in log.valid() if not log.has(number)]
+    if gone:
+        return f"{log.path / log.file(gone[0])} doesn't exist, and the file source reads its whole log first of all"
+    if last - first > MOST_ENTRIES:
+        return ""
+    missing = [each for each in range(first + 1, last + 1) if not log.has(each)]
+    folded = {entry.get("batchId") for entry in whole[0]} if missing and whole else set()
+    lacking = [each for each in missing if each not in folded]
+    return f"{log.path / log.file(lacking[0])} doesn't exist: batch {lacking[0]} of the log" if lacking else ""
 
 
 def _files(checkpoint: Place, source: str, start: Any, end: Any) -> SourceRange:
     last = end["logOffset"]
-    first = start["logOffset"] + 1 if isinstance(start, dict) else (last if start == UNKNOWN else 0)
+    kind = kind_of(start)
+    # A start that was deleted, or is of another source, leaves the last entry to name.
+    before = {"file": start, "none": {"logOffset": -1}, "counter": {"logOffset": start}}.get(kind)
+    first = last if before is None else max(before["logOffset"], -1) + 1
     found = SourceRange("file", "", facts={"log offset": str(last)})
+    if last - first > MOST_ENTRIES:
+        found.words = f"files: log offset {last}, from {first} on"
+        return found
     try:
         found.files = file_entries(checkpoint, source, first, last)
     except LogError as error:
@@ -141,36 +235,43 @@ def _files(checkpoint: Place, source: str, start: Any, end: Any) -> SourceRange:
     return found
 
 
+def delta_position(end: Any) -> str:
+    """Say up to where a Delta source has read (DeltaSourceOffset).
+
+    A negative index (BASE_INDEX: -1, -100 from version 3 on) is before the first action of the version.
+    """
+    version, index = end["reservoirVersion"], end["index"]
+    if end.get("isStartingVersion"):
+        return f"within the table's first snapshot, version {version}, up to its file {index}"
+    if index < 0:
+        return f"all versions before {version}, nothing of version {version} yet"
+    if index >= DELTA_AFTER_ALL:
+        return f"all versions up to {version}"
+    return f"all versions before {version}, and of version {version} the actions up to index {index}"
+
+
 def _delta(end: Any) -> SourceRange:
     version, index = end["reservoirVersion"], end["index"]
     initial = bool(end.get("isStartingVersion"))
-    # DeltaSourceOffset.scala: index -1 (BASE_INDEX, -100 from version 3 on) is before the first action.
-    if initial:
-        words = f"within the table's first snapshot, version {version}, up to its file {index}"
-    elif index < 0:
-        words = f"all versions before {version}, nothing of version {version} yet"
-    else:
-        words = f"all versions before {version}, and of version {version} the actions up to index {index}"
     facts = {
         "reservoirId": f"{end['reservoirId']} (the id of the Delta table)",
         "reservoirVersion": f"{version} (the table version that is read next or in part)",
         "index": f"{index} ({'before the first' if index < 0 else 'last read'} action in that version)",
         "isStartingVersion": f"{str(initial).lower()} ({'the first snapshot' if initial else 'changes after it'})",
     }
-    return SourceRange("delta", f"Delta table: {words}", facts=facts)
+    return SourceRange("delta", f"Delta table: {delta_position(end)}", facts=facts)
 
 
-def _counter(start: Any, end: int, initial: Any) -> SourceRange:
-    if isinstance(initial, int):
+def _number(source: str, start: Any, end: int, initial: Any) -> SourceRange:
+    if kind_of(initial) == "counter":
         facts = {"started at": time_words(initial)}
-        begin = "" if start == UNKNOWN else f"from second {start or 0} "
+        begin = f"from second {start or 0} " if kind_of(start) in ("counter", "none") else ""
         return SourceRange("rate", f"rate source: {begin}to second {end} since its start", facts=facts)
-    begin = "" if start == UNKNOWN else f"from {start or 0} "
-    return SourceRange("counter", f"counter (rate or socket): {begin}to {end}")
+    return SourceRange("unknown", f"source {source}: the number {end}, of a source that is not known here")
 
 
 def _rate_micro_batch(start: Any, end: Any) -> SourceRange:
-    first = start["offset"] if isinstance(start, dict) else (start or 0)
+    first = start["offset"] if kind_of(start) == "rate-micro-batch" else 0
     words = f"rate-micro-batch: from value {first} to {end['offset']}, up to {time_words(end['timestamp'])}"
     return SourceRange("rate-micro-batch", words)
 
@@ -191,12 +292,15 @@ def _explain(checkpoint: Place, source: str, start: Any, end: Any, initial: Any)
     if end is None:
         return SourceRange("none", f"source {source}: nothing yet")
     explained = {
-        "kafka": lambda: _kafka(start if start is not None else initial, end),
+        "kafka": lambda: _kafka(source, start, end, initial),
         "file": lambda: _files(checkpoint, source, start, end),
         "delta": lambda: _delta(end),
-        "counter": lambda: _counter(start, end, initial),
+        "counter": lambda: _number(source, start, end, initial),
         "rate-micro-batch": lambda: _rate_micro_batch(start, end),
     }.get(kind_of(end))
-    if explained is None:
-        return SourceRange("unknown", f"source {source}: offset {json.dumps(end)} of a kind that is not known here")
-    return explained()
+    return explained() if explained else SourceRange("unknown", f"source {source}: {unknown_offset(end)}")
+
+
+def unknown_offset(offset: Any) -> str:
+    """Say an offset that only its own source can read."""
+    return f"offset {json.dumps(offset)} of a kind that is not known here ({count(len(json.dumps(offset)), 'byte')})"

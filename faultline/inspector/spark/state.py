@@ -17,7 +17,7 @@ from faultline.inspector.model import Operator, StateStore
 from faultline.inspector.spark.moved import corrected, home_of
 from faultline.inspector.spark.operator_metadata import MetadataError, OperatorMetadata, Variable
 from faultline.inspector.spark.operator_metadata import read as read_metadata
-from faultline.inspector.spark.state_files import operator_folders, stores_of, words_of
+from faultline.inspector.spark.state_files import numbered, operator_folders, stores_of, words_of
 from faultline.settings import ROOT
 from faultline.storage.place import Place
 from faultline.storage.reading import size_below
@@ -50,7 +50,7 @@ def list_operators(checkpoint: Place, problems: list[str], notes: list[str]) -> 
     for folder in operator_folders(checkpoint):
         operator = Operator(folder.name, state_bytes=size_below(folder))
         operators.append(operator)
-        partitions = sum(1 for child in folder.iterdir() if child.name.isdigit())
+        partitions = len(numbered(folder))
         try:
             metadata = read_metadata(folder) or OperatorMetadata("", (("default", partitions),))
         except MetadataError as error:

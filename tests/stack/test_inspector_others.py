@@ -1,0 +1,158 @@
+"""Flink checkpoints of other connectors, backends and file systems than this project's. One JVM for all."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from faultline.inspector.model import Report, report_from
+from faultline.inspector.render.prose import render
+from faultline.settings import ROOT
+from tests.damaged import damage
+from tests.golden.archives import golden, releases
+from tests.stack.flink_cluster import PYTHON
+from tests.tiers import seeds
+
+OTHERS = golden("flink-others")
+KEYED = "GroupAggregate[3]"
+
+
+@pytest.fixture(scope="module")
+def reports() -> dict[str, Report]:
+    """Every checkpoint of the archive, described by one process."""
+    names = sorted(folder.name for folder in OTHERS.iterdir())
+    done = subprocess.run(
+        [str(PYTHON), "-m", "faultline.inspector.flink", "describe", *(str(OTHERS / name) for name in names)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = [report_from(json.loads(line)) for line in done.stdout.splitlines()]
+    return dict(zip(names, lines, strict=True))
+
+
+def operator(report: Report, label: str) -> Any:
+    return next(each for each in report.operators if each.label == label)
+
+
+def test_a_source_of_another_connector_is_unknown_and_no_damage(reports: dict[str, Report]) -> None:
+    report = reports["file-source"]
+    assert not report.problems
+    assert report.restart is not None
+    assert report.restart.action == "restore"
+    assert report.steps[-1].sources[0].kind == "unknown"
+    words = render(report)
+    assert "unknown source" in words
+    assert "as far as can be seen from here" in words
+    assert "Kafka topic" not in words
+    assert "max-part-counter" in words
+
+
+def test_committables_of_another_sink_are_no_transactions(reports: dict[str, Report]) -> None:
+    report = reports["file-sink"]
+    assert not report.problems
+    assert not report.transactions
+    assert "sink" not in report.configuration
+    assert "unknown sink" in operator(report, "files").words
+    assert "not looked at: what the sink" in render(report)
+
+
+def test_the_changelog_backend_is_named_with_its_claim_mode(reports: dict[str, Report]) -> None:
+    report = reports["changelog"]
+    # A copy lacks the files at the absolute paths that its metadata names, and they are beside it.
+    assert all("/data/streams/" in problem and "is missing" in problem for problem in report.problems)
+    assert any("changelog state backend" in note and "CLAIM" in note for note in report.notes)
+    assert any("files of the same names are in" in note for note in report.notes)
+
+
+def test_a_native_savepoint_is_no_checkpoint(reports: dict[str, Report]) -> None:
+    report = reports["native-savepoint"]
+    assert not report.problems
+    (state,) = operator(report, KEYED).state
+    assert "native savepoint" in state.note
+    assert "incremental" not in render(report)
+
+
+def test_files_that_cannot_be_reached_are_named_and_not_checked(reports: dict[str, Report]) -> None:
+    report = reports["hdfs-shared"]
+    assert not report.problems
+    assert any("hdfs://nn1:8020/" in note and "not checked" in note for note in report.notes)
+    assert operator(report, KEYED).state_bytes
+    assert "as far as can be seen from here" in render(report)
+
+
+def test_the_old_consumer_has_positions_that_are_not_read(reports: dict[str, Report]) -> None:
+    report = reports["legacy-kafka-consumer"]
+    assert not report.problems
+    assert "FlinkKafkaConsumer" in report.steps[-1].sources[0].words
+    assert "no Kafka partition had been read" not in render(report)
+
+
+# Describes each folder in one JVM, and says what ended a description that no message of ours did.
+DESCRIBE_ALL = """
+import json, sys, traceback
+from pathlib import Path
+from faultline.inspector.errors import InspectorError
+from faultline.inspector.flink.jvm import flink_jvm
+from faultline.inspector.flink.report import describe, folder_report
+from faultline.inspector.recognize import engine_of
+from faultline.inspector.render.prose import render
+with flink_jvm([]) as jvm:
+    for folder in map(Path, sys.argv[1:]):
+        found = ""
+        try:
+            if engine_of(folder) == "flink":
+                report, folders = folder_report(folder)
+                describe(jvm, report, folders, 3)
+                assert report.restart is not None and render(report)
+        except InspectorError:
+            pass
+        except Exception:
+            found = traceback.format_exc()
+        print(json.dumps(found), flush=True)
+"""
+GOLDEN = [
+    *sorted(folder for release in releases("flink") for folder in release.iterdir() if folder.is_dir()),
+    *sorted(OTHERS.iterdir()),
+]
+COPIES, MANY = 4, 100
+"""Damaged copies of each golden folder: a quarter of them in the tiers before `full`, and those of `full` alone."""
+
+
+def tried(folder: Path, tmp_path: Path, numbers: range) -> None:
+    """Damage copies of a folder and describe them all in one JVM."""
+    done = {}
+    for seed in numbers:
+        copy = Path(shutil.copytree(folder, tmp_path / str(seed)))
+        done[seed] = damage(copy, random.Random(seed))
+    ended = subprocess.run(
+        [str(PYTHON), "-c", DESCRIBE_ALL,
+         *(str(tmp_path / str(seed)) for seed in numbers)],
+        cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False, timeout=900,
+    )  # fmt: skip
+    found = [json.loads(line) for line in ended.stdout.splitlines()]
+    assert len(found) == len(numbers), ended.stderr[-2000:]
+    bad = {seed: (done[seed], trace) for seed, trace in zip(numbers, found, strict=True) if trace}
+    assert not bad, bad
+
+
+def test_any_damage_is_reported(tmp_path: Path) -> None:
+    for at, folder in enumerate(GOLDEN[: 3 if len(seeds(COPIES)) == 1 else None]):
+        tried(folder, tmp_path / str(at), seeds(COPIES))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("folder", GOLDEN, ids=lambda folder: f"{folder.parent.name}/{folder.name}")
+def test_many_damages_are_reported(folder: Path, tmp_path: Path) -> None:
+    first = seeds(COPIES).stop
+    tried(folder, tmp_path, range(first, first + MANY))

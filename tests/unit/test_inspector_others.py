@@ -1,0 +1,293 @@
+"""Spark checkpoints as others have them: sources, files and folders that this project does not write. No JVM.
+
+The outcomes are those of Spark 4.2.0 restarted on such checkpoints, or of the class that a case names.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from faultline.inspector.__main__ import main
+from faultline.inspector.errors import InspectorError
+from faultline.inspector.model import Report
+from faultline.inspector.recognize import engine_of
+from faultline.inspector.render.prose import render
+from faultline.inspector.spark.report import read_report
+from tests.golden.archives import golden
+
+RELEASE = golden("spark-4.2")
+
+
+def query(folder: Path, *batches: tuple[str, ...], commits: int | None = None) -> Path:
+    """Write the logs of a query: the lines of the sources of each batch, and all commits or the first ones."""
+    checkpoint = folder / "checkpoint"
+    for name in ("offsets", "commits"):
+        (checkpoint / name).mkdir(parents=True)
+    (checkpoint / "metadata").write_text(json.dumps({"id": "af4e34aa-c09d-5bf1-8311-881b59bb08f4"}))
+    for number, lines in enumerate(batches):
+        head = json.dumps({"batchWatermarkMs": 0, "batchTimestampMs": 1_772_600_000_000 + number, "conf": {}})
+        (checkpoint / "offsets" / str(number)).write_text("\n".join(["v1", head, *lines]), newline="")
+    for number in range(len(batches) if commits is None else commits):
+        (checkpoint / "commits" / str(number)).write_text('v1\n{"nextBatchWatermarkMs":0}')
+    return checkpoint
+
+
+def outcome(checkpoint: Path, output: Path | None = None) -> tuple[str, int | None, str]:
+    """Action, batch and words of the restart."""
+    report = read_report(checkpoint, None, output)
+    assert report.restart is not None
+    return report.restart.action, report.restart.step, render(report)
+
+
+def copy(tmp_path: Path, name: str, release: str = "spark-4.2") -> Path:
+    return Path(shutil.copytree(golden(release) / name, tmp_path / name)) / "checkpoint"
+
+
+OFFSETS = {
+    "nested": '{"shard-0":{"position":"4961","open":false},"metadata":{"batch":"2"}}',
+    "an id and a list": '{"persistent://public/default/pump":[8,0,16,3]}',
+    "a number": "1772600000000",
+    "text": "2026-03-04 05:00:00.0",
+    "text that begins like JSON": "[2026-03-04",
+    "null": "null",
+    "true": "true",
+    "deep": "[" * 5000,
+    "half of a surrogate pair": '{"a":"\\ud800"}',
+}
+
+
+@pytest.mark.parametrize("line", OFFSETS.values(), ids=OFFSETS.keys())
+def test_a_source_that_is_not_known_is_no_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str) -> None:
+    checkpoint = query(tmp_path, (line,), (line,), (line,))
+    action, step, words = outcome(checkpoint)
+    assert (action, step) == ("continue", 3)
+    assert "goes on with batch 3, as far as can be seen from here" in words
+    assert "not looked at: source 0, whose kind is not known here" in words
+    assert main(["--no-lag", str(checkpoint)]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_an_offset_like_kafkas_is_kafkas_only_where_kafka_kept_its_start(tmp_path: Path) -> None:
+    checkpoint = query(tmp_path, ('{"hub":{"0":5}}',), ('{"hub":{"0":9}}',))
+    assert "looks like Kafka's, the connector is not known" in outcome(checkpoint)[2]
+    start = checkpoint / "sources" / "0" / "0"
+    start.parent.mkdir(parents=True)
+    start.write_bytes(b'\0v1\n{"hub":{"0":2}}')
+    words = outcome(checkpoint)[2]
+    assert "looks like" not in words
+    assert "Kafka topic hub: partition 0 from 2 to 5" in words
+    start.write_bytes(b'v1\n{"hub-id":"x"}')
+    assert "sources/0/0, since it does not say where such a source began" in outcome(checkpoint)[2]
+
+
+def test_lines_end_as_scala_ends_them(tmp_path: Path) -> None:
+    checkpoint = query(tmp_path, ("-\r", "-"), ("-\r", "-"))
+    assert outcome(checkpoint)[:2] == ("continue", 2)
+
+
+def test_fields_of_the_metadata_have_defaults(tmp_path: Path) -> None:
+    checkpoint = query(tmp_path, ("-",), ("-",))
+    (checkpoint / "offsets" / "1").write_text("v1\n{}\n-")
+    assert outcome(checkpoint)[:2] == ("continue", 2)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "fails"),
+    [
+        (("-",), ("-", "-"), True),
+        (("-", "-"), ("-",), True),
+        (('{"logOffset":-1}', "4"), ("27", '{"logOffset":4}'), False),
+        (("9",), ('{"logOffset":0}',), True),
+        (('{"a":{"0":1}}',), ('{"logOffset":0}',), True),
+    ],
+    ids=["one more", "one less", "swapped", "a smaller number", "another kind"],
+)
+def test_the_two_newest_batches_must_fit_each_other(
+    tmp_path: Path, before: tuple[str, ...], after: tuple[str, ...], fails: bool
+) -> None:
+    checkpoint = query(tmp_path, before, after)
+    log = checkpoint / "sources" / str(len(after) - 1)
+    log.mkdir(parents=True)
+    for number in range(5):
+        (log / str(number)).write_text(f'v1\n{{"path":"file:///in/{number}","timestamp":1,"batchId":{number}}}')
+    action, _, words = outcome(checkpoint)
+    assert (action == "impossible") == fails, words
+
+
+def test_another_kind_of_source_in_one_folder_is_shown_and_warned_of(tmp_path: Path) -> None:
+    words = outcome(query(tmp_path, ("7",), ("9",), ('{"a":{"0":5}}',), commits=2))[2]
+    assert "the number 9" in words
+    assert "topic a" in words
+    assert "two queries wrote here, or the query was changed" in words
+
+
+def test_asynchronous_progress_that_was_killed_re_runs_its_newest_batch(tmp_path: Path) -> None:
+    checkpoint = copy(tmp_path, "async_progress")
+    last = max(int(file.name) for file in (checkpoint / "commits").glob("[0-9]*"))
+    (checkpoint / "commits" / str(last)).unlink()
+    action, step, words = outcome(checkpoint)
+    assert (action, step) == ("re-run", last)
+    assert "PROBLEM" not in words
+
+
+@pytest.mark.parametrize(("kept", "committed", "taken"), [(9, 12, 9), (5, 6, 5)])
+def test_commits_ahead_run_the_newest_planned_batch_again(
+    tmp_path: Path, kept: int, committed: int, taken: int
+) -> None:
+    checkpoint = query(tmp_path, *[("-",)] * (kept + 1), commits=committed + 1)
+    action, step, words = outcome(checkpoint)
+    assert (action, step) == ("impossible", kept)
+    assert f"re-runs batch {kept}" in words
+    assert f"commits/{taken} is there already" in words
+
+
+def test_kafka_partitions_that_are_gone_fail_unless_loss_is_allowed(tmp_path: Path) -> None:
+    checkpoint = query(tmp_path, ('{"a":{"0":1,"1":1},"b":{"0":1}}',), ('{"a":{"0":3}}',), commits=1)
+    report = read_report(checkpoint, None, None)
+    assert any("a partition 1, b partition 0" in each and "failOnDataLoss" in each for each in report.problems)
+    assert main(["--no-lag", str(checkpoint)]) == 1
+
+
+@pytest.mark.parametrize(
+    ("index", "starting", "words"),
+    [
+        (-1, False, "from version 5"),
+        (-100, False, "from version 5"),
+        (17, False, "of version 5 the actions up to index 17"),
+        (3, True, "within the table's first snapshot, version 5, up to its file 3"),
+        (2**63 - 101, False, "from version 6"),
+    ],
+)
+def test_a_delta_source_goes_on_inside_a_version(tmp_path: Path, index: int, starting: bool, words: str) -> None:
+    offset = {"reservoirId": "x", "reservoirVersion": 5, "index": index, "isStartingVersion": starting}
+    assert words in outcome(query(tmp_path, (json.dumps(offset),)))[2].splitlines()[-1]
+
+
+def test_a_release_before_the_tried_ones_is_not_named_as_one_of_them(tmp_path: Path) -> None:
+    report = read_report(query(tmp_path, ("-",)), None, None)
+    assert report.releases == []
+    assert any("older than 3.5" in note for note in report.notes)
+
+
+State = Callable[[Path], object]
+
+
+def unlink(pattern: str) -> State:
+    def change(checkpoint: Path) -> None:
+        for file in checkpoint.glob(pattern):
+            file.unlink()
+
+    return change
+
+
+def empty(pattern: str) -> State:
+    return lambda checkpoint: [file.write_bytes(b"") for file in checkpoint.glob(pattern)]
+
+
+def without_changes(change: State) -> State:
+    """RocksDB that writes no change logs: since 4.1 they make good for a snapshot that cannot be read."""
+    return lambda checkpoint: (unlink("state/0/*/*.changelog")(checkpoint), change(checkpoint))
+
+
+def rocksdb_logs(checkpoint: Path) -> None:
+    for partition in (checkpoint / "state" / "0").glob("[0-9]"):
+        (partition / "logs").mkdir()
+        (partition / "logs" / "000012-4a5b.log").write_bytes(b"x")
+
+
+def markers(checkpoint: Path) -> None:
+    for folder in ("state", "state/0", "state/0/0", "offsets", "commits", "sources"):
+        (checkpoint / folder / "0_$folder$").touch()
+
+
+def newest_entry_gone(checkpoint: Path) -> None:
+    """Batch 12 took no file: without it, batch 11 is the newest, which took the file of entry 11."""
+    for name in ("offsets/12", "commits/12", "sources/0/11"):
+        (checkpoint / name).unlink()
+
+
+CHANGES: dict[str, tuple[str, State, str]] = {
+    "markers of a store": ("files_windowed", markers, ""),
+    "a stray batch": ("files_windowed", lambda path: (path / "offsets" / "99999999999999999999").touch(), ""),
+    "a partition that is gone": ("files_windowed", lambda path: shutil.rmtree(path / "state/0/1"), "state/0/1"),
+    "an empty delta": ("files_windowed", empty("state/0/0/13.delta"), "13.delta"),
+    "an empty snapshot": ("files_windowed", empty("state/0/0/13.snapshot"), ""),
+    "a log of RocksDB beside its files": ("rocksdb", rocksdb_logs, ""),
+    "a file of RocksDB that is gone": ("rocksdb", without_changes(unlink("state/0/0/SSTs/*.sst")), ".sst is missing"),
+    "an empty snapshot of RocksDB": ("rocksdb", without_changes(empty("state/0/0/*.zip")), ".zip is empty"),
+    "state of another attempt": ("state_ids", unlink("state/0/0/4_*"), "the commit names the state"),
+    "the source's newest entry": ("files_windowed", newest_entry_gone, "sources/0/11 doesn't exist"),
+    "the source's compact file": ("files_windowed", unlink("sources/0/9.compact"), "sources/0/9.compact doesn't exist"),
+}
+
+
+@pytest.mark.parametrize(("name", "change", "why"), CHANGES.values(), ids=CHANGES.keys())
+def test_what_a_start_reads_is_looked_at(tmp_path: Path, name: str, change: State, why: str) -> None:
+    checkpoint = copy(tmp_path, name)
+    whole = outcome(checkpoint)
+    change(checkpoint)
+    action, step, words = outcome(checkpoint)
+    if why:
+        assert action == "impossible", words
+        assert why in words
+        assert main(["--no-lag", str(checkpoint)]) == 1
+    else:
+        assert (action, step) == whole[:2], words
+
+
+@pytest.mark.parametrize("gone", ["9.compact", "10"])
+def test_a_hole_in_the_sinks_log_stops_its_readers_and_not_the_query(tmp_path: Path, gone: str) -> None:
+    checkpoint = copy(tmp_path, "files_windowed")
+    output = checkpoint.parent / "output"
+    (output / "_spark_metadata" / gone).unlink()
+    report = read_report(checkpoint, None, output)
+    assert report.restart is not None
+    assert report.restart.action == "continue"
+    assert any(f"_spark_metadata/{gone} doesn't exist: every reader of the output fails" in p for p in report.problems)
+
+
+def near(tmp_path: Path) -> Path:
+    checkpoint = copy(tmp_path, "files_windowed")
+    (tmp_path / "cased").mkdir()
+    shutil.copytree(checkpoint / "offsets", tmp_path / "cased" / "Offsets")
+    (tmp_path / "metadata-alone").mkdir()
+    shutil.copyfile(checkpoint / "metadata", tmp_path / "metadata-alone" / "metadata")
+    (tmp_path / "flink" / ("a" * 32) / "shared").mkdir(parents=True)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("folder", "words"),
+    [
+        ("files_windowed", "files_windowed/checkpoint|name one of: checkpoint"),
+        ("", "files_windowed/checkpoint"),
+        ("files_windowed/checkpoint/offsets", "name this one: .*files_windowed/checkpoint$"),
+        ("files_windowed/checkpoint/state/0/1", "name this one: .*files_windowed/checkpoint$"),
+        ("files_windowed/checkpoint/metadata", "name this one: .*files_windowed/checkpoint$"),
+        ("files_windowed/output", "output of Spark's file sink"),
+        ("files_windowed/output/_spark_metadata", "the log in the output of Spark's file sink"),
+        ("files_windowed/no", "does not exist; name this one: .*files_windowed/checkpoint$"),
+        ("cased", "small letters"),
+        ("metadata-alone", "only the metadata of a Spark query"),
+        ("flink", "without any chk-N"),
+    ],
+)
+def test_a_folder_near_a_checkpoint_names_the_right_one(tmp_path: Path, folder: str, words: str) -> None:
+    with pytest.raises(InspectorError, match=words):
+        engine_of(near(tmp_path) / folder)
+
+
+def test_a_prediction_that_fails_is_never_exit_code_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    checkpoint = query(tmp_path, *[("-",)] * 3)
+    for number in (0, 1):
+        (checkpoint / "offsets" / str(number)).unlink()
+    assert main(["--no-lag", str(checkpoint)]) == 1
+    assert "A restart fails" in capsys.readouterr().out
+    report: Report = read_report(checkpoint, None, None)
+    assert report.restart is not None
+    assert "asyncProgressTrackingEnabled" in report.restart.details[0]
