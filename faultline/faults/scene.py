@@ -318,7 +318,8 @@ class Scene:
         command = [str(ROOT / "scripts" / "lib" / "verb.sh"), "scripts/faults.sh", verb, str(self.folder), *words]
         environ = self.stack.variables
         with (self.folder / output).open("ab") as out, (self.folder / "watch.log").open("ab") as log:
-            return subprocess.Popen(command, cwd=ROOT, env=environ, stdin=subprocess.DEVNULL, stdout=out, stderr=log)
+            # It ends when the pipe closes, which a SIGKILL to this program does too.
+            return subprocess.Popen(command, cwd=ROOT, env=environ, stdin=subprocess.PIPE, stdout=out, stderr=log)
 
     def watches(self) -> bool:
         """Return whether the watcher runs."""
@@ -335,6 +336,8 @@ class Scene:
             except subprocess.TimeoutExpired:
                 process.terminate()
                 process.wait()
+            if process.stdin:
+                process.stdin.close()
         self._watcher = self._follower = None
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -82,21 +85,35 @@ def window_latency(stack: Stack, words: Sequence[str]) -> int:
 
 
 def watch(stack: Stack, words: Sequence[str]) -> int:
-    """Watch the stack while the fault matrix breaks it; the samples go to a folder."""
+    """Watch the stack while the fault matrix breaks it, which holds stdin open; the samples go to a folder."""
+    _end_with_stdin()
     folder = Path(words[0])
     return stack.backend.tool(
         ["python", "-m", "faultline.probes.watch", str(folder), *words[1:]], writable=[folder]
     ).returncode
 
 
+def _end_with_stdin() -> None:
+    """From now on end as by SIGTERM when stdin closes: whoever started this program is gone, maybe by SIGKILL."""
+
+    def wait() -> None:
+        while os.read(0, 1):
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
 def watch_checkpoints(stack: Stack, words: Sequence[str]) -> int:
     """Print the Flink job's retained checkpoints whenever they change, until the folder has the file `stop`.
 
-    With `--words`, the folder also gets the inspector's words on each: `inspected/<job id>/chk-N.txt`.
+    With `--words`, for the fault matrix, which holds stdin open, the folder also gets the inspector's words on each:
+    `inspected/<job id>/chk-N.txt`.
     """
     folder = Path(words[0])
     command = ["python", "-m", "faultline.inspector.flink", "follow", "--until", str(folder / "stop")]
     if flags_in("watch_checkpoints", words[1:], "--words"):
+        _end_with_stdin()
         command += ["--words", str(folder / "inspected")]
     return stack.backend.tool(command, environment="flink", writable=[folder]).returncode
 

@@ -1,4 +1,4 @@
-"""A fault that is interrupted at any moment is repaired, and the stack is as it was."""
+"""A fault that is interrupted at any moment is repaired, the stack is as it was, and nothing watches it any more."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import random
 import signal
 import subprocess
 
+import psutil
 import pytest
 
 from faultline.settings import ROOT
@@ -49,6 +50,29 @@ def test_what_is_broken_is_repaired_after_an_interrupt(stack: RunningStack) -> N
         assert process.returncode == 130 or f"{ROW}  passed" in out, (number, seconds, process.returncode, words)
         stack.require_all_running()
         stack.wait_for_checkpoints(1)
+
+
+def watchers(stack: RunningStack) -> list[psutil.Process]:
+    results = str(stack.home / "results")
+    return [
+        each
+        for each in psutil.process_iter(["cmdline"])
+        if any(word.startswith(results) for word in each.info["cmdline"] or ())
+    ]
+
+
+def test_a_killed_matrix_leaves_no_watcher(stack: RunningStack) -> None:
+    process = subprocess.Popen(
+        [str(ROOT / "scripts" / "faults.sh"), "run", ROW],
+        env=stack.environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        wait_until(lambda: list((stack.home / "results").glob(f"*/{ROW}/seen.jsonl")), "the watcher", seconds=300)
+        assert watchers(stack)
+    finally:
+        process.kill()
+        process.wait()
+    wait_until(lambda: not watchers(stack), "the end of the watchers", seconds=30)
 
 
 def with_time_out(process: subprocess.Popen[str], seconds: float) -> None:
