@@ -23,7 +23,7 @@ from faultline.settings import ROOT, read_env_file
 from faultline.stack.errors import StackError
 from faultline.stack.processes import Program
 from faultline.storage.data import spark_outputs
-from faultline.storage.place import Place
+from faultline.storage.location import Location
 from faultline.storage.reading import names
 from faultline.verdict.spark.sink_log import METADATA_FOLDER, read_sink_log
 from faultline.waiting import wait_until
@@ -94,7 +94,7 @@ def of_checkpoints(side: Side, port: int, rate: int, number: int) -> tuple[Reque
     return found, statistics.median(each["end_to_end_duration"] for each in done) / 1000
 
 
-def bytes_of_an_entry(output: Place) -> float:
+def bytes_of_an_entry(output: Location) -> float:
     """Mean size of a file's entry in the sink's log: of each of its files, the lines below the version."""
     log = output / METADATA_FOLDER
     files = [log / name for name in names(log) if name.removesuffix(".compact").isdigit()]

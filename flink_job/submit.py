@@ -30,7 +30,7 @@ from faultline.waiting import wait_until
 from flink_job.cancel import cancel
 from flink_job.home import CLIENT, prepare
 from flink_job.rest import FlinkError, active_job, call, failures
-from flink_job.room import require_room
+from flink_job.writable import require_writable_checkpoints
 
 SUBMITTED = re.compile(r"JobID ([0-9a-f]{32})")
 RUNNING_LIMIT_SECONDS = 180
@@ -77,7 +77,7 @@ def submit(
         )
     if not call(settings.flink_rest, "/taskmanagers")["taskmanagers"]:
         print("submit: the job starts as soon as a TaskManager has registered", file=sys.stderr)
-    require_room(settings)
+    require_writable_checkpoints(settings)
     for line in say:
         print(line, file=sys.stderr)
     # The client's home is of the cluster, not of the job: the cluster's id is beside the windowing job's checkpoints.

@@ -18,7 +18,7 @@ from faultline.formats.run import SPARK_RUN_FILE, RunError, SparkRun, as_json, r
 from faultline.settings import Settings
 from faultline.storage.batches import newest_batch
 from faultline.storage.data import noted
-from faultline.storage.place import Place
+from faultline.storage.location import Location
 from faultline.storage.writing import require_writable
 from faultline.waiting import attempts
 from spark_job.options import FILES, FOREACH_OVERWRITE, Options, UserError
@@ -31,7 +31,7 @@ BATCH_FOLDER = "batch_id="
 class Checkpoint:
     """A checkpoint location. `planned` and `committed` read it at each call."""
 
-    path: Place
+    path: Location
 
     def planned(self) -> int | None:
         """Newest batch whose offsets are written."""
@@ -92,7 +92,7 @@ def claim(options: Options, settings: Settings, topic: str, wait_seconds: float 
     return owner
 
 
-def _make_writable(folder: Place, name: str) -> None:
+def _make_writable(folder: Location, name: str) -> None:
     try:
         require_writable(folder, 1)
     except OSError as error:
@@ -110,7 +110,7 @@ def _make_notes_writable(options: Options) -> None:
         ) from None
 
 
-def _lock(owner: IO[str], checkpoint: Place, wait_seconds: float) -> None:
+def _lock(owner: IO[str], checkpoint: Location, wait_seconds: float) -> None:
     for _ in attempts(wait_seconds, 0.1):
         try:
             return fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -119,7 +119,7 @@ def _lock(owner: IO[str], checkpoint: Place, wait_seconds: float) -> None:
     raise UserError(f"checkpoint {checkpoint} is in use by a running synchronizer; stop it with scripts/spark_stop.sh")
 
 
-def _refuse_foreign(run_file: Path, checkpoint: Place, mine: SparkRun) -> None:
+def _refuse_foreign(run_file: Path, checkpoint: Location, mine: SparkRun) -> None:
     try:
         theirs = read_run(SparkRun, run_file)
     except RunError as error:

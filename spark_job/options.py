@@ -11,8 +11,8 @@ from faultline.command import CommandError, Flags, seconds
 from faultline.formats import run
 from faultline.settings import Settings
 from faultline.storage.data import notes_of, spark_checkpoints, spark_outputs
-from faultline.storage.place import Place
-from faultline.storage.words import place_argument
+from faultline.storage.location import Location
+from faultline.storage.words import location_argument
 
 SINKS = run.SINKS
 FILES, FOREACH_APPEND, FOREACH_OVERWRITE = SINKS
@@ -39,8 +39,8 @@ class Options:
     executors: int | None
     trigger: str
     max_offsets_per_trigger: int | None
-    checkpoint: Place
-    output: Place
+    checkpoint: Location
+    output: Location
     notes: Path
     hold_batch: str | None
     wait_seconds: float
@@ -82,8 +82,10 @@ def parse(arguments: list[str] | None, settings: Settings) -> Options:
         metavar="N",
         help="how many executors to ask for, of the stack's workers (default: one on each)",
     )
-    parser.add_argument("--checkpoint", type=place_argument, metavar="PATH", help="default: checkpoints/spark/<query>")
-    parser.add_argument("--output", type=place_argument, metavar="PATH", help="default: output/<query>")
+    parser.add_argument(
+        "--checkpoint", type=location_argument, metavar="PATH", help="default: checkpoints/spark/<query>"
+    )
+    parser.add_argument("--output", type=location_argument, metavar="PATH", help="default: output/<query>")
     parser.add_argument(
         "--hold-batch",
         type=_batch,

@@ -41,7 +41,7 @@ def run_rows(rows: Iterable[Planned], folder: Path, stack: Stack, *, may_reset: 
                 quietly("reset", functools.partial(here.down, wipe=True))
             failed, wrong = False, turn.own != USUAL
             here = usual.having({**dict(row.settings), "FLINK_MODE": row.mode})
-            if row.settings and (why := _no_room(here)) is not None:
+            if row.settings and (why := _too_small(here)) is not None:
                 _show(not_applying(turn.planned, folder / row.name, why))
                 continue
             quietly("up", here.up)
@@ -102,7 +102,7 @@ def refusal(stack: Stack, which: str) -> str:
     )
 
 
-def _no_room(stack: Stack) -> str | None:
+def _too_small(stack: Stack) -> str | None:
     """Return why this machine is too small for a stack; None when it is not, or when that stack is up."""
     needed, available = mebibytes(stack.settings.values), available_mebibytes()
     if stack.is_up() or available is None or available >= needed:

@@ -22,7 +22,7 @@ from faultline.settings import ROOT
 from faultline.stack.errors import StackError
 from faultline.stack.stack import Stack
 from faultline.storage.data import flink_checkpoints, spark_checkpoints, spark_outputs
-from faultline.storage.place import Place
+from faultline.storage.location import Location
 from faultline.waiting import wait_until
 
 _WATCHER_SECONDS = 120
@@ -66,7 +66,7 @@ class Scene:
         return int(self.stack.settings.values["FLINK_CHECKPOINT_INTERVAL_MS"]) / 1000
 
     @property
-    def spark(self) -> Place:
+    def spark(self) -> Location:
         """The synchronizer's checkpoint."""
         settings = self.stack.settings.typed
         return spark_checkpoints(settings) / settings.query()
@@ -78,12 +78,12 @@ class Scene:
         return settings.spark_notes / settings.query()
 
     @property
-    def flink(self) -> Place:
+    def flink(self) -> Location:
         """The folder of Flink's checkpoints."""
         return flink_checkpoints(self.stack.settings.typed)
 
     @property
-    def output(self) -> Place:
+    def output(self) -> Location:
         """The folder that the synchronizer writes to."""
         settings = self.stack.settings.typed
         return spark_outputs(settings) / settings.query()

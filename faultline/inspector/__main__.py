@@ -39,8 +39,8 @@ from faultline.inspector.reading import flink_comparison, flink_python, flink_re
 from faultline.inspector.recognize import engine_of
 from faultline.inspector.render import prose
 from faultline.settings import Settings, SettingsError
-from faultline.storage.place import Place
-from faultline.storage.words import place_argument
+from faultline.storage.location import Location
+from faultline.storage.words import location_argument
 
 FOLLOW_SECONDS = 0.5
 """Seconds between two looks at a Spark checkpoint that is followed."""
@@ -55,7 +55,7 @@ def arguments_of(argv: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument(
         "path",
-        type=place_argument,
+        type=location_argument,
         nargs="*",
         help="a Spark checkpoint location; a Flink job folder, chk-N or savepoint; also s3://BUCKET/PATH",
     )
@@ -77,7 +77,7 @@ def arguments_of(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--last", type=int, default=10, help="batches to show")
     parser.add_argument("--all", action="store_true", help="show every batch")
     parser.add_argument(
-        "--sink", type=place_argument, help="folder of Spark's file sink; default: the stack's for its queries"
+        "--sink", type=location_argument, help="folder of Spark's file sink; default: the stack's for its queries"
     )
     parser.add_argument(
         "--can-read", action="store_true", help="only say by the exit code whether all is here to read it"
@@ -112,7 +112,7 @@ def reports(arguments: argparse.Namespace, settings: Settings) -> Iterator[Repor
             time.sleep(FOLLOW_SECONDS)
 
 
-def can_read(paths: list[Place]) -> bool:
+def can_read(paths: list[Location]) -> bool:
     """Return whether this environment has what the paths need: Flink's files need Flink's classes."""
     try:
         engines = [engine_of(path) for path in paths]

@@ -18,7 +18,7 @@ from faultline.inspector.spark.report import read_report
 from faultline.inspector.spark.state import list_operators, read_state
 from faultline.settings import ROOT, Settings, artifacts
 from faultline.storage.data import spark_checkpoints, spark_outputs
-from faultline.storage.place import Place
+from faultline.storage.location import Location
 
 
 def flink_python() -> Path:
@@ -49,20 +49,20 @@ def _flink_lines(*words: str) -> Iterator[str]:
         raise InspectorError(f"reading Flink's files ended with exit code {process.returncode}")
 
 
-def flink_reports(paths: Sequence[Place], rows: int, follow: bool) -> Iterator[Report]:
+def flink_reports(paths: Sequence[Location], rows: int, follow: bool) -> Iterator[Report]:
     """Yield the reports that the Flink environment prints. Raises InspectorError when it fails."""
     flags = [f"--rows={rows}", *(["--follow"] if follow else [])]
     for line in _flink_lines("describe", *flags, *map(str, paths)):
         yield report_from(json.loads(line))
 
 
-def flink_comparison(path: Place, job: str, arguments: Sequence[str]) -> Comparison:
+def flink_comparison(path: Location, job: str, arguments: Sequence[str]) -> Comparison:
     """Set a checkpoint against a job that the Flink environment plans. Raises InspectorError when it fails."""
     (line,) = _flink_lines("against", str(path), job, *arguments)
     return comparison_from(json.loads(line))
 
 
-def sink_folder(path: Place, chosen: Place | None, settings: Settings) -> Place | None:
+def sink_folder(path: Location, chosen: Location | None, settings: Settings) -> Location | None:
     """Return the file sink's folder: the one given, or the stack's own for a query of the stack."""
     if chosen is not None:
         return chosen
@@ -71,7 +71,7 @@ def sink_folder(path: Place, chosen: Place | None, settings: Settings) -> Place 
     return None
 
 
-def spark_report(path: Place, arguments: argparse.Namespace, settings: Settings) -> Report:
+def spark_report(path: Location, arguments: argparse.Namespace, settings: Settings) -> Report:
     """Read a Spark checkpoint; with --state, its state rows by Spark itself."""
     last = None if arguments.all else arguments.last
     report = read_report(path, last, sink_folder(path, arguments.sink, settings))

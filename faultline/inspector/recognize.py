@@ -10,7 +10,7 @@ from faultline.inspector.errors import InspectorError
 from faultline.inspector.flink.folder import CHECKPOINT, JOB_ID, METADATA, is_checkpoint_folder, list_folders
 from faultline.inspector.spark.report import LOGS, is_spark_checkpoint
 from faultline.inspector.spark.sink import SINK_LOG
-from faultline.storage.place import Place
+from faultline.storage.location import Location
 
 DEPTH, MOST_FOLDERS, NAMED = 6, 2_000, 5
 """Levels and folders below a path that are searched for checkpoints, and how many of them a sentence names."""
@@ -19,7 +19,7 @@ INSIDE_FLINK = ("shared", "taskowned")
 """Folders of a checkpoint, and of a job, that somebody may name instead of it."""
 
 
-def engine_of(path: Place) -> str:
+def engine_of(path: Location) -> str:
     """`spark` or `flink`.
 
     Raises InspectorError when the path does not exist, cannot be read, or is no checkpoint of either.
@@ -34,7 +34,7 @@ def engine_of(path: Place) -> str:
         raise InspectorError(f"{error.filename} cannot be read: {error.strerror}") from None
 
 
-def _engine_of(path: Place) -> str:
+def _engine_of(path: Location) -> str:
     if not path.exists():
         near = _checkpoints_below(path.parent, 2) if path.parent.is_dir() else []
         raise InspectorError(f"{path} does not exist{_give(near)}")
@@ -53,7 +53,7 @@ def _engine_of(path: Place) -> str:
     raise InspectorError(_why_none(path, children))
 
 
-def _a_file(path: Place) -> str:
+def _a_file(path: Location) -> str:
     owner = _owner(path.parent)
     if owner is None and path.name == "metadata" and is_spark_checkpoint(path.parent):
         owner = path.parent
@@ -63,7 +63,7 @@ def _a_file(path: Place) -> str:
     return f"{path} is a file{give}"
 
 
-def _why_none(path: Place, children: list[Place]) -> str:
+def _why_none(path: Location, children: list[Location]) -> str:
     owner = _owner(path)
     if owner is not None:
         return f"{path} is a part of a checkpoint{_give([owner])}"
@@ -76,13 +76,13 @@ def _why_none(path: Place, children: list[Place]) -> str:
     )
 
 
-def _called_like_one(path: Place, names: set[str]) -> str:
+def _called_like_one(path: Location, names: set[str]) -> str:
     """Say what a folder is that has only a part of a checkpoint; empty when it has none."""
     others = [name for name in names if name not in LOGS and name.lower() in LOGS]
     if others:
         return (
             f"{path} has {', '.join(sorted(others))}: Spark's logs are called {' and '.join(LOGS)}, in small letters,"
-            " and it begins anew where they are not; give the names back, then name this folder again"
+            " and without them Spark begins a new checkpoint; rename them, then open this folder again"
         )
     if any(name in names for name in INSIDE_FLINK):
         return _only_shared(path)
@@ -99,7 +99,7 @@ def _called_like_one(path: Place, names: set[str]) -> str:
     return ""
 
 
-def _has_some(path: Place, children: list[Place]) -> str:
+def _has_some(path: Location, children: list[Location]) -> str:
     """Say which checkpoints are below a folder; empty when none is."""
     below = _checkpoints_below(path, DEPTH)
     queries = [child.name for child in children if child in below and is_spark_checkpoint(child)]
@@ -113,7 +113,7 @@ def _has_some(path: Place, children: list[Place]) -> str:
     return ""
 
 
-def _only_shared(path: Place) -> str:
+def _only_shared(path: Location) -> str:
     return (
         f"{path} is the folder of a Flink job{f' ({path.name})' if JOB_ID.fullmatch(path.name) else ''} with"
         " shared/ or taskowned/ and without any chk-N: nothing can be restored from these alone; name the folder that"
@@ -121,7 +121,7 @@ def _only_shared(path: Place) -> str:
     )
 
 
-def _owner(path: Place) -> Place | None:
+def _owner(path: Location) -> Location | None:
     """The checkpoint or job that a folder inside it belongs to; None for a folder that is not called like one."""
     here = path
     for _ in range(4):
@@ -134,16 +134,16 @@ def _owner(path: Place) -> Place | None:
     return None
 
 
-def _is_query_metadata(file: Place) -> bool:
+def _is_query_metadata(file: Location) -> bool:
     try:
         return isinstance(json.loads(file.read_bytes()), dict)
     except (OSError, ValueError, RecursionError):
         return False
 
 
-def _checkpoints_below(path: Place, depth: int) -> list[Place]:
+def _checkpoints_below(path: Location, depth: int) -> list[Location]:
     """The checkpoints of queries, and the folders of Flink's jobs and savepoints, nearest first."""
-    found: list[Place] = []
+    found: list[Location] = []
     for folder in _folders_below(path, depth):
         if is_spark_checkpoint(folder):
             found.append(folder)
@@ -157,10 +157,10 @@ def _checkpoints_below(path: Place, depth: int) -> list[Place]:
     return found
 
 
-def _folders_below(path: Place, depth: int) -> Iterator[Place]:
+def _folders_below(path: Location, depth: int) -> Iterator[Location]:
     level, seen = [path], 0
     for _ in range(depth):
-        following: list[Place] = []
+        following: list[Location] = []
         for folder in level:
             try:
                 children = sorted(each for each in folder.iterdir() if each.is_dir())
@@ -176,7 +176,7 @@ def _folders_below(path: Place, depth: int) -> Iterator[Place]:
         level = following
 
 
-def _give(places: list[Place]) -> str:
+def _give(places: list[Location]) -> str:
     if not places:
         return ""
     more = " and others" if len(places) > NAMED else ""

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from faultline.storage.batches import newest_batch
-from faultline.storage.place import Place
+from faultline.storage.location import Location
 from faultline.verdict.model import Unknown
 
 
-def newest_batches(checkpoint: Place, run_file: Path) -> dict[str, Any]:
+def newest_batches(checkpoint: Location, run_file: Path) -> dict[str, Any]:
     """Return `batch`, `offsets` (its end, by partition), `planned` and `again`; raises Unknown before the first commit.
 
     `planned` and `again` are None or have `batch`, `begin` and `end` (offsets by partition) and `visits` between them.
@@ -38,13 +38,13 @@ def newest_batches(checkpoint: Place, run_file: Path) -> dict[str, Any]:
         raise Unknown(f"the newest batch in {checkpoint} cannot be read: {error}") from None
 
 
-def _end(checkpoint: Place, batch: int) -> dict[str, int]:
+def _end(checkpoint: Location, batch: int) -> dict[str, int]:
     *_, last = (checkpoint / "offsets" / str(batch)).read_text(encoding="utf-8").splitlines()
     [offsets] = json.loads(last).values()
     return dict(offsets)
 
 
-def batch_range(checkpoint: Place, batch: int) -> dict[str, Any]:
+def batch_range(checkpoint: Location, batch: int) -> dict[str, Any]:
     """Return `batch`, `begin` and `end` (offsets by partition), and `visits` between them.
 
     Raises OSError or ValueError when it cannot be read.
@@ -55,7 +55,7 @@ def batch_range(checkpoint: Place, batch: int) -> dict[str, Any]:
     return {"batch": batch, "begin": begin, "end": end, "visits": visits}
 
 
-def _runs_again(checkpoint: Place, batch: int, run_file: Path, is_planned: bool) -> bool:
+def _runs_again(checkpoint: Location, batch: int, run_file: Path, is_planned: bool) -> bool:
     """Return whether an earlier run of the query had planned the batch, and had not committed it."""
     try:
         began = run_file.stat().st_mtime

@@ -19,8 +19,8 @@ from faultline.settings import Settings
 from faultline.verdict.checker import Options
 from faultline.verdict.cluster import Cluster
 from faultline.verdict.spark.checkpoint import newest_commit
+from faultline.verdict.spark.locations import Locations, locations
 from faultline.verdict.spark.output import list_output
-from faultline.verdict.spark.places import Places, places
 
 
 def document_of(value: bytes | None) -> dict[str, object]:
@@ -44,7 +44,7 @@ def on_topic(cluster: Cluster, topic: str) -> Iterator[dict[str, object]]:
         yield from map(document_of, batch.values)
 
 
-def in_output(where: Places) -> Iterator[bytes]:
+def in_output(where: Locations) -> Iterator[bytes]:
     """Yield the lines of the output, without those of leftovers. Raises Unknown, Moved and OSError."""
     commit = newest_commit(where.checkpoint, where.topic)
     for file in list_output(where.output, where.sink, None if commit is None else commit.batch).files:
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str]) -> int:
     """Print the numbers; returns the exit code."""
     (field,) = arguments
     settings = Settings()
-    where, cluster = places(settings, Options()), Cluster(settings.bootstrap)
+    where, cluster = locations(settings, Options()), Cluster(settings.bootstrap)
     # In this order: each line and each window that is counted is of a visit that was on the topic before.
     windows = [window["visit_id"] for window in on_topic(cluster, settings.text("VISIT_WINDOWS_TOPIC"))]
     output = count(field in document_of(line) for line in in_output(where))

@@ -22,7 +22,7 @@ from urllib.parse import unquote, urlsplit
 from faultline.probes.batches import batch_range
 from faultline.settings import Settings, SettingsError
 from faultline.storage.data import spark_checkpoints, spark_outputs
-from faultline.storage.place import Place
+from faultline.storage.location import Location
 from faultline.storage.reading import names
 from faultline.verdict.spark.sink_log import METADATA_FOLDER
 from faultline.waiting import attempts
@@ -30,7 +30,7 @@ from faultline.waiting import attempts
 _POLL_SECONDS = 0.1
 
 
-def as_it_is(checkpoint: Place, output: Place, batch: int) -> dict[str, Any]:
+def as_it_is(checkpoint: Location, output: Location, batch: int) -> dict[str, Any]:
     """The range of a batch, the lines that it has written, and its commit. Raises OSError and ValueError."""
     commit = checkpoint / "commits" / str(batch)
     return {
@@ -40,7 +40,7 @@ def as_it_is(checkpoint: Place, output: Place, batch: int) -> dict[str, Any]:
     }
 
 
-def being_written(checkpoint: Place, output: Place) -> int | None:
+def being_written(checkpoint: Location, output: Location) -> int | None:
     """The newest batch, if it is not committed and has written a file since it was planned. Raises OSError."""
     newest = max((name for name in names(checkpoint / "offsets") if name.isdigit()), key=int, default="")
     if not newest or (checkpoint / "commits" / newest).exists():
@@ -51,7 +51,7 @@ def being_written(checkpoint: Place, output: Place) -> int | None:
     return int(newest) if later and not later <= _files_of(output / METADATA_FOLDER, int(newest) - 1) else None
 
 
-def _files_of(log: Place, batch: int) -> set[str]:
+def _files_of(log: Location, batch: int) -> set[str]:
     """Names of the files that the sink's log has for a batch; after a compaction also those of earlier batches."""
     return {name for file in (str(batch), f"{batch}.compact") for name in _logged(log / file) or ()}
 
@@ -61,7 +61,7 @@ def _is_later(time_of_file: float, planned: float) -> bool:
     return time_of_file > planned or (time_of_file == planned and planned.is_integer())
 
 
-def lines_of(output: Place, batch: int) -> int:
+def lines_of(output: Location, batch: int) -> int:
     """Count the lines in the files of a batch; a compacted log also names those of earlier batches."""
     log = output / METADATA_FOLDER
     own = _logged(log / str(batch))
@@ -75,7 +75,7 @@ def lines_of(output: Place, batch: int) -> int:
     return sum((output / name).read_bytes().count(b"\n") for name in own)
 
 
-def _logged(file: Place) -> list[str] | None:
+def _logged(file: Location) -> list[str] | None:
     """Names of the files in a file of the log: a line `v1`, then one JSON object a line. None when it is not there."""
     if not file.exists():
         return None
@@ -83,7 +83,7 @@ def _logged(file: Place) -> list[str] | None:
     return [PurePosixPath(unquote(urlsplit(each["path"]).path)).name for each in entries]
 
 
-def wait_written(checkpoint: Place, output: Place, seconds: float) -> int | None:
+def wait_written(checkpoint: Location, output: Location, seconds: float) -> int | None:
     """Wait until a batch is being written, and return its number; None when none was. Raises OSError."""
     for _ in attempts(seconds, _POLL_SECONDS):
         try:

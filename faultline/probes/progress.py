@@ -26,7 +26,7 @@ if __name__ == "__main__":
 from faultline.settings import Settings, SettingsError
 from faultline.storage.batches import newest_batch
 from faultline.storage.data import spark_checkpoints
-from faultline.storage.words import place_of
+from faultline.storage.words import location_of
 from faultline.storage.writing import require_writable
 from faultline.verdict.checker import Options
 from faultline.verdict.checkers import CHECKERS, PIPELINES
@@ -54,7 +54,7 @@ def data(settings: Settings) -> dict[str, Any]:
     try:
         found = synchronizer(settings)
         if settings.has_store:
-            require_writable(place_of(settings.data, settings), 1)
+            require_writable(location_of(settings.data, settings), 1)
     except OSError as error:
         return {"synchronizer": found, "refused": str(error.strerror) if settings.has_store else ""}
     return {"synchronizer": found, "refused": ""}

@@ -18,10 +18,10 @@ from faultline.command import run
 from faultline.probes.watch import BEGIN
 from faultline.settings import Settings
 from faultline.storage.data import spark_outputs
-from faultline.storage.place import Place
+from faultline.storage.location import Location
 
 
-def lines_since(output: Place, began: float) -> dict[str, int]:
+def lines_since(output: Location, began: float) -> dict[str, int]:
     """Return the numbers for the files that were written after this time. Raises OSError."""
     seen: set[bytes] = set()
     repeated = longest = 0

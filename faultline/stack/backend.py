@@ -33,7 +33,7 @@ class Backend(Protocol):
         """Return whether `prepare` has nothing to fetch or build."""
         ...
 
-    def check_room(self) -> None:
+    def check_capacity(self) -> None:
         """Raise StackError when this machine lacks the memory, the disk or the ports that a start needs."""
         ...
 

@@ -43,7 +43,7 @@ class Topics:
     brokers: int = 1
     """Number of brokers that have the topics."""
     data: str = ""
-    """Place of the checkpoints: the setting DATA; empty: the folders of the home."""
+    """Location of the checkpoints: the setting DATA; empty: the folders of the home."""
     profile: str = ""
     """The profile that they were made with; empty for none."""
 

@@ -80,7 +80,7 @@ class Stack:
 
     @property
     def data(self) -> str:
-        """Place of the checkpoints, in the form that a marker keeps: empty for the disk."""
+        """Location of the checkpoints, in the form that a marker keeps: empty for the disk."""
         return store_of_data(self.settings.values)
 
     @property

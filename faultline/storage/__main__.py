@@ -12,12 +12,12 @@ import sys
 from collections.abc import Sequence
 
 from faultline.command import run
-from faultline.storage.place import Place
+from faultline.storage.location import Location
 from faultline.storage.reading import Tree, walk
-from faultline.storage.words import place_argument
+from faultline.storage.words import location_argument
 
 
-def files_below(folder: Place) -> Tree:
+def files_below(folder: Location) -> Tree:
     """List the files below a folder, while engines remove old files there. Raises OSError."""
     while True:
         try:
@@ -27,13 +27,13 @@ def files_below(folder: Place) -> Tree:
                 raise
 
 
-def show(place: Place) -> None:
+def show(location: Location) -> None:
     """Print it. Raises OSError."""
-    if not place.is_dir():
-        with place.open("rb") as content:
+    if not location.is_dir():
+        with location.open("rb") as content:
             shutil.copyfileobj(content, sys.stdout.buffer)
         return
-    found = files_below(place)
+    found = files_below(location)
     lines = {name: f"{size:12}" for name, size in found.files.items()} | found.special
     for name in sorted(lines):
         print(f"{lines[name]}  {name}")
@@ -42,14 +42,16 @@ def show(place: Place) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="scripts/files.sh", description="Show what an engine has written.")
-    parser.add_argument("place", type=place_argument, metavar="PLACE", help="a folder or a file; also s3://BUCKET/PATH")
-    place: Place = parser.parse_args(arguments).place
+    parser.add_argument(
+        "location", type=location_argument, metavar="PLACE", help="a folder or a file; also s3://BUCKET/PATH"
+    )
+    location: Location = parser.parse_args(arguments).location
     try:
-        show(place)
+        show(location)
     except BrokenPipeError:
         raise
     except OSError as error:
-        print(f"files: {error.filename or place} cannot be read: {error.strerror or error}", file=sys.stderr)
+        print(f"files: {error.filename or location} cannot be read: {error.strerror or error}", file=sys.stderr)
         return 1
     return 0
 

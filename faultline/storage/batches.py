@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from faultline.storage.place import Place
+from faultline.storage.location import Location
 from faultline.storage.reading import names
 
 
-def newest_batch(folder: Place) -> int | None:
+def newest_batch(folder: Location) -> int | None:
     """Return the largest batch in a log: `12`, and `9.compact` in that of the file sink; None when it is empty.
 
     Raises OSError when a folder that exists cannot be read.

@@ -9,8 +9,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from faultline.settings import store_jars
-from faultline.storage.objects import ObjectPlace, ObjectStore
-from faultline.storage.place import Place
+from faultline.storage.location import Location
+from faultline.storage.objects import ObjectLocation, ObjectStore
 
 
 def flink_s3_options(endpoint: str) -> dict[str, str]:
@@ -28,7 +28,7 @@ def flink_options(store: ObjectStore | None) -> dict[str, str]:
 
 
 def flink_name(address: str) -> str:
-    """The path of a place on a disk that Flink names by an address such as `file:/x`; other addresses as they are."""
+    """The path of a location on a disk that Flink names by an address, `file:/x`; other addresses as they are."""
     parts = urlsplit(address)
     return parts.path if parts.scheme == "file" else address
 
@@ -45,9 +45,9 @@ def flink_environment(store: ObjectStore | None) -> dict[str, str]:
     }
 
 
-def spark_name(place: Place) -> str:
-    """The name under which Spark reads and writes a place: a path, or a URI of Hadoop's file system `s3a://`."""
-    return f"s3a://{place.bucket}/{place.key}" if isinstance(place, ObjectPlace) else str(place)
+def spark_name(location: Location) -> str:
+    """The name under which Spark reads and writes a location: a path, or a URI of Hadoop's file system `s3a://`."""
+    return f"s3a://{location.bucket}/{location.key}" if isinstance(location, ObjectLocation) else str(location)
 
 
 def s3a_options(endpoint: str, region: str) -> dict[str, str]:

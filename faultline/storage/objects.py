@@ -1,4 +1,4 @@
-"""Places in an object store that speaks S3, read by Arrow's own client.
+"""Locations in an object store that speaks S3, read by Arrow's own client.
 
 A store has no folders: a folder is there as long as an object's name begins with it. Nothing is written here but a
 probe, and the bucket of a stack's own store.
@@ -28,7 +28,7 @@ from faultline.settings import Settings, SettingsError
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-    from faultline.storage.place import Place
+    from faultline.storage.location import Location
 
 SCHEMES = ("s3", "s3a")
 CREDENTIALS = "AWS_SHARED_CREDENTIALS_FILE"
@@ -46,8 +46,8 @@ _FAILED = re.compile(r"HTTP status 5\d\d|INTERNAL_FAILURE|SERVICE_UNAVAILABLE|SL
 _NO_ANSWER = {"NETWORK_CONNECTION", "REQUEST_TIMEOUT"}
 
 
-class PlaceError(SettingsError):
-    """No place can be read at this word, or with these settings; the message names it, the cause and the next step."""
+class LocationError(SettingsError):
+    """No location can be read at this word, or with these settings; the message has the cause and the next step."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class ObjectStore:
     credentials: Path
 
     def keys(self) -> tuple[str, str]:
-        """Read the id of the key and the secret. Raises PlaceError."""
+        """Read the id of the key and the secret. Raises LocationError."""
         parser = configparser.ConfigParser(interpolation=None)
         profile = os.environ.get("AWS_PROFILE") or "default"
         try:
@@ -67,9 +67,9 @@ class ObjectStore:
             section = parser[profile]
             return section[_KEYS[0]], section[_KEYS[1]]
         except OSError as error:
-            raise PlaceError(f"{self.credentials} cannot be read: {error.strerror}; {self._file_of_key}") from None
+            raise LocationError(f"{self.credentials} cannot be read: {error.strerror}; {self._file_of_key}") from None
         except (ValueError, KeyError, configparser.Error):
-            raise PlaceError(
+            raise LocationError(
                 f"{self.credentials} lacks {' or '.join(_KEYS)} in its section [{profile}]; {self._file_of_key}"
             ) from None
 
@@ -79,7 +79,7 @@ class ObjectStore:
 
 
 class Known(NamedTuple):
-    """Metadata of a place, under the names of `os.stat_result`."""
+    """Metadata of a location, under the names of `os.stat_result`."""
 
     st_mode: int
     st_size: int
@@ -87,7 +87,7 @@ class Known(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ObjectPlace:
+class ObjectLocation:
     """An object, or the folder that names of objects begin with.
 
     What `iterdir`, `glob` and `rglob` return knows its kind, size and time from their listing, and asks no more.
@@ -101,11 +101,11 @@ class ObjectPlace:
     def __str__(self) -> str:
         return f"s3://{self._path}"
 
-    def __lt__(self, other: ObjectPlace) -> bool:
+    def __lt__(self, other: ObjectLocation) -> bool:
         return (self.bucket, self.key) < (other.bucket, other.key)
 
-    def __truediv__(self, key: str, /) -> ObjectPlace:
-        return ObjectPlace(self.store, self.bucket, "/".join(part for part in (self.key, key.strip("/")) if part))
+    def __truediv__(self, key: str, /) -> ObjectLocation:
+        return ObjectLocation(self.store, self.bucket, "/".join(part for part in (self.key, key.strip("/")) if part))
 
     @property
     def _path(self) -> str:
@@ -117,24 +117,24 @@ class ObjectPlace:
         return self._path.rpartition("/")[2]
 
     @property
-    def parent(self) -> ObjectPlace:
+    def parent(self) -> ObjectLocation:
         """The folder that it is in; the bucket is its own."""
-        return ObjectPlace(self.store, self.bucket, self.key.rpartition("/")[0])
+        return ObjectLocation(self.store, self.bucket, self.key.rpartition("/")[0])
 
     def is_absolute(self) -> bool:
         """Always true."""
         return True
 
-    def absolute(self) -> ObjectPlace:
-        """The place itself."""
+    def absolute(self) -> ObjectLocation:
+        """The location itself."""
         return self
 
-    def resolve(self) -> ObjectPlace:
-        """The place itself: a store has no links."""
+    def resolve(self) -> ObjectLocation:
+        """The location itself: a store has no links."""
         return self
 
-    def relative_to(self, other: ObjectPlace, /) -> PurePosixPath:
-        """Its path below another place of the same bucket."""
+    def relative_to(self, other: ObjectLocation, /) -> PurePosixPath:
+        """Its path below another location of the same bucket."""
         if (self.store, self.bucket) != (other.store, other.bucket):
             raise ValueError(f"{self} is not below {other}")
         return PurePosixPath(self.key).relative_to(other.key)
@@ -164,18 +164,18 @@ class ObjectPlace:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self))
         return found
 
-    def iterdir(self) -> Iterator[ObjectPlace]:
+    def iterdir(self) -> Iterator[ObjectLocation]:
         """Objects and folders in this folder, by one listing."""
         return iter(self._list(recursive=False))
 
-    def glob(self, pattern: str) -> Iterator[ObjectPlace]:
+    def glob(self, pattern: str) -> Iterator[ObjectLocation]:
         """Objects and folders whose path below this folder fits, part by part; none when the folder is not there."""
         found = [self]
         for part in pattern.split("/"):
             found = [child for folder in found for child in folder._children() if fnmatchcase(child.name, part)]
         return iter(found)
 
-    def rglob(self, pattern: str) -> Iterator[ObjectPlace]:
+    def rglob(self, pattern: str) -> Iterator[ObjectLocation]:
         """Objects and folders at any depth whose name fits, by one listing; none when the folder is not there."""
         try:
             return (each for each in self._list(recursive=True) if fnmatchcase(each.name, pattern))
@@ -217,17 +217,17 @@ class ObjectPlace:
             _require_bucket(self.store, self.bucket)
         return found
 
-    def _list(self, *, recursive: bool) -> list[ObjectPlace]:
+    def _list(self, *, recursive: bool) -> list[ObjectLocation]:
         from pyarrow.fs import FileSelector  # noqa: PLC0415  # not in the environment of the page
 
         with self._translated():
             found = _client(self.store).get_file_info(FileSelector(self._path, recursive=recursive))
         return [
-            ObjectPlace(self.store, self.bucket, each.path.removeprefix(f"{self.bucket}/"), _known(each))
+            ObjectLocation(self.store, self.bucket, each.path.removeprefix(f"{self.bucket}/"), _known(each))
             for each in found
         ]
 
-    def _children(self) -> list[ObjectPlace]:
+    def _children(self) -> list[ObjectLocation]:
         try:
             return self._list(recursive=False)
         except (FileNotFoundError, NotADirectoryError):
@@ -266,9 +266,9 @@ class ObjectPlace:
 class _Object(io.RawIOBase):
     """An open object, for Python's own buffered reader."""
 
-    def __init__(self, place: ObjectPlace, native: Any) -> None:
+    def __init__(self, location: ObjectLocation, native: Any) -> None:
         super().__init__()
-        self._place, self._native = place, native
+        self._place, self._native = location, native
 
     def readable(self) -> bool:
         return True
@@ -302,10 +302,10 @@ class _Object(io.RawIOBase):
 
 def make_bucket(store: ObjectStore, bucket: str) -> None:
     """Make a bucket, which may be there already, and see that the store takes an object. Raises OSError."""
-    place = ObjectPlace(store, bucket, "")
-    with place._translated():
+    location = ObjectLocation(store, bucket, "")
+    with location._translated():
         _client(store, makes_buckets=True).create_dir(bucket)
-    place.probe(1)
+    location.probe(1)
 
 
 @functools.cache
@@ -315,7 +315,7 @@ def _client(store: ObjectStore, *, makes_buckets: bool = False) -> Any:
 
     try:
         access_key, secret_key = store.keys()
-    except PlaceError as error:
+    except LocationError as error:
         raise PermissionError(errno.EACCES, str(error), str(store.credentials)) from None
     scheme, _, address = store.endpoint.partition("://")
     return S3FileSystem(
@@ -338,13 +338,13 @@ def _require_bucket(store: ObjectStore, bucket: str) -> None:
 
     A wrong name of the bucket, or the address of another server, must not look like data that is not there.
     """
-    place = ObjectPlace(store, bucket, "")
+    location = ObjectLocation(store, bucket, "")
     try:
         found = _known(_client(store).get_file_info(bucket))
     except OSError as error:
-        raise place._error(error) from None
+        raise location._error(error) from None
     if found is None:
-        raise OSError(errno.EIO, f"the object store at {store.endpoint} has no bucket {bucket}", str(place))
+        raise OSError(errno.EIO, f"the object store at {store.endpoint} has no bucket {bucket}", str(location))
 
 
 def _known(info: Any) -> Known | None:
@@ -357,9 +357,9 @@ def _known(info: Any) -> Known | None:
     return Known(stat.S_IFREG | 0o444, info.size, info.mtime_ns / 1e9)
 
 
-def store_among(places: Iterable[Place]) -> ObjectStore | None:
-    """The object store that these places are in; None when all are on a disk."""
-    return next((place.store for place in places if isinstance(place, ObjectPlace)), None)
+def store_among(locations: Iterable[Location]) -> ObjectStore | None:
+    """The object store that these locations are in; None when all are on a disk."""
+    return next((location.store for location in locations if isinstance(location, ObjectLocation)), None)
 
 
 def store_of(settings: Settings) -> ObjectStore:
@@ -371,11 +371,11 @@ def store_of(settings: Settings) -> ObjectStore:
     if settings.has_own_store:
         file, region = settings.store_credentials, REGION
         if not file.exists():
-            raise PlaceError(f"{file} is missing; the object store makes it when it starts: scripts/start.sh store")
+            raise LocationError(f"{file} is missing; the object store makes it when it starts: scripts/start.sh store")
     elif named := os.environ.get(CREDENTIALS):
         file, region = Path(named), os.environ.get("AWS_REGION", REGION)
     else:
-        raise PlaceError(
+        raise LocationError(
             f"{CREDENTIALS} is not set: no key for the object store at {endpoint}; set it to a file with a section "
             f"[default] that has {' and '.join(_KEYS)}"
         )
@@ -384,10 +384,10 @@ def store_of(settings: Settings) -> ObjectStore:
     return store
 
 
-def object_place(word: str, settings: Settings) -> ObjectPlace:
-    """The place that `s3://bucket/path` names, in the store of the settings. Raises SettingsError."""
+def object_location(word: str, settings: Settings) -> ObjectLocation:
+    """The location that `s3://bucket/path` names, in the store of the settings. Raises SettingsError."""
     scheme, _, path = word.partition("://")
     bucket, _, key = path.partition("/")
     if scheme not in SCHEMES or not bucket:
-        raise PlaceError(f"{word} names no place; write a path, or s3://BUCKET/PATH")
-    return ObjectPlace(store_of(settings), bucket, "/".join(part for part in key.split("/") if part))
+        raise LocationError(f"{word} names no location; write a path, or s3://BUCKET/PATH")
+    return ObjectLocation(store_of(settings), bucket, "/".join(part for part in key.split("/") if part))

@@ -1,4 +1,4 @@
-"""The place that a word names."""
+"""The location that a word names."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from faultline.settings import Settings, SettingsError
-from faultline.storage.objects import object_place
-from faultline.storage.place import Place
+from faultline.storage.location import Location
+from faultline.storage.objects import object_location
 
 _ON_DISK = "file:///"
 
@@ -18,8 +18,8 @@ def is_uri(word: str) -> bool:
     return "://" in word
 
 
-def place_of(word: str, settings: Settings) -> Place:
-    """The place that a path, `file:///PATH` or `s3://BUCKET/PATH` names; whether it is there, nobody asks yet.
+def location_of(word: str, settings: Settings) -> Location:
+    """The location that a path, `file:///PATH` or `s3://BUCKET/PATH` names; whether it is there, nobody asks yet.
 
     Raises SettingsError.
     """
@@ -27,13 +27,13 @@ def place_of(word: str, settings: Settings) -> Place:
         return Path(word)
     if word.startswith(_ON_DISK):
         return Path("/" + unquote(word[len(_ON_DISK) :], errors="surrogateescape"))
-    return object_place(word, settings)
+    return object_location(word, settings)
 
 
-def place_argument(word: str) -> Place:
-    """The place that an argument names; its error is one that `argparse` reports in a line."""
+def location_argument(word: str) -> Location:
+    """The location that an argument names; its error is one that `argparse` reports in a line."""
     try:
-        return place_of(word, Settings()) if is_uri(word) else Path(word)
+        return location_of(word, Settings()) if is_uri(word) else Path(word)
     except OSError as error:
         raise ArgumentTypeError(f"{error.filename} cannot be read: {error.strerror}") from None
     except SettingsError as error:

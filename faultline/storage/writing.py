@@ -1,17 +1,17 @@
-"""Checks that engines can write to a place."""
+"""Checks that engines can write to a location."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from faultline.storage.objects import ObjectPlace
-from faultline.storage.place import Place
+from faultline.storage.location import Location
+from faultline.storage.objects import ObjectLocation
 
 
-def require_writable(folder: Place, size: int) -> None:
+def require_writable(folder: Location, size: int) -> None:
     """Write so many bytes to a folder and remove them; a folder on a disk is made if it is missing. Raises OSError."""
-    if isinstance(folder, ObjectPlace):
+    if isinstance(folder, ObjectLocation):
         # Of a bucket that is not there, a failed write says less.
         folder.exists()
         folder.probe(size)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from faultline.settings import Settings
-from faultline.storage.place import Place
+from faultline.storage.location import Location
 from faultline.verdict.cluster import Cluster
 from faultline.verdict.model import Judgement, Outcome, Unknown, plural
 from faultline.verdict.records import Span, Spans
@@ -27,8 +27,8 @@ class Options:
     """Options of the command line; None: use the run's own settings."""
 
     sink: str | None = None
-    output: Place | None = None
-    checkpoint: Place | None = None
+    output: Location | None = None
+    checkpoint: Location | None = None
     as_is: bool = False
     wait_seconds: float = 30.0
 
@@ -46,7 +46,7 @@ class Behind:
 
 
 @dataclass
-class Clock:
+class Stopwatch:
     """Seconds that reading and judging took."""
 
     seconds: dict[str, float] = field(default_factory=lambda: {"reading": 0.0, "judging": 0.0})
@@ -101,7 +101,7 @@ def growing(topic: str) -> Unknown:
     )
 
 
-class Rest:
+class Quiescence:
     """Stores the end of a topic when created, and later checks whether it has changed."""
 
     def __init__(self, cluster: Cluster, topic: str) -> None:
@@ -127,12 +127,12 @@ def judge(checker: Checker, cluster: Cluster, store: Store, options: Options) ->
     deadline = time.monotonic() + options.wait_seconds
     if options.as_is:
         return _as_is(checker, store, deadline)
-    rest = Rest(cluster, checker.source)
+    quiescence = Quiescence(cluster, checker.source)
     while True:
-        behind = await_caught_up(checker, rest, deadline)
+        behind = await_caught_up(checker, quiescence, deadline)
         try:
             judgement = checker.judge(store, caught_up=behind is None)
-            rest.require()
+            quiescence.require()
         except Moved:
             if time.monotonic() >= deadline:
                 raise
@@ -149,17 +149,17 @@ def _as_is(checker: Checker, store: Store, deadline: float) -> Judgement:
                 raise
 
 
-def await_caught_up(checker: Checker, rest: Rest | None, deadline: float) -> Behind | None:
+def await_caught_up(checker: Checker, quiescence: Quiescence | None, deadline: float) -> Behind | None:
     """Wait until the pipeline has committed everything; return what is missing when the deadline passes first.
 
-    Raises Unknown when the source grows meanwhile (unless `rest` is None).
+    Raises Unknown when the source grows meanwhile (unless `quiescence` is None).
     """
     begin = moved = time.monotonic()
     last: Behind | None = None
     waiting = Waiting()
     for _ in attempts(deadline - begin, LOOK_SECONDS):
-        if last is not None and rest is not None:
-            rest.require()
+        if last is not None and quiescence is not None:
+            quiescence.require()
         now = checker.behind()
         if now is None:
             return None

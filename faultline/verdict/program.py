@@ -19,7 +19,7 @@ import duckdb
 
 from faultline.command import drop_output, fail, seconds
 from faultline.settings import Settings, SettingsError
-from faultline.storage.words import place_argument
+from faultline.storage.words import location_argument
 from faultline.verdict.checker import Options, judge
 from faultline.verdict.checkers import CHECKERS, PIPELINES
 from faultline.verdict.cluster import Cluster
@@ -39,9 +39,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--dump", type=Path, metavar="DIR", help="write every finding to this folder, as JSON lines")
     parser.add_argument("--bootstrap", metavar="HOST:PORT", help="the broker (default: the stack's)")
     parser.add_argument("--sink", help="spark: which sink's output to judge (default: as the query ran)")
-    parser.add_argument("--output", type=place_argument, metavar="FOLDER", help="spark: the sink's output folder")
+    parser.add_argument("--output", type=location_argument, metavar="FOLDER", help="spark: the sink's output folder")
     parser.add_argument(
-        "--checkpoint", type=place_argument, metavar="FOLDER", help="spark: the query's checkpoint folder"
+        "--checkpoint", type=location_argument, metavar="FOLDER", help="spark: the query's checkpoint folder"
     )
     parser.add_argument(
         "--as-is", action="store_true", help="judge a running pipeline: what is not due yet may be pending"

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from faultline.command import run
 from faultline.settings import Settings
 from faultline.stop import end_at_once
-from faultline.verdict.checker import Options, Rest, await_caught_up
+from faultline.verdict.checker import Options, Quiescence, await_caught_up
 from faultline.verdict.checkers import CHECKERS, PIPELINES
 from faultline.verdict.cluster import Cluster
 from faultline.verdict.model import Unknown
@@ -28,8 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cluster = Cluster(settings.bootstrap)
     for name in PIPELINES:
         checker = CHECKERS[name](settings, cluster, Options())
-        rest = Rest(cluster, checker.source)
-        behind = await_caught_up(checker, rest, begin + chosen.wait)
+        quiescence = Quiescence(cluster, checker.source)
+        behind = await_caught_up(checker, quiescence, begin + chosen.wait)
         if behind is not None:
             raise Unknown(f"{name}: {behind.text}")
     print(f"settled: {' and '.join(PIPELINES)} have committed everything, after {time.monotonic() - begin:.1f} s")

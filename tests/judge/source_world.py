@@ -9,7 +9,7 @@ from pathlib import Path
 
 from faultline.formats.digest import record_digest
 from faultline.formats.ledger import SUFFIX, acked_line, ledger_files, sent_line, topic_line
-from faultline.verdict.checker import Clock
+from faultline.verdict.checker import Stopwatch
 from faultline.verdict.model import CATEGORIES, Finding, Verdict
 from faultline.verdict.records import Batch, Record, Span, Spans, batch_of
 from faultline.verdict.source.findings import judgement
@@ -198,7 +198,7 @@ class Judged:
 def judge_source(world: World, folder: Path, *, caught_up: bool = True, spans: Spans | None = None) -> Judged:
     """Write the ledgers, read everything as the checker does, and judge; the sums of the model must hold."""
     read = world.topic.spans() if spans is None else spans
-    clock = Clock()
+    clock = Stopwatch()
     with open_store(in_memory=True) as store:
         load_topic(store, world.topic, TOPIC, read)
         ledgers = load_ledgers(store, world.write(folder), TOPIC_ID)

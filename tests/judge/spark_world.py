@@ -28,7 +28,7 @@ from faultline.verdict.checkers.spark import judge_output as judge_query
 from faultline.verdict.model import CATEGORIES, Finding, Judgement, Verdict
 from faultline.verdict.records import Batch as Rows
 from faultline.verdict.records import Record, Span, Spans, batch_of
-from faultline.verdict.spark.places import places
+from faultline.verdict.spark.locations import locations
 from tests.judge.shared_store import shared_store
 
 TOPIC = "visits"
@@ -267,7 +267,7 @@ def _judge(
     query: Query, topic: Topic, *, caught_up: bool, options: Options | None, settings: Mapping[str, str] | None
 ) -> Judgement:
     stack = Settings({"STACK_HOME": str(query.home), **(settings or {})})
-    where = places(stack, options or Options(checkpoint=query.checkpoint))
+    where = locations(stack, options or Options(checkpoint=query.checkpoint))
     judgement = judge_query(shared_store.get(), topic, where, lambda: (topic.spans(), ()), caught_up=caught_up)
     verdict = judgement.verdict
     faults = verdict.lost - verdict.duplicated - verdict.unexpected

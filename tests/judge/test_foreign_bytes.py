@@ -23,8 +23,8 @@ from faultline.verdict.records import UNREADABLE, Record
 from faultline.verdict.source.ledger import load_ledgers
 from faultline.verdict.spark.checkpoint import newest_commit
 from faultline.verdict.spark.lines import Part, read_lines
+from faultline.verdict.spark.locations import locations as locations_of
 from faultline.verdict.spark.output import list_output
-from faultline.verdict.spark.places import places as places_of
 from tests.judge import source_world
 from tests.judge.flink_world import Outputs, Source, judge_outputs
 from tests.judge.shared_store import shared_store
@@ -124,7 +124,7 @@ def read_everything(folder: Path, query: Query) -> None:
         for _ in read_lines(Part(file.path, 0, file.size), torn=True):
             pass
     newest_commit(query.checkpoint, TOPIC)
-    places_of(settings, Options())
+    locations_of(settings, Options())
     flink_runs(settings.flink_notes, "visit_windows")
     load_ledgers(shared_store.get(), ledger_files(folder / "ledger", source_world.TOPIC), source_world.TOPIC_ID)
 

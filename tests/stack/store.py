@@ -16,7 +16,7 @@ from pyarrow.fs import S3FileSystem
 from faultline import ports
 from faultline.settings import ROOT, STORE_CREDENTIALS, as_environment, read_env_file
 from faultline.stack.services import TABLE
-from faultline.storage.objects import CREDENTIALS, REGION, ObjectPlace, ObjectStore, make_bucket
+from faultline.storage.objects import CREDENTIALS, REGION, ObjectLocation, ObjectStore, make_bucket
 from faultline.waiting import wait_until
 from tests.stack.children import tied
 
@@ -66,15 +66,15 @@ class Store:
             allow_delayed_open=True,
         )  # fmt: skip
 
-    def place(self, key: str = "", bucket: str = BUCKET) -> ObjectPlace:
-        return ObjectPlace(ObjectStore(self.endpoint, REGION, self.credentials), bucket, key)
+    def place(self, key: str = "", bucket: str = BUCKET) -> ObjectLocation:
+        return ObjectLocation(ObjectStore(self.endpoint, REGION, self.credentials), bucket, key)
 
-    def put(self, key: str, content: bytes) -> ObjectPlace:
+    def put(self, key: str, content: bytes) -> ObjectLocation:
         with self.client().open_output_stream(f"{BUCKET}/{key}") as stream:
             stream.write(content)
         return self.place(key)
 
-    def upload(self, folder: Path, key: str) -> ObjectPlace:
+    def upload(self, folder: Path, key: str) -> ObjectLocation:
         """Copy the files below a folder."""
         client = self.client()
 

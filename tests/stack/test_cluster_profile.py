@@ -14,7 +14,7 @@ from faultline.stack.home import Home
 from faultline.stack.processes import of_stack
 from faultline.stack.services import COUNTS, services
 from faultline.stack.settings import load
-from faultline.storage.objects import ObjectPlace, ObjectStore
+from faultline.storage.objects import ObjectLocation, ObjectStore
 from faultline.waiting import wait_until
 from tests.stack.running_stack import RunningStack
 from tests.stack.secret import has_secret, require_in_no_process
@@ -46,11 +46,11 @@ def stack(started: tuple[RunningStack, str]) -> RunningStack:
     return started[0]
 
 
-def place(stack: RunningStack, path: str) -> ObjectPlace:
+def place(stack: RunningStack, path: str) -> ObjectLocation:
     """A place in the store, asked from this machine."""
     endpoint = f"http://127.0.0.1:{stack.environment['STACK_STORE_PORT']}"
     store = ObjectStore(endpoint, "us-east-1", stack.home / "store" / "credentials")
-    return ObjectPlace(store, "faultline", path)
+    return ObjectLocation(store, "faultline", path)
 
 
 def newest_batch(stack: RunningStack) -> int:

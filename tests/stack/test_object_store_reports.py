@@ -17,15 +17,15 @@ from faultline.inspector.reading import flink_reports
 from faultline.inspector.recognize import engine_of
 from faultline.probes import progress
 from faultline.settings import ROOT, Settings, store_jars
+from faultline.storage.location import Location
 from faultline.storage.objects import CREDENTIALS
-from faultline.storage.place import Place
-from faultline.storage.words import place_of
+from faultline.storage.words import location_of
 from faultline.verdict.checker import Options
 from faultline.verdict.checkers.spark import judge_output
 from faultline.verdict.model import CATEGORIES, Outcome, Unknown
 from faultline.verdict.spark import reader
 from faultline.verdict.spark.checkpoint import newest_commit
-from faultline.verdict.spark.places import places
+from faultline.verdict.spark.locations import locations
 from faultline.verdict.store import open_store
 from tests.golden.archives import golden, releases
 from tests.judge.spark_world import Query, Topic, random_world, write_output
@@ -73,7 +73,7 @@ def test_the_inspector_says_the_same_of_a_checkpoint_in_the_store(
 @pytest.mark.skipif(not any(store_jars("flink").glob("*.jar")), reason=f"{store_jars('flink')} is not fetched")
 def test_the_inspector_says_the_same_of_flinks_checkpoints_in_the_store(store: Store) -> None:
     """All of them by one JVM."""
-    paths: list[Place] = []
+    paths: list[Location] = []
     roots: list[str] = []
     for folder in (golden("flink-2.2") / name for name in ("exactly-once", "at-least-once", "rocksdb")):
         newest = max(file.parent.relative_to(folder) for file in folder.rglob("chk-*/_metadata"))
@@ -145,9 +145,11 @@ def test_a_refused_key_is_said_in_a_line(
     assert said.err == f"{checkpoint} cannot be read: the object store refuses the key of {file}\n"
 
 
-def judged(topic: Topic, output: Place, checkpoint: Place, root: str) -> tuple[dict[str, object], list[list[str]]]:
+def judged(
+    topic: Topic, output: Location, checkpoint: Location, root: str
+) -> tuple[dict[str, object], list[list[str]]]:
     """The verdict and all findings, without the place that was read."""
-    where = places(Settings({}), Options(output=output, checkpoint=checkpoint))
+    where = locations(Settings({}), Options(output=output, checkpoint=checkpoint))
     assert (where.output, where.checkpoint) == (output, checkpoint)
     with open_store(in_memory=True) as store:
         judgement = judge_output(store, topic, where, lambda: (topic.spans(), ()), caught_up=True)
@@ -206,8 +208,8 @@ def test_the_verdict_on_output_in_the_store_is_that_on_a_disk(
 
 def test_a_store_that_does_not_answer_is_unknown(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STACK_STORE_ENDPOINT", "http://127.0.0.1:1")
-    checkpoint = place_of(f"s3://{BUCKET}/checkpoint", Settings())
-    where = places(Settings(), Options(checkpoint=checkpoint))
+    checkpoint = location_of(f"s3://{BUCKET}/checkpoint", Settings())
+    where = locations(Settings(), Options(checkpoint=checkpoint))
     with pytest.raises(Unknown, match=r"cannot be read: the object store at .* does not answer"):
         newest_commit(where.checkpoint, where.topic)
 

@@ -13,7 +13,7 @@ import pytest
 from faultline.faults.judge import Judge, Look, Predicted
 from faultline.faults.judges.cluster import GoesOn, NoCheckpoint, StaleLeader, StandsStill
 from faultline.faults.judges.moments import WRITTEN, InCommit, SlowBatch
-from faultline.faults.matrix import _no_room
+from faultline.faults.matrix import _too_small
 from faultline.faults.model import Row
 from faultline.faults.phases import _does_not_apply
 from faultline.faults.plan import USUAL, plan
@@ -330,9 +330,9 @@ def test_a_machine_that_is_too_small_for_a_cluster_is_found_before_its_start(
 ) -> None:
     stack = open_stack({"BACKEND": "local", "PROFILE": "cluster"}, {"STACK_HOME": str(tmp_path)})
     monkeypatch.setattr("faultline.faults.matrix.available_mebibytes", lambda: 4000)
-    assert _no_room(stack) == "its stack needs 7072 MiB of memory, and 4000 MiB are available"
+    assert _too_small(stack) == "its stack needs 7072 MiB of memory, and 4000 MiB are available"
     monkeypatch.setattr("faultline.faults.matrix.available_mebibytes", lambda: 8000)
-    assert _no_room(stack) is None
+    assert _too_small(stack) is None
 
 
 def test_all_rows_of_the_cluster_share_a_stack_and_are_in_the_list_of_what_it_promises() -> None:

@@ -11,8 +11,8 @@ import pytest
 from faultline.settings import ROOT, Settings, SettingsError
 from faultline.storage.objects import CREDENTIALS
 from flink_job.rest import FlinkError, cause
-from flink_job.room import require_room
 from flink_job.submit import client_command, lost_its_leader, repeated
+from flink_job.writable import require_writable_checkpoints
 
 TRACE = """java.lang.RuntimeException: the task failed
 \tat a.B.c(B.java:1)
@@ -41,24 +41,24 @@ def test_a_job_is_given_up_when_it_fails_for_one_reason_again(causes: list[str],
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     settings = Settings(environ={"STACK_HOME": str(tmp_path)})
-    require_room(settings)
+    require_writable_checkpoints(settings)
     assert list(settings.flink_notes.iterdir()) == []
     settings.flink_notes.rmdir()
     settings.flink_notes.touch()
     with pytest.raises(FlinkError, match=rf"{settings.flink_notes} cannot be written \(.*exists\).*make room"):
-        require_room(settings)
+        require_writable_checkpoints(settings)
 
 
 def test_a_store_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = "http://127.0.0.1:1"
     settings = Settings({"STACK_HOME": str(tmp_path), "STACK_DATA": "s3://bucket", "STACK_STORE_ENDPOINT": store})
     with pytest.raises(SettingsError, match=f"{CREDENTIALS} is not set"):
-        require_room(settings)
+        require_writable_checkpoints(settings)
     (tmp_path / "key").write_text("[default]\naws_access_key_id = a\naws_secret_access_key = b\n")
     monkeypatch.setenv(CREDENTIALS, str(tmp_path / "key"))
     said = f"s3://bucket/checkpoints/flink cannot be written .the object store at {store} does not answer.*make room"
     with pytest.raises(FlinkError, match=said):
-        require_room(settings)
+        require_writable_checkpoints(settings)
 
 
 @pytest.mark.parametrize(

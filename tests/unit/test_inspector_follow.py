@@ -14,7 +14,7 @@ from faultline.inspector.flink.folder import CheckpointFolder
 from faultline.inspector.flink.follow import follow
 from faultline.inspector.flink.report import describe
 from faultline.inspector.model import Report
-from faultline.storage.place import Place
+from faultline.storage.location import Location
 
 
 def test_following_goes_on_after_a_folder_that_cannot_be_read(
@@ -23,7 +23,7 @@ def test_following_goes_on_after_a_folder_that_cannot_be_read(
     (tmp_path / "chk-1").mkdir()
     asked: Iterator[bool] = iter([True, False, False, True])
 
-    def folders(root: Place) -> list[CheckpointFolder]:
+    def folders(root: Location) -> list[CheckpointFolder]:
         if not next(asked):
             raise OSError(5, "the object store does not answer", str(root))
         return []
@@ -43,12 +43,12 @@ def test_a_checkpoint_that_could_not_be_read_is_read_again_when_the_store_is_bac
     there: Iterator[bool] = iter([True, False, True])
     reads: Iterator[bool] = iter([False, True])
 
-    def folders(root: Place) -> list[CheckpointFolder]:
+    def folders(root: Location) -> list[CheckpointFolder]:
         if not next(there):
             raise OSError(5, "the object store does not answer", str(root))
         return whole
 
-    def metadata(jvm: object, folder: Place) -> object:
+    def metadata(jvm: object, folder: Location) -> object:
         if not next(reads):
             raise OSError(5, "the object store does not answer", str(folder))
         return None
@@ -65,7 +65,7 @@ def test_a_checkpoint_that_could_not_be_read_is_read_again_when_the_store_is_bac
 
 
 def test_a_folder_that_never_could_be_read_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def folders(root: Place) -> list[CheckpointFolder]:
+    def folders(root: Location) -> list[CheckpointFolder]:
         raise OSError(5, "the object store does not answer", str(root))
 
     monkeypatch.setattr(module, "_folders", folders)

@@ -12,7 +12,7 @@ from faultline.inspector.errors import InspectorError
 from faultline.inspector.flink import jvm
 from faultline.settings import STORE_JARS
 from faultline.storage.engines import flink_environment, flink_options
-from faultline.storage.objects import ObjectPlace, ObjectStore, store_among
+from faultline.storage.objects import ObjectLocation, ObjectStore, store_among
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_flinks_file_system_is_there_for_places_in_a_store_alone(artifacts: Path
     usual = ["flink-dist.jar", "flink-python-2.jar", "connector.jar"]
     assert store_among([artifacts]) is None
     assert names(jvm.class_path(None)) == usual
-    assert store_among([artifacts, ObjectPlace(store, "bucket", "x")]) == store
+    assert store_among([artifacts, ObjectLocation(store, "bucket", "x")]) == store
     with pytest.raises(
         InspectorError, match=f"no jar of Flink's file system for s3:// in {artifacts}/jars/{STORE_JARS['flink']}"
     ):

@@ -19,7 +19,7 @@ from faultline.services.store.start import command, environment
 from faultline.settings import ROOT, STORE_CREDENTIALS, Settings, SettingsError
 from faultline.stack.services import service
 from faultline.stack.settings import load
-from faultline.storage.objects import CREDENTIALS, PlaceError, store_of
+from faultline.storage.objects import CREDENTIALS, LocationError, store_of
 
 PORTS = service("store", load({"STACK_DATA": "s3://b"}, {}, {}).values).listens
 FILES = {STORE_CREDENTIALS, "s3.json", "security.toml"}
@@ -136,7 +136,7 @@ def test_programs_find_the_stacks_own_store(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv(CREDENTIALS, "/nowhere")
     monkeypatch.setenv("AWS_REGION", "nowhere-1")
     settings = own(tmp_path)
-    with pytest.raises(PlaceError, match=r"store/credentials is missing; .* scripts/start\.sh store"):
+    with pytest.raises(LocationError, match=r"store/credentials is missing; .* scripts/start\.sh store"):
         store_of(settings)
     settings.store_folder.mkdir()
     write_keys(settings.store_folder)

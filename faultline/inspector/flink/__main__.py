@@ -41,8 +41,8 @@ from faultline.inspector.flink.folder import (
 from faultline.inspector.model import as_dict
 from faultline.settings import Settings, SettingsError
 from faultline.storage.data import flink_checkpoints
-from faultline.storage.place import Place
-from faultline.storage.words import place_argument
+from faultline.storage.location import Location
+from faultline.storage.words import location_argument
 
 FOLLOW_SECONDS = 1.0
 """Seconds between two looks at a folder that is followed; listing a folder costs a millisecond."""
@@ -61,7 +61,7 @@ def print_list(folders: list[CheckpointFolder], as_json: bool) -> None:
         print(f"{folder.job_id or '-':32}  {folder.name:24}  {age:8.0f} s old  {folder.size:10} bytes  {state}")
 
 
-def print_reports(paths: list[Place], rows: int, follow: bool) -> None:
+def print_reports(paths: list[Location], rows: int, follow: bool) -> None:
     """Print one JSON report per path; with `follow`, again whenever the newest restorable checkpoint changes."""
     from faultline.inspector.flink.jvm import flink_jvm  # noqa: PLC0415
     from faultline.inspector.flink.report import describe, folder_report  # noqa: PLC0415
@@ -88,14 +88,14 @@ def print_reports(paths: list[Place], rows: int, follow: bool) -> None:
                     raise KeyboardInterrupt
 
 
-def print_retained(root: Place, until: Path | None, words: Path | None) -> None:
+def print_retained(root: Location, until: Path | None, words: Path | None) -> None:
     """Print the retained checkpoints whenever they change, until the file `until` appears; keep words on each."""
     from faultline.inspector.flink.follow import follow  # noqa: PLC0415
 
     follow(root, FOLLOW_SECONDS, lambda: until is not None and until.exists(), words)
 
 
-def print_comparison(path: Place, job: str, arguments: list[str]) -> None:
+def print_comparison(path: Location, job: str, arguments: list[str]) -> None:
     """Print one line of JSON: the checkpoint, or the newest below the path, set against the job."""
     from faultline.inspector.against import as_document  # noqa: PLC0415
     from faultline.inspector.flink.against import compare  # noqa: PLC0415
@@ -117,14 +117,14 @@ def main() -> int:
     commands.add_parser("resolve").add_argument("which")
     commands.add_parser("offsets").add_argument("path")
     describe_parser = commands.add_parser("describe")
-    describe_parser.add_argument("paths", type=place_argument, nargs="+")
+    describe_parser.add_argument("paths", type=location_argument, nargs="+")
     describe_parser.add_argument("--rows", type=int, default=5)
     describe_parser.add_argument("--follow", action="store_true")
     follow_parser = commands.add_parser("follow")
     follow_parser.add_argument("--until", type=Path, metavar="FILE")
     follow_parser.add_argument("--words", type=Path, metavar="FOLDER")
     against_parser = commands.add_parser("against")
-    against_parser.add_argument("path", type=place_argument)
+    against_parser.add_argument("path", type=location_argument)
     against_parser.add_argument("planned", metavar="JOB")
     against_parser.add_argument("words", nargs=argparse.REMAINDER)
     arguments = parser.parse_args()

@@ -32,13 +32,13 @@ from faultline.inspector.flink.sink import COMMITTER_STATE, WRITER_STATE
 from faultline.inspector.flink.state import key_snapshot, keyed_types
 from faultline.inspector.flink.trial import trial_cluster
 from faultline.inspector.words import count, size_words
-from faultline.storage.place import Place
+from faultline.storage.location import Location
 from faultline.storage.reading import walk
 
 Pair = tuple[Entry, PlannedOperator]
 
 
-def compare(checkpoint: Place, name: str, program: Path, arguments: Sequence[str]) -> Comparison:
+def compare(checkpoint: Location, name: str, program: Path, arguments: Sequence[str]) -> Comparison:
     """Plan the job of a program and set the checkpoint's state against it. Call it once in a process.
 
     Raises InspectorError when the checkpoint or the program cannot be read.
@@ -85,7 +85,7 @@ def compare(checkpoint: Place, name: str, program: Path, arguments: Sequence[str
 
 
 @contextmanager
-def pinned(checkpoint: Place) -> Iterator[Place]:
+def pinned(checkpoint: Location) -> Iterator[Location]:
     """Keep a checkpoint's own files while it is compared: a running job deletes it after some seconds.
 
     Its metadata names them relative to itself. Raises InspectorError when it is gone already.
@@ -103,7 +103,7 @@ def pinned(checkpoint: Place) -> Iterator[Place]:
         yield kept
 
 
-def _take(file: Place, target: Path) -> None:
+def _take(file: Location, target: Path) -> None:
     """Link a file, or copy it from another file system or from a store."""
     if isinstance(file, Path):
         with suppress(OSError):
@@ -113,7 +113,7 @@ def _take(file: Place, target: Path) -> None:
         shutil.copyfileobj(source, copy)
 
 
-def _went_away(checkpoint: Place) -> InspectorError:
+def _went_away(checkpoint: Location) -> InspectorError:
     return InspectorError(
         f"{checkpoint} went away while it was compared: the running job deleted it; name a newer one or a savepoint"
     )

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from faultline.inspector.errors import InspectorError, NothingToRestore
 from faultline.settings import Settings
-from faultline.storage.place import Place
+from faultline.storage.location import Location
 from faultline.storage.reading import changed_at
-from faultline.storage.words import is_uri, place_of
+from faultline.storage.words import is_uri, location_of
 
 METADATA = "_metadata"
 CHECKPOINT = re.compile(r"chk-(\d+)")
@@ -40,7 +40,7 @@ class CheckpointFolder:
     `changed_at` that of the folder; `size` counts bytes of the folder's own files, not of `shared/`.
     """
 
-    path: Place
+    path: Location
     job_id: str
     name: str
     number: int | None
@@ -63,7 +63,7 @@ class CheckpointFolder:
         return SAVEPOINT.fullmatch(self.name) is not None
 
 
-def _children(folder: Place) -> list[Place]:
+def _children(folder: Location) -> list[Location]:
     """Subfolders; none when the folder was removed meanwhile, for instance by retention."""
     try:
         return sorted(child for child in folder.iterdir() if child.is_dir())
@@ -71,12 +71,12 @@ def _children(folder: Place) -> list[Place]:
         return []
 
 
-def is_checkpoint_folder(path: Place) -> bool:
+def is_checkpoint_folder(path: Location) -> bool:
     """Return whether the name, or a `_metadata` inside, says that this is one checkpoint or savepoint."""
     return bool(CHECKPOINT.fullmatch(path.name) or SAVEPOINT.fullmatch(path.name)) or (path / METADATA).is_file()
 
 
-def read_folder(path: Place) -> CheckpointFolder | None:
+def read_folder(path: Location) -> CheckpointFolder | None:
     """Look at one folder; None when it was removed meanwhile."""
     number = CHECKPOINT.fullmatch(path.name)
     job_id = path.parent.name if JOB_ID.fullmatch(path.parent.name) else ""
@@ -109,7 +109,7 @@ def read_folder(path: Place) -> CheckpointFolder | None:
     )
 
 
-def _is_readable(file: Place) -> bool:
+def _is_readable(file: Location) -> bool:
     try:
         file.open("rb").close()
     except PermissionError:
@@ -124,7 +124,7 @@ def _number(match: re.Match[str] | None) -> int | None:
     return int(match[1]) if match else None
 
 
-def _walk(folder: Place, depth: int, closed: list[str] | None) -> Iterator[Place]:
+def _walk(folder: Location, depth: int, closed: list[str] | None) -> Iterator[Location]:
     try:
         is_one = is_checkpoint_folder(folder)
         children = _children(folder) if depth > 0 and not is_one else []
@@ -140,7 +140,7 @@ def _walk(folder: Place, depth: int, closed: list[str] | None) -> Iterator[Place
         yield from _walk(child, depth - 1, closed)
 
 
-def list_folders(root: Place, closed: list[str] | None = None) -> list[CheckpointFolder]:
+def list_folders(root: Location, closed: list[str] | None = None) -> list[CheckpointFolder]:
     """All checkpoints and savepoints below `root`, newest last.
 
     Checkpoints of one job are ordered by number, since a copied folder has the times of the copy; jobs by their newest
@@ -172,7 +172,7 @@ def _restorable(folders: list[CheckpointFolder]) -> str:
     return "\n".join([f"{head}:", *names[-LISTED:]])
 
 
-def resolve(which: str, root: Place) -> Place:
+def resolve(which: str, root: Location) -> Location:
     """Find the absolute folder of `latest`, of `chk-N` (newest of that number) or of a path, if it can be restored.
 
     A path may name the folder or its `_metadata`, from here or from `root`.
@@ -198,8 +198,8 @@ def resolve(which: str, root: Place) -> Place:
     return _resolve_path(which, root, folders)
 
 
-def _resolve_path(which: str, root: Place, folders: list[CheckpointFolder]) -> Place:
-    path = place_of(which, Settings()) if is_uri(which) else Path(which)
+def _resolve_path(which: str, root: Location, folders: list[CheckpointFolder]) -> Location:
+    path = location_of(which, Settings()) if is_uri(which) else Path(which)
     if not path.exists() and not path.is_absolute() and (root / which).exists():
         path = root / which
     if path.name == METADATA:

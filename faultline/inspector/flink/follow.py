@@ -16,22 +16,22 @@ from faultline.inspector.flink.metadata import load_metadata, operators
 from faultline.inspector.flink.offsets import all_offsets, by_partition
 from faultline.inspector.flink.report import describe, folder_report
 from faultline.inspector.render import prose
-from faultline.storage.place import Place
+from faultline.storage.location import Location
 
 ROWS = 5
 """Rows of each state in the words."""
 
 
-def follow(root: Place, seconds: float, stopped: Callable[[], bool], words: Path | None = None) -> None:
+def follow(root: Location, seconds: float, stopped: Callable[[], bool], words: Path | None = None) -> None:
     """Print a line of JSON whenever other checkpoints are retained, until `stopped`: `at`, `checkpoints`.
 
     Each checkpoint has path, job_id, name, at (ms), bytes, and offsets by partition; or `unknown`, why it has none.
     A folder that could be read, and cannot be read now, is waited for. With `words`, a folder, the inspector's
     sentences on each go to a text file there, such as `<job id>/chk-7.txt`.
     """
-    known: dict[Place, dict[str, Any]] = {}
-    printed: list[Place] | None = None
-    unwritten: list[Place] = []
+    known: dict[Location, dict[str, Any]] = {}
+    printed: list[Location] | None = None
+    unwritten: list[Location] = []
     with ExitStack() as stack:
         jvm: Any = None
         while not stopped():
@@ -62,7 +62,7 @@ def follow(root: Place, seconds: float, stopped: Callable[[], bool], words: Path
             _write_words(jvm, unwritten.pop(), root, words)
 
 
-def _folders(root: Place) -> list[CheckpointFolder]:
+def _folders(root: Location) -> list[CheckpointFolder]:
     # The folder is made by the first job.
     return list_folders(root) if root.is_dir() else []
 
@@ -79,7 +79,7 @@ def _read(jvm: Any, folder: CheckpointFolder) -> dict[str, Any]:
     return found
 
 
-def _write_words(jvm: Any, path: Place, root: Place, words: Path | None) -> None:
+def _write_words(jvm: Any, path: Location, root: Location, words: Path | None) -> None:
     if words is None:
         return
     place = words / path.relative_to(root)

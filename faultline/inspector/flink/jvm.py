@@ -23,8 +23,8 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from faultline.inspector.errors import InspectorError
 from faultline.settings import Settings, artifacts, store_jars
 from faultline.storage.engines import flink_environment, flink_options
+from faultline.storage.location import Location
 from faultline.storage.objects import ObjectStore, store_among
-from faultline.storage.place import Place
 
 GATEWAY = "org.apache.flink.api.python.shaded.py4j.GatewayServer"
 PROGRAM_GATEWAY = "org.apache.flink.client.python.PythonGatewayServer"
@@ -106,7 +106,7 @@ def _reach(jvm: Any, store: ObjectStore | None) -> None:
 
 
 @contextmanager
-def flink_jvm(places: Iterable[Place]) -> Iterator[Any]:
+def flink_jvm(places: Iterable[Location]) -> Iterator[Any]:
     """Start a JVM that reads these places and yield its view (`jvm.org.apache.flink…`); it ends with the block.
 
     Raises InspectorError when Java is missing or does not start, and when Flink's classes cannot read the places.
@@ -133,7 +133,7 @@ def flink_jvm(places: Iterable[Place]) -> Iterator[Any]:
 
 
 @contextmanager
-def program_jvm(places: Iterable[Place]) -> Iterator[tuple[Any, Path]]:
+def program_jvm(places: Iterable[Location]) -> Iterator[tuple[Any, Path]]:
     """Start the JVM that a PyFlink program of this process uses; yield its view and a folder for its files.
 
     PyFlink can use one JVM in the life of a process, so this can be called once. Raises InspectorError as `flink_jvm`.

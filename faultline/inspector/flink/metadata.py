@@ -13,8 +13,8 @@ from faultline.inspector.errors import InspectorError, UnknownFormat
 from faultline.inspector.flink.folder import METADATA
 from faultline.inspector.flink.jvm import each, java_cause
 from faultline.settings import Settings, SettingsError
-from faultline.storage.place import Place
-from faultline.storage.words import place_of
+from faultline.storage.location import Location
+from faultline.storage.words import location_of
 
 CHANGELOG = "ChangelogStateBackendHandle"
 """Handles of the changelog state backend: state as it was written at times, and the changes since."""
@@ -42,7 +42,7 @@ class Entry:
         return self.uid or self.name or self.id
 
 
-def load_metadata(jvm: Any, folder: Place) -> Any:
+def load_metadata(jvm: Any, folder: Location) -> Any:
     """Flink's CheckpointMetadata of the folder.
 
     Raises InspectorError when `_metadata` is missing, unreadable, cut short or of an unknown version.
@@ -125,7 +125,7 @@ class StateFiles:
     URI that Flink has. A file that several handles share (channel state, file merging) is one entry.
     """
 
-    here: dict[Place, int] = field(default_factory=dict)
+    here: dict[Location, int] = field(default_factory=dict)
     elsewhere: dict[str, int] = field(default_factory=dict)
 
 
@@ -155,12 +155,12 @@ def _add(found: StateFiles, path: Any, size: int) -> None:
     """Add the file that a handle names by Flink's Path; a place that has no address here is elsewhere."""
     uri = path.toUri()
     if uri.getScheme() in (None, "file"):
-        place: Place = Path(path.getPath())
+        place: Location = Path(path.getPath())
         found.here[place] = max(found.here.get(place, 0), size)
         return
     name = f"{uri.getScheme()}://{uri.getAuthority() or ''}{path.getPath()}"
     try:
-        place = place_of(name, Settings())
+        place = location_of(name, Settings())
     except (SettingsError, OSError, ValueError):
         found.elsewhere[name] = max(found.elsewhere.get(name, 0), size)
         return

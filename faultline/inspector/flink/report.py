@@ -35,7 +35,7 @@ from faultline.inspector.flink.state import is_of_changelog, keyed_state
 from faultline.inspector.growth import MINIMUM, bytes_per_day
 from faultline.inspector.model import Growth, Operator, Report, Restart, SourceRange, StateStore, Step
 from faultline.inspector.words import count, positions, size_words, time_words
-from faultline.storage.place import Place
+from faultline.storage.location import Location
 
 WATERMARK_STATE = "watermark"
 """Union list state in which the table runtime's window operators keep their watermark."""
@@ -74,7 +74,7 @@ def step_of(folder: CheckpointFolder) -> Step:
     )
 
 
-def folder_report(path: Place) -> tuple[Report, list[Place]]:
+def folder_report(path: Location) -> tuple[Report, list[Location]]:
     """Report a path without a JVM, and what to open: the path itself, or the checkpoints below it, newest first.
 
     Raises InspectorError when the path is neither a checkpoint nor a folder of checkpoints.
@@ -144,7 +144,7 @@ def _completed_after(other: CheckpointFolder, folder: CheckpointFolder) -> bool:
     return (other.completed_at or 0) > (folder.completed_at or 0)
 
 
-def describe(jvm: Any, report: Report, folders: list[Place], rows: int) -> None:
+def describe(jvm: Any, report: Report, folders: list[Location], rows: int) -> None:
     """Fill the report from the first checkpoint that can be restored; its problems say why those before it cannot.
 
     When none can, the report has what can be read of the first. Without a checkpoint it stays as it is: it says why
@@ -173,7 +173,7 @@ def describe(jvm: Any, report: Report, folders: list[Place], rows: int) -> None:
     report.notes += chosen.notes
 
 
-def _describe(jvm: Any, report: Report, folder: Place, rows: int) -> None:
+def _describe(jvm: Any, report: Report, folder: Location, rows: int) -> None:
     try:
         metadata = load_metadata(jvm, folder)
     except UnknownFormat as error:
@@ -280,7 +280,7 @@ def _operator(jvm: Any, report: Report, reading: _Reading, entry: Entry) -> None
         reading.unseen.append(f"the keyed state of {operator.label}")
 
 
-def _moved(report: Report, folder: Place) -> list[str]:
+def _moved(report: Report, folder: Location) -> list[str]:
     """Say where files are that the checkpoint names at another place: it was copied without its absolute paths."""
     missing = [Path(match[1]) for each in report.problems if (match := MISSING.match(each))]
     beside = [folder, *(folder.parent / name for name in ("shared", "taskowned"))]
@@ -344,7 +344,7 @@ def _other_states(reading: _Reading, operator: Operator, counts: dict[str, int])
     return [StateStore(name, "list", keys=counts[name], note="not read here") for name in others]
 
 
-def _beside_the_state(reading: _Reading, folder: Place) -> list[str]:
+def _beside_the_state(reading: _Reading, folder: Location) -> list[str]:
     """Say what else a checkpoint needs, or holds: files that others share, records that barriers overtook."""
     notes = []
     own = folder.resolve()
@@ -383,7 +383,7 @@ def _clocks(jvm: Any, entry: Entry, names: set[str]) -> list[StateStore]:
     return [StateStore(CLOCK_STATE, "list", keys=len(clocks), rows=rows)]
 
 
-def _sources(report: Report, reading: _Reading, folder: Place) -> None:
+def _sources(report: Report, reading: _Reading, folder: Location) -> None:
     step = next(step for step in report.steps if step.path == str(folder))
     for label, found in reading.offsets.items():
         partitions = partitions_of(found)

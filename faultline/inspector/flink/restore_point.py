@@ -13,19 +13,19 @@ from faultline.inspector.flink.metadata import check_files, load_metadata, opera
 from faultline.inspector.flink.offsets import MARKERS, all_offsets, by_partition
 from faultline.inspector.flink.rescaling import check_parallelism
 from faultline.settings import Settings
-from faultline.storage.place import Place
+from faultline.storage.location import Location
 
 
 @dataclass(frozen=True)
 class RestorePoint:
     """The folder of a checkpoint that can be restored, the newest one, and the offset of each partition."""
 
-    path: Place
-    newest: Place
+    path: Location
+    newest: Location
     offsets: dict[str, int]
 
 
-def restore_point(which: str, root: Place) -> RestorePoint:
+def restore_point(which: str, root: Location) -> RestorePoint:
     """Find `latest`, `chk-N` or a path. Raises InspectorError when it may not be restored."""
     path = newest = resolve(which, root)
     if which != LATEST:
@@ -35,7 +35,7 @@ def restore_point(which: str, root: Place) -> RestorePoint:
     return RestorePoint(path, newest, restore_offsets(path))
 
 
-def restore_offsets(path: Place) -> dict[str, int]:
+def restore_offsets(path: Location) -> dict[str, int]:
     """Read where a restore reads on, partition to offset. Raises InspectorError when it may not be restored."""
     with flink_jvm([path]) as jvm:
         entries = operators(jvm, load_metadata(jvm, path))

@@ -20,7 +20,7 @@ from faultline.inspector.errors import InspectorError
 from faultline.inspector.flink.jvm import java_cause
 from faultline.inspector.flink.metadata import Entry
 from faultline.inspector.flink.planned import PlannedOperator
-from faultline.storage.place import Place
+from faultline.storage.location import Location
 
 LIMIT_SECONDS = 120.0
 _POLL_SECONDS = 0.05
@@ -37,7 +37,7 @@ class Trial:
         self._jvm, self._cluster, self._empty = jvm, cluster, empty
         self._graph, self._configuration = graph, configuration
 
-    def refusal(self, planned: PlannedOperator, entry: Entry, checkpoint: Place, loader: Any) -> str | None:
+    def refusal(self, planned: PlannedOperator, entry: Entry, checkpoint: Location, loader: Any) -> str | None:
         """Say why Flink does not restore the operator; None when it does.
 
         Raises InspectorError when neither is seen.

@@ -16,12 +16,12 @@ from faultline.inspector.spark.sink import SINK_LOG
 from faultline.inspector.spark.sources import kind_of, source_folder
 from faultline.inspector.spark.state_files import operator_folders
 from faultline.inspector.words import count
-from faultline.storage.place import Place
+from faultline.storage.location import Location
 
 REWRITTEN = "every compaction writes all of it again"
 
 
-def read_growth(path: Place, batches: Mapping[int, PlannedBatch], output: Place | None) -> list[Growth]:
+def read_growth(path: Location, batches: Mapping[int, PlannedBatch], output: Location | None) -> list[Growth]:
     """Say how each compacted log and the state of each operator grow; nothing for what has no history yet.
 
     A file that a running query deletes meanwhile is left out.
@@ -45,7 +45,7 @@ def read_growth(path: Place, batches: Mapping[int, PlannedBatch], output: Place 
     return [each for each in found if each is not None]
 
 
-def _compacted(folder: Place, name: str, taken: list[tuple[int, int]]) -> Growth | None:
+def _compacted(folder: Location, name: str, taken: list[tuple[int, int]]) -> Growth | None:
     """Growth of the newest compact file: bytes of an entry, times the entries of a day.
 
     `taken`: a time, and the number of the entry that was the newest then.
@@ -66,7 +66,7 @@ def _compacted(folder: Place, name: str, taken: list[tuple[int, int]]) -> Growth
     return Growth(f"{name}/{newest}.compact, {count(newest + 1, 'entry')}", size, per_day, span, REWRITTEN)
 
 
-def _snapshots(path: Place, batches: Mapping[int, PlannedBatch]) -> list[Growth]:
+def _snapshots(path: Location, batches: Mapping[int, PlannedBatch]) -> list[Growth]:
     """Growth of the HDFS-backed state, by its snapshots: one of version N is the state after batch N - 1.
 
     RocksDB shares files between its snapshots, whose sizes say nothing.

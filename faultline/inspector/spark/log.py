@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from faultline.storage.place import Place
+from faultline.storage.location import Location
 from faultline.storage.reading import names, read
 
 _decode = json.JSONDecoder().decode
@@ -48,7 +48,7 @@ COMPACT_INTERVAL = 10
 class LogFolder:
     """Numbers of the files in a log folder, ascending; `compact` those that are folded."""
 
-    path: Place
+    path: Location
     numbers: list[int]
     compact: list[int]
 
@@ -86,7 +86,7 @@ class LogFolder:
         return range(max(0, (latest + 1) // self.interval * self.interval - 1), latest + 1)
 
 
-def list_log(path: Place) -> LogFolder:
+def list_log(path: Location) -> LogFolder:
     """List a log folder; an empty listing when it does not exist. Raises PermissionError."""
     try:
         there = names(path)
@@ -101,12 +101,12 @@ def list_log(path: Place) -> LogFolder:
     return LogFolder(path, numbers, compact)
 
 
-def read_lines(folder: Place, name: str, known: int = 1) -> list[bytes]:
+def read_lines(folder: Location, name: str, known: int = 1) -> list[bytes]:
     """Return the lines of a log file after its version. Raises LogError as `read_versioned` does."""
     return read_versioned(folder, name, known)[1]
 
 
-def read_versioned(folder: Place, name: str, known: int) -> tuple[int, list[bytes]]:
+def read_versioned(folder: Location, name: str, known: int) -> tuple[int, list[bytes]]:
     """Return the version of a log file and the lines after it; `known` is the highest version that is read here.
 
     Raises LogError for a file that is empty, cut short or not readable, UnknownVersion for one of a higher version.

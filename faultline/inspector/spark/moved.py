@@ -13,11 +13,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from faultline.inspector.spark.operator_metadata import OperatorMetadata, logged_files
-from faultline.storage.place import Place
+from faultline.storage.location import Location
 from faultline.storage.reading import posix_path
 
 
-def home_of(metadata: OperatorMetadata, operator: Place) -> str | None:
+def home_of(metadata: OperatorMetadata, operator: Location) -> str | None:
     """Return the place that wrote the checkpoint, as Spark names it; None when that place is this one.
 
     `operator` is the folder `state/N` that holds the metadata.

@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from faultline.storage.place import Place
+from faultline.storage.location import Location
 
 
 class MetadataError(Exception):
@@ -44,7 +44,7 @@ class OperatorMetadata:
     schemas: tuple[str, ...] = ()
 
 
-def read(folder: Place) -> OperatorMetadata | None:
+def read(folder: Location) -> OperatorMetadata | None:
     """Return what is in `folder`, a `state/N`; None when it has no metadata. Raises MetadataError."""
     file = folder / "_metadata" / "metadata"
     logged = logged_files(folder)
@@ -68,7 +68,7 @@ def read(folder: Place) -> OperatorMetadata | None:
         raise MetadataError(f"{file} is cut short or not JSON") from None
 
 
-def logged_files(folder: Place) -> list[Place]:
+def logged_files(folder: Location) -> list[Location]:
     """List the files of version 2 in `folder`, a `state/N`, the newest last; empty for version 1."""
     logged = folder / "_metadata" / "v2"
     files = (

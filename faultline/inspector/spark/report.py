@@ -29,7 +29,7 @@ from faultline.inspector.spark.restart import Logs, predict
 from faultline.inspector.spark.sink import read_sink
 from faultline.inspector.spark.sources import UNKNOWN, ForeignFile, explain, initial_offset, kafka_partitions, kind_of
 from faultline.inspector.spark.state_files import operator_folders, what_is_missing
-from faultline.storage.place import Place
+from faultline.storage.location import Location
 
 LOGS = ("offsets", "commits")
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
@@ -37,12 +37,12 @@ PARTITIONS = re.compile(r"[0-9]{1,6}")
 CUT = "is cut short or not JSON"
 
 
-def is_spark_checkpoint(path: Place) -> bool:
+def is_spark_checkpoint(path: Location) -> bool:
     """Return whether the folder has one of the logs of a Structured Streaming query."""
     return any((path / name).is_dir() for name in LOGS)
 
 
-def read_report(path: Place, last: int | None, output: Place | None) -> Report:
+def read_report(path: Location, last: int | None, output: Location | None) -> Report:
     """Read the checkpoint of one query; `last` limits the batches shown (None: all), all of them are checked.
 
     `output`: the folder of the file sink, which the checkpoint does not name.
@@ -99,7 +99,7 @@ def read_report(path: Place, last: int | None, output: Place | None) -> Report:
     return report
 
 
-def _backwards(path: Place, batches: dict[int, PlannedBatch], restart: Restart) -> list[str]:
+def _backwards(path: Location, batches: dict[int, PlannedBatch], restart: Restart) -> list[str]:
     """Ranges of the batch to re-run that Kafka's source takes for a loss (KafkaOffsetReader.getOffsetRanges).
 
     A range that ends before it begins has its end from a newer topic of the same name; a partition or topic that the
@@ -128,7 +128,7 @@ def _backwards(path: Place, batches: dict[int, PlannedBatch], restart: Restart) 
     return found
 
 
-def _changed_sources(path: Place, batches: dict[int, PlannedBatch]) -> list[str]:
+def _changed_sources(path: Location, batches: dict[int, PlannedBatch]) -> list[str]:
     """Notes on batches whose sources are of other kinds than those of the batch before."""
     notes = []
     for number in sorted(batches):
@@ -151,7 +151,7 @@ def _other_kind(before: str, after: str) -> bool:
 
 
 def _missing_state(
-    path: Place, planned: list[int], batch: PlannedBatch | None, commits: Commits, problems: list[str]
+    path: Location, planned: list[int], batch: PlannedBatch | None, commits: Commits, problems: list[str]
 ) -> tuple[str, str]:
     """Say what the state that the next batch loads lacks, and make it a problem.
 
@@ -175,7 +175,7 @@ def _missing_state(
     return whys[0], whys[1]
 
 
-def _partitions_of_state(path: Place, batch: PlannedBatch | None) -> dict[str, int]:
+def _partitions_of_state(path: Location, batch: PlannedBatch | None) -> dict[str, int]:
     """Partitions of each operator: those of its metadata, else the shuffle partitions that the log pins."""
     pinned = (batch.configuration if batch else {}).get(SHUFFLE_PARTITIONS, "")
     found = {}
@@ -188,8 +188,8 @@ def _partitions_of_state(path: Place, batch: PlannedBatch | None) -> dict[str, i
     return found
 
 
-def _not_looked_at(path: Place, batch: PlannedBatch | None, initial: dict[str, Any]) -> list[str]:
-    """What Spark reads at a start and this program does not."""
+def _not_looked_at(path: Location, batch: PlannedBatch | None, initial: dict[str, Any]) -> list[str]:
+    """List everything that Spark reads at a start and this program does not."""
     found = []
     for name, end in batch.ends.items() if batch else ():
         kind = kind_of(end)
@@ -203,7 +203,7 @@ def _not_looked_at(path: Place, batch: PlannedBatch | None, initial: dict[str, A
     return found
 
 
-def _say_what_is_wrong(report: Report, path: Place, offsets: Offsets, commits: Commits) -> None:
+def _say_what_is_wrong(report: Report, path: Location, offsets: Offsets, commits: Commits) -> None:
     """Damaged files are problems; files of a version that is not known here are notes."""
     for number, why in offsets.errors.items():
         report.problems.append(f"{path}/offsets/{number} cannot be read: {why}")
@@ -232,7 +232,7 @@ def _is_asynchronous(planned: list[int], committed: set[int]) -> bool:
     )
 
 
-def _query_id(path: Place, problems: list[str]) -> tuple[str, str]:
+def _query_id(path: Location, problems: list[str]) -> tuple[str, str]:
     """The query's id, and whether its file is there, missing or damaged."""
     file = path / "metadata"
     try:
@@ -255,7 +255,7 @@ def _before_needed() -> list[str]:
     return [release for release in TRIED if is_before(release, METADATA_NEEDED_SINCE)]
 
 
-def _gaps(path: Place, planned: list[int], committed: set[int], asynchronous: bool) -> list[str]:
+def _gaps(path: Location, planned: list[int], committed: set[int], asynchronous: bool) -> list[str]:
     present = set(planned)
     lacking = [] if asynchronous else _gaps_between(planned)
     problems = [f"{path}/offsets/{_run(*gap)} missing: a gap between batches" for gap in lacking]
@@ -288,7 +288,7 @@ def _run(first: int, last: int) -> str:
     return f"{first} is" if first == last else f"{first} to {last} are"
 
 
-def _initial(path: Place, batches: dict[int, PlannedBatch], problems: list[str]) -> tuple[dict[str, Any], list[str]]:
+def _initial(path: Location, batches: dict[int, PlannedBatch], problems: list[str]) -> tuple[dict[str, Any], list[str]]:
     """The offsets that sources began with, by source (Kafka and rate keep them), and files that are not read here."""
     kinds: dict[str, str] = {}
     for number in sorted(batches):
@@ -310,7 +310,7 @@ def _initial(path: Place, batches: dict[int, PlannedBatch], problems: list[str])
     return found, unread
 
 
-def _step(path: Place, number: int, offsets: Offsets, initial: dict[str, Any]) -> Step:
+def _step(path: Location, number: int, offsets: Offsets, initial: dict[str, Any]) -> Step:
     """One batch as its offsets file has it; its state is empty when the commit has to decide it."""
     step = Step(number, f"batch {number}", "", path=str(path))
     if number in offsets.errors:

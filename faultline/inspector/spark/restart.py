@@ -28,7 +28,7 @@ from faultline.inspector.spark.sources import (
     kind_of,
 )
 from faultline.inspector.words import count, positions, ranges
-from faultline.storage.place import Place
+from faultline.storage.location import Location
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Logs:
     in the logs are those that asynchronous progress tracking leaves.
     """
 
-    checkpoint: Place
+    checkpoint: Location
     offsets: Offsets
     commits: Commits
     committed: set[int]
@@ -181,14 +181,14 @@ def _not_known(last: int, why: str) -> Restart:
     return Restart("unknown", last, f"What a restart does is not known here: {why}")
 
 
-def _begin(checkpoint: Place, committed: set[int]) -> Restart:
+def _begin(checkpoint: Location, committed: set[int]) -> Restart:
     if committed:
         taken = checkpoint / "commits" / str(min(committed))
         return _impossible(0, f"no batch is planned, so it begins with batch 0, and {taken} is there already")
     return Restart("continue", 0, "A restart begins with batch 0: nothing was planned yet")
 
 
-def _taken(checkpoint: Place, last: int, taken: int) -> Restart:
+def _taken(checkpoint: Location, last: int, taken: int) -> Restart:
     # When a commit file is there already, MicroBatchExecution.markMicroBatchEnd assumes a second query.
     again = "" if taken == last else f", and plans those up to batch {taken}"
     return Restart(

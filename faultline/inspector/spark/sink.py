@@ -10,12 +10,12 @@ from faultline.inspector.model import Sink
 from faultline.inspector.spark.log import LogError, list_log
 from faultline.inspector.spark.sources import log_entries
 from faultline.inspector.words import count
-from faultline.storage.place import Place
+from faultline.storage.location import Location
 
 SINK_LOG = "_spark_metadata"
 
 
-def read_sink(output: Place, committed: set[int], problems: list[str]) -> Sink | None:
+def read_sink(output: Location, committed: set[int], problems: list[str]) -> Sink | None:
     """Read the log of a file sink; None when the folder has none. What cannot be read goes to `problems`."""
     log = list_log(output / SINK_LOG)
     if not log.numbers and not log.compact:

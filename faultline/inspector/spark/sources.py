@@ -13,7 +13,7 @@ from typing import Any
 from faultline.inspector.model import Partition, SourceRange
 from faultline.inspector.spark.log import LogError, LogFolder, list_log, parse, read_lines, versioned
 from faultline.inspector.words import count, ranges, time_words
-from faultline.storage.place import Place
+from faultline.storage.location import Location
 
 PARTITION = re.compile(r"[0-9]{1,10}")
 MOST_ENTRIES = 100_000
@@ -77,7 +77,7 @@ def damage(offset: Any, kinds: set[str]) -> str:
     return "has a field of the wrong kind" if _shape(offset) in kinds else ""
 
 
-def source_folder(checkpoint: Place, source: str, kind: str) -> Place:
+def source_folder(checkpoint: Location, source: str, kind: str) -> Location:
     """The folder of a source below `sources/`, by its number or name.
 
     Spark 4.2 names the folders of named sources and numbers their offsets: then the only folder of the kind is taken.
@@ -90,7 +90,7 @@ def source_folder(checkpoint: Place, source: str, kind: str) -> Place:
     return fitting[0] if len(fitting) == 1 else folder
 
 
-def _kind_of_log(folder: Place) -> str:
+def _kind_of_log(folder: Location) -> str:
     """The kind of source that writes this log: a file source lists paths, Kafka and rate keep where they started."""
     log = list_log(folder)
     names = [str(number) for number in log.numbers] + [f"{number}.compact" for number in log.compact]
@@ -101,7 +101,7 @@ def _kind_of_log(folder: Place) -> str:
     return "file" if isinstance(entry, dict) and "path" in entry else kind_of(entry)
 
 
-def initial_offset(checkpoint: Place, source: str, kind: str) -> Any:
+def initial_offset(checkpoint: Location, source: str, kind: str) -> Any:
     """`sources/N/0`: where a Kafka source started, or when a rate source did; None when there is none.
 
     Raises LogError when the file is damaged, ForeignFile when it is of another source than the offsets look like.
@@ -145,7 +145,7 @@ def _kafka(source: str, start: Any, end: Any, initial: Any) -> SourceRange:
     return SourceRange("kafka", f"{name} {topics}: {ranges(partitions)}{total}", partitions)
 
 
-def file_entries(checkpoint: Place, source: str, first: int, last: int) -> list[str]:
+def file_entries(checkpoint: Location, source: str, first: int, last: int) -> list[str]:
     """Paths that the file source logged as `first` to `last`, also from a compact file (FileStreamSourceLog.get).
 
     Raises LogError when a file of the log is damaged, or does not have one of the entries.
@@ -180,7 +180,7 @@ def log_entries(log: LogFolder, number: int) -> list[dict[str, Any]]:
     return entries
 
 
-def file_source_fails(checkpoint: Place, source: str, start: Any, end: Any) -> str:
+def file_source_fails(checkpoint: Location, source: str, start: Any, end: Any) -> str:
     """Say why a file source cannot start between two offsets; empty when it can.
 
     The constructor of FileStreamSource reads the whole log (restore), and getBatch the entries after `start` up to
@@ -214,7 +214,7 @@ def _lacks(log: LogFolder, first: int, last: int) -> str:
     return f"{log.path / log.file(lacking[0])} doesn't exist: batch {lacking[0]} of the log" if lacking else ""
 
 
-def _files(checkpoint: Place, source: str, start: Any, end: Any) -> SourceRange:
+def _files(checkpoint: Location, source: str, start: Any, end: Any) -> SourceRange:
     last = end["logOffset"]
     kind = kind_of(start)
     # A start that was deleted, or is of another source, leaves the last entry to name.
@@ -276,7 +276,7 @@ def _rate_micro_batch(start: Any, end: Any) -> SourceRange:
     return SourceRange("rate-micro-batch", words)
 
 
-def explain(checkpoint: Place, source: str, start: Any, end: Any, initial: Any) -> SourceRange:
+def explain(checkpoint: Location, source: str, start: Any, end: Any, initial: Any) -> SourceRange:
     """Say what a source gives between two of its offsets; a source with a name is called by it.
 
     `start` is None for the source's beginning, UNKNOWN where it was deleted; `end` None: nothing was there yet.
@@ -288,7 +288,7 @@ def explain(checkpoint: Place, source: str, start: Any, end: Any, initial: Any) 
     return found
 
 
-def _explain(checkpoint: Place, source: str, start: Any, end: Any, initial: Any) -> SourceRange:
+def _explain(checkpoint: Location, source: str, start: Any, end: Any, initial: Any) -> SourceRange:
     if end is None:
         return SourceRange("none", f"source {source}: nothing yet")
     explained = {

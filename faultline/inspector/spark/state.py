@@ -19,7 +19,7 @@ from faultline.inspector.spark.operator_metadata import MetadataError, OperatorM
 from faultline.inspector.spark.operator_metadata import read as read_metadata
 from faultline.inspector.spark.state_files import numbered, operator_folders, stores_of, words_of
 from faultline.settings import ROOT
-from faultline.storage.place import Place
+from faultline.storage.location import Location
 from faultline.storage.reading import size_below
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ OPERATORS = {
 NOT_READ = "keys and rows are not read without --state, which starts Spark for some seconds"
 
 
-def list_operators(checkpoint: Place, problems: list[str], notes: list[str]) -> list[Operator]:
+def list_operators(checkpoint: Location, problems: list[str], notes: list[str]) -> list[Operator]:
     """List the state operators as their `_metadata` names them; no JVM.
 
     Spark before 4.0 writes none: then only the operator's number is known. What is wrong goes to `problems`, what is
@@ -78,7 +78,7 @@ def _kind(variable: Variable) -> str:
     return "timers" if variable.timers else variable.kind
 
 
-def read_state(checkpoint: Place, rows: int) -> list[Operator]:
+def read_state(checkpoint: Location, rows: int) -> list[Operator]:
     """Read keys and up to `rows` rows of each state store with Spark's own readers, as of the last commit.
 
     Raises InspectorError when Spark cannot read the state; the message has Spark's own first line.

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from faultline.inspector.words import count
-from faultline.storage.place import Place
+from faultline.storage.location import Location
 
 NAME = re.compile(r"(0|[1-9][0-9]{0,18})(_[0-9a-f-]+)?\.(delta|snapshot|changelog|zip)(\.crc)?")
 CHANGES, SNAPSHOTS = ("delta", "changelog"), ("snapshot", "zip")
@@ -35,7 +35,7 @@ StateIds = Mapping[str, Sequence[Sequence[str]]]
 class StoreFiles:
     """The files of one store in one partition: names of changes and snapshots by version, with their ids."""
 
-    path: Place
+    path: Location
     changes: dict[int, list[str]] = field(default_factory=dict)
     snapshots: dict[int, list[str]] = field(default_factory=dict)
     kinds: set[str] = field(default_factory=set)
@@ -100,7 +100,7 @@ def _first_lacking(there: Mapping[int, object], first: int, last: int) -> list[i
     return found
 
 
-def _broken_snapshot(folder: Place, name: str) -> str:
+def _broken_snapshot(folder: Location, name: str) -> str:
     file = folder / name
     if file.stat().st_size == 0:
         return f"{file} is empty"
@@ -126,19 +126,19 @@ def _broken_snapshot(folder: Place, name: str) -> str:
     return ""
 
 
-def operator_folders(checkpoint: Place) -> list[Place]:
+def operator_folders(checkpoint: Location) -> list[Location]:
     """List the folders of the state operators, `state/N`, in the order of their numbers; empty without state."""
     state = checkpoint / "state"
     return numbered(state) if state.is_dir() else []
 
 
-def numbered(folder: Place) -> list[Place]:
+def numbered(folder: Location) -> list[Location]:
     """Subfolders that are called by a number: a store may leave markers such as `0_$folder$` beside them."""
     found = [each for each in folder.iterdir() if each.name.isdecimal() and each.name.isascii() and each.is_dir()]
     return sorted(found, key=lambda path: int(path.name))
 
 
-def read_store(folder: Place) -> StoreFiles:
+def read_store(folder: Location) -> StoreFiles:
     """List one store's folder; a folder that is not there has no files."""
     found = StoreFiles(folder)
     for child in folder.iterdir() if folder.is_dir() else ():
@@ -154,7 +154,7 @@ def read_store(folder: Place) -> StoreFiles:
     return found
 
 
-def stores_of(operator: Place, partitions: int) -> list[StoreFiles]:
+def stores_of(operator: Location, partitions: int) -> list[StoreFiles]:
     """List the stores of an operator in all its partitions: in a partition's folder, or each in its own folder.
 
     `partitions`: how many there have to be, as far as that is known.
@@ -162,7 +162,7 @@ def stores_of(operator: Place, partitions: int) -> list[StoreFiles]:
     return [store for _, stores in _partitions(operator, partitions) for store in stores]
 
 
-def _partitions(operator: Place, partitions: int) -> Iterator[tuple[int, list[StoreFiles]]]:
+def _partitions(operator: Location, partitions: int) -> Iterator[tuple[int, list[StoreFiles]]]:
     there = {int(each.name): each for each in numbered(operator)}
     names: set[str] = set()
     for folder in there.values():
@@ -175,7 +175,7 @@ def _partitions(operator: Place, partitions: int) -> Iterator[tuple[int, list[St
         yield number, [read_store(folder / name) for name in sorted(names)] if names else [read_store(folder)]
 
 
-def _has_key(operator: Place) -> bool:
+def _has_key(operator: Location) -> bool:
     """Return whether the key of an operator has fields, by the schema that partition 0 keeps (StateSchemaV2)."""
     schema = operator / "0" / "_metadata" / "schema"
     try:
@@ -205,7 +205,7 @@ def words_of(stores: list[StoreFiles]) -> str:
 
 
 def what_is_missing(
-    checkpoint: Place, version: int, partitions: Mapping[str, int], ids: StateIds, repairs: bool
+    checkpoint: Location, version: int, partitions: Mapping[str, int], ids: StateIds, repairs: bool
 ) -> str:
     """Say what the state lacks for batch `version`; empty when nothing is missing.
 

@@ -36,8 +36,8 @@ from faultline.inspector.transactions.promises import read_promises
 from faultline.inspector.transactions.render import render
 from faultline.settings import Settings, SettingsError
 from faultline.storage.data import flink_checkpoints
-from faultline.storage.place import Place
-from faultline.storage.words import place_argument
+from faultline.storage.location import Location
+from faultline.storage.words import location_argument
 
 
 def arguments_of(words: Sequence[str] | None) -> argparse.Namespace:
@@ -50,7 +50,9 @@ def arguments_of(words: Sequence[str] | None) -> argparse.Namespace:
     act.add_argument("--commit", metavar="ID", help="commit this one, if a complete checkpoint promises it")
     act.add_argument("--abort", metavar="ID", help="abort this one, if no complete checkpoint promises to commit it")
     parser.add_argument("--apply", action="store_true", help="do it; without an ID, what is right for each")
-    parser.add_argument("--checkpoints", type=place_argument, help="a folder with the checkpoints of another Flink job")
+    parser.add_argument(
+        "--checkpoints", type=location_argument, help="a folder with the checkpoints of another Flink job"
+    )
     parser.add_argument(
         "--json", action="store_true", help="JSON for programs; fields as in faultline/inspector/transactions/model.py"
     )
@@ -65,7 +67,7 @@ def arguments_of(words: Sequence[str] | None) -> argparse.Namespace:
     return arguments
 
 
-def complete(jvm: Any, found: Found, settings: Settings, roots: list[Place]) -> None:
+def complete(jvm: Any, found: Found, settings: Settings, roots: list[Location]) -> None:
     """Add to each open transaction its job, the promises of checkpoints, and the advice."""
     for each in found.transactions:
         each.job = job_of(each.transactional_id, found.topic, settings)
@@ -102,7 +104,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> None:
         found = Found(arguments.topic, stops, opened)
         jvm: Any = None
         if found.transactions:
-            roots: list[Place] = [flink_checkpoints(settings_of(job, settings)) for job in JOBS]
+            roots: list[Location] = [flink_checkpoints(settings_of(job, settings)) for job in JOBS]
             roots += [arguments.checkpoints] if arguments.checkpoints else []
             jvm = stack.enter_context(flink_jvm(roots))
             complete(jvm, found, settings, roots)

@@ -10,13 +10,13 @@ from faultline.inspector.flink.metadata import load_metadata, operators
 from faultline.inspector.flink.offsets import state_names
 from faultline.inspector.flink.sink import COMMITTER_STATE, prepared
 from faultline.inspector.transactions.model import Promise
-from faultline.storage.place import Place
+from faultline.storage.location import Location
 
 Promises = dict[tuple[str, int, int], list[Promise]]
 """(transactional id, producer id, epoch) -> the checkpoints that hold it, the oldest first."""
 
 
-def read_promises(jvm: Any, roots: list[Place]) -> tuple[Promises, list[str]]:
+def read_promises(jvm: Any, roots: list[Location]) -> tuple[Promises, list[str]]:
     """Read every complete checkpoint below the folders; also return a sentence for each that cannot be read."""
     promises: Promises = {}
     unreadable: list[str] = []

@@ -17,7 +17,7 @@ if __name__ == "__main__":
 
 from faultline.settings import Settings, SettingsError
 from faultline.storage.data import data_store
-from faultline.storage.objects import make_bucket, object_place
+from faultline.storage.objects import make_bucket, object_location
 from faultline.waiting import attempts
 
 
@@ -26,7 +26,7 @@ def wait_for_bucket(settings: Settings, wait_seconds: float) -> str:
     store = data_store(settings)
     if store is None:
         raise SettingsError("the stack's data is on a disk (setting DATA is empty), so there is no bucket to make")
-    bucket = object_place(settings.data, settings).bucket
+    bucket = object_location(settings.data, settings).bucket
     for _ in attempts(wait_seconds, 0.5):
         try:
             make_bucket(store, bucket)

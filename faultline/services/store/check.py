@@ -13,7 +13,7 @@ if __name__ == "__main__":
     quiet_imports()
 
 from faultline.settings import Settings
-from faultline.storage.words import place_of
+from faultline.storage.words import location_of
 from faultline.storage.writing import require_writable
 
 
@@ -21,7 +21,7 @@ def main() -> int:
     """Run the command line; returns the exit code."""
     try:
         settings = Settings()
-        require_writable(place_of(settings.data, settings), 1)
+        require_writable(location_of(settings.data, settings), 1)
     except OSError as error:
         raise CommandError(
             f"{error.filename}: {error.strerror}; correct STACK_STORE_ENDPOINT, STACK_DATA or the file in "

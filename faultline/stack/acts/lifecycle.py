@@ -31,7 +31,7 @@ def up(stack: Stack) -> None:
         say(f"profile: {stack.profile} (.env.{stack.profile})")
     stack.home.require_topics_on(stack.topics)
     # Before the home is marked: a start that is refused changes nothing.
-    stack.backend.check_room()
+    stack.backend.check_capacity()
     if not running:
         stack.backend.prepare()
         _require_store(stack)

@@ -138,7 +138,7 @@ class ComposeBackend:
 
     # The stack as a whole
 
-    def check_room(self) -> None:
+    def check_capacity(self) -> None:
         """Memory and ports only when nothing runs: what runs has its own."""
         if not self._running():
             preflight.check_memory(mebibytes(self._settings.values))

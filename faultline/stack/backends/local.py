@@ -115,7 +115,7 @@ class LocalBackend:
 
     # The stack as a whole
 
-    def check_room(self) -> None:
+    def check_capacity(self) -> None:
         """Memory and ports only when nothing runs: what runs has its own."""
         running = [row for row in self._services if self.state(row) in (RUNNING, PAUSED)]
         if not running:

@@ -7,7 +7,7 @@ from functools import partial
 
 from faultline.formats.jobs import CLASSIC, settings_of
 from faultline.settings import Settings
-from faultline.verdict.checker import Checker, Clock, Options, source_spans
+from faultline.verdict.checker import Checker, Options, Stopwatch, source_spans
 from faultline.verdict.checkers.flink import FlinkChecker
 from faultline.verdict.classic.judge import ClassicFacts, judge
 from faultline.verdict.cluster import Cluster
@@ -28,7 +28,7 @@ class ClassicChecker(FlinkChecker):
 
     def judge(self, store: Store, *, caught_up: bool) -> Judgement:
         """Read the topics and judge them; the outputs first, so that the source has all records that they come from."""
-        clock = Clock()
+        clock = Stopwatch()
         window_ms = self._rules.window_ms
         with clock.measure("reading"):
             tables = (

@@ -10,8 +10,8 @@ from faultline.formats.run import FlinkRun, RunError, flink_run_of, flink_runs
 from faultline.formats.visit import iso_time
 from faultline.settings import Settings
 from faultline.storage.data import flink_checkpoints
-from faultline.storage.place import Place
-from faultline.verdict.checker import Behind, Checker, Clock, Moved, Options, lag, require_whole, source_spans
+from faultline.storage.location import Location
+from faultline.verdict.checker import Behind, Checker, Moved, Options, Stopwatch, lag, require_whole, source_spans
 from faultline.verdict.cluster import Cluster
 from faultline.verdict.flink.clock import Arrivals, Rules
 from faultline.verdict.flink.findings import Names
@@ -113,7 +113,7 @@ class FlinkChecker:
 
     def judge(self, store: Store, *, caught_up: bool) -> Judgement:
         """Read the topics and judge them; the outputs first, so that the source has all records that they come from."""
-        clock = Clock()
+        clock = Stopwatch()
         with clock.measure("reading"):
             committed = self._cluster.group_offsets(self._run.group_id, self.source)
             # Windows last, and the ends after the last stable offsets: when they are equal, all earlier writes
@@ -179,7 +179,7 @@ class FlinkChecker:
 
     def _newest_checkpoint(self) -> str:
         """Return a text that names the newest complete checkpoint and its time."""
-        done: list[tuple[float, Place]] = []
+        done: list[tuple[float, Location]] = []
         for file in flink_checkpoints(self._settings).glob("*/chk-*/_metadata"):
             try:
                 done.append((file.stat().st_mtime, file.parent))

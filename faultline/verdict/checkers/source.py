@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from faultline.settings import Settings
-from faultline.verdict.checker import Behind, Checker, Clock, Options, source_spans
+from faultline.verdict.checker import Behind, Checker, Options, Stopwatch, source_spans
 from faultline.verdict.cluster import Cluster
 from faultline.verdict.model import Judgement
 from faultline.verdict.source.findings import judgement
@@ -28,7 +28,7 @@ class SourceChecker:
 
     def judge(self, store: Store, *, caught_up: bool) -> Judgement:
         """Read topic and ledgers and compare them; raises NotJudged when the topic has no ledger."""
-        clock = Clock()
+        clock = Stopwatch()
         with clock.measure("reading"):
             topic_id = self._cluster.topic_id(self.source)
             chosen, others = ledgers_of(files_of(self._folder, self.source), topic_id)

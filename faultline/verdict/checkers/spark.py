@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from faultline.settings import Settings
-from faultline.verdict.checker import Behind, Checker, Clock, Options, lag, source_spans
+from faultline.verdict.checker import Behind, Checker, Options, Stopwatch, lag, source_spans
 from faultline.verdict.cluster import Cluster
 from faultline.verdict.loading import TopicReader
 from faultline.verdict.model import Judgement, plural
@@ -13,8 +13,8 @@ from faultline.verdict.records import Spans
 from faultline.verdict.spark.checkpoint import newest_commit, refuse_foreign
 from faultline.verdict.spark.findings import judgement
 from faultline.verdict.spark.judge import SparkFacts
+from faultline.verdict.spark.locations import Locations, locations
 from faultline.verdict.spark.output import list_output
-from faultline.verdict.spark.places import Places, places
 from faultline.verdict.spark.reader import load_lines, load_sent
 from faultline.verdict.store import Store
 
@@ -22,13 +22,13 @@ Source = Callable[[], tuple[Spans, tuple[str, ...]]]
 """Returns the spans of the source, with notes about what they leave out."""
 
 
-def judge_output(store: Store, reader: TopicReader, where: Places, source: Source, *, caught_up: bool) -> Judgement:
+def judge_output(store: Store, reader: TopicReader, where: Locations, source: Source, *, caught_up: bool) -> Judgement:
     """Read checkpoint, output and topic, and judge them.
 
     The order matters: batches that are committed in the checkpoint are in the output that is read after it, and all
     lines found there were sent before the source is read. Raises Unknown when something cannot be read.
     """
-    clock = Clock()
+    clock = Stopwatch()
     with clock.measure("reading"):
         commit = newest_commit(where.checkpoint, where.topic)
         output = list_output(where.output, where.sink, None if commit is None else commit.batch)
@@ -45,7 +45,7 @@ class SparkChecker:
 
     name = "spark"
 
-    def __init__(self, cluster: Cluster, where: Places) -> None:
+    def __init__(self, cluster: Cluster, where: Locations) -> None:
         self.source = where.topic
         self._cluster, self._places = cluster, where
 
@@ -88,4 +88,4 @@ class SparkChecker:
 
 def spark(settings: Settings, cluster: Cluster, options: Options) -> Checker:
     """Create the checker of a query; raises Unknown when its settings contradict each other."""
-    return SparkChecker(cluster, places(settings, options))
+    return SparkChecker(cluster, locations(settings, options))

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from faultline.formats.visit import iso_time, parse_event_time
-from faultline.verdict.checker import Clock
+from faultline.verdict.checker import Stopwatch
 from faultline.verdict.escape import printable, shown
 from faultline.verdict.loading import TopicReader
 from faultline.verdict.model import EXAMPLES_PER_CATEGORY, FAULTS, Finding, Judgement
 from faultline.verdict.records import Record
 from faultline.verdict.source.judge import SourceFacts, judge
-from faultline.verdict.source.reader import Place, with_records
+from faultline.verdict.source.reader import Position, with_records
 from faultline.verdict.store import Store
 
 _LOST = """
@@ -39,7 +39,7 @@ SELECT kafka_partition, kafka_offset FROM extra WHERE number IS NULL ORDER BY ka
 _LAST_MOMENT = parse_event_time("9998-12-31T23:59:59.999Z") or 0
 
 
-def judgement(store: Store, reader: TopicReader, facts: SourceFacts, clock: Clock) -> Judgement:
+def judgement(store: Store, reader: TopicReader, facts: SourceFacts, clock: Stopwatch) -> Judgement:
     """Judge tables that are filled; `reader` fetches the records that findings are about."""
     with clock.measure("judging"):
         verdict = judge(store, facts)
@@ -100,11 +100,11 @@ class SourceFindings:
         )
 
     def _extra(self, category: str, query: str) -> Iterator[Finding]:
-        places = (Place(int(str(row[0])), int(str(row[1])), row[2:]) for row in self.store.stream(query))
+        places = (Position(int(str(row[0])), int(str(row[1])), row[2:]) for row in self.store.stream(query))
         for place, record in with_records(self.reader, self.facts.topic, places):
             yield self._record(category, place, record)
 
-    def _record(self, category: str, place: Place, record: Record | None) -> Finding:
+    def _record(self, category: str, place: Position, record: Record | None) -> Finding:
         topic, partition, offset = self.facts.topic, place.partition, place.offset
         if category == "duplicated":
             file, number, key = place.known

@@ -48,7 +48,7 @@ def load_topic(store: Store, reader: TopicReader, topic: str, spans: Spans) -> N
             store.append("source_record", rows)
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     """The place of a record, and the facts that are known about this record."""
 
     partition: int
@@ -56,7 +56,9 @@ class Place(NamedTuple):
     known: tuple[object, ...]
 
 
-def with_records(reader: TopicReader, topic: str, places: Iterable[Place]) -> Iterator[tuple[Place, Record | None]]:
+def with_records(
+    reader: TopicReader, topic: str, places: Iterable[Position]
+) -> Iterator[tuple[Position, Record | None]]:
     """Yield places, ordered by partition and offset, each with the record that is there."""
     for run in _runs(places):
         wanted = {place.offset for place in run}
@@ -71,9 +73,9 @@ def with_records(reader: TopicReader, topic: str, places: Iterable[Place]) -> It
             yield place, found.get(place.offset)
 
 
-def _runs(places: Iterable[Place]) -> Iterator[list[Place]]:
+def _runs(places: Iterable[Position]) -> Iterator[list[Position]]:
     """Group places that are read together."""
-    run: list[Place] = []
+    run: list[Position] = []
     for place in places:
         if run and (
             place.partition != run[0].partition

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from faultline.formats.visit import iso_time
 from faultline.storage.batches import newest_batch
-from faultline.storage.place import Place
+from faultline.storage.location import Location
 from faultline.verdict.model import Unknown
 from faultline.verdict.records import Spans
 
@@ -22,7 +22,7 @@ class Commit:
     at: str
 
 
-def newest_commit(checkpoint: Place, topic: str) -> Commit | None:
+def newest_commit(checkpoint: Location, topic: str) -> Commit | None:
     """Read the newest committed batch of a query, or None when no batch was committed yet.
 
     `commits/N` means that batch N is committed, `offsets/N` has its end: a line `v1`, a line of metadata, then
@@ -43,7 +43,7 @@ def newest_commit(checkpoint: Place, topic: str) -> Commit | None:
         raise Unknown(f"checkpoint {checkpoint} cannot be read: {error.strerror} ({error.filename})") from None
 
 
-def read_log(file: Place) -> str:
+def read_log(file: Location) -> str:
     """Read a small file that Spark wrote. Raises OSError, and Unknown when it is not a file or not text."""
     if not stat.S_ISREG(file.stat().st_mode):
         # Opening a named pipe would wait forever.
@@ -54,7 +54,7 @@ def read_log(file: Place) -> str:
         raise Unknown(f"{file} is damaged: it is not text") from None
 
 
-def refuse_foreign(checkpoint: Place, commit: Commit, topic: str, source: Spans) -> None:
+def refuse_foreign(checkpoint: Location, commit: Commit, topic: str, source: Spans) -> None:
     """Raise Unknown when a checkpoint has read beyond the end of the topic."""
     for partition, end in commit.ends.items():
         if partition not in source or end > source[partition].end:
@@ -65,7 +65,7 @@ def refuse_foreign(checkpoint: Place, commit: Commit, topic: str, source: Spans)
             )
 
 
-def _end_offsets(file: Place, topic: str) -> dict[int, int]:
+def _end_offsets(file: Location, topic: str) -> dict[int, int]:
     lines = read_log(file).splitlines()
     if not lines or lines[0] != "v1":
         raise Unknown(f"{file} is not an offset log of version v1; is it the checkpoint of a Spark query?")

@@ -9,7 +9,7 @@ from itertools import islice
 from confluent_kafka import KafkaException
 
 from faultline.formats.visit import iso_time, parse_visit
-from faultline.verdict.checker import Clock
+from faultline.verdict.checker import Stopwatch
 from faultline.verdict.escape import name_of, printable, shown
 from faultline.verdict.loading import TopicReader
 from faultline.verdict.model import CATEGORIES, EXAMPLES_PER_CATEGORY, Finding, Judgement, Unknown
@@ -26,7 +26,7 @@ _TEXT_BYTES = 1 << 20
 """Longer lines are not parsed for names."""
 
 
-def judgement(store: Store, reader: TopicReader, facts: SparkFacts, clock: Clock) -> Judgement:
+def judgement(store: Store, reader: TopicReader, facts: SparkFacts, clock: Stopwatch) -> Judgement:
     """Judge tables that are filled; `reader` fetches the records that findings are about."""
     with clock.measure("judging"):
         verdict = judge(store, facts)

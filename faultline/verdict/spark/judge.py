@@ -15,8 +15,8 @@ from faultline.verdict.escape import printable
 from faultline.verdict.model import Outcome, Verdict, plural
 from faultline.verdict.records import Spans
 from faultline.verdict.spark.checkpoint import Commit
+from faultline.verdict.spark.locations import Locations
 from faultline.verdict.spark.output import Output
-from faultline.verdict.spark.places import Places
 from faultline.verdict.store import Store
 
 _BUCKET_ROWS = 4_000_000
@@ -36,7 +36,7 @@ class SparkFacts:
     otherwise only what that batch covers. Column `file` counts the files of `output` from 0.
     """
 
-    places: Places
+    places: Locations
     commit: Commit | None
     source: Spans
     output: Output

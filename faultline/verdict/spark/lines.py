@@ -11,7 +11,7 @@ from io import BufferedReader, BytesIO
 from typing import NamedTuple
 
 from faultline.formats.digest import DIGEST_BYTES, digest
-from faultline.storage.place import Place
+from faultline.storage.location import Location
 from faultline.verdict.checker import Moved
 from faultline.verdict.model import Unknown
 
@@ -24,7 +24,7 @@ LONG_BYTES = 8 << 20
 class Part:
     """The lines of a file that begin at byte `begin` or later, and before byte `end`."""
 
-    path: Place
+    path: Location
     begin: int
     end: int
 
@@ -120,7 +120,7 @@ class Text(NamedTuple):
     torn: bool
 
 
-def line_at(path: Place, position: int, limit: int) -> Text:
+def line_at(path: Location, position: int, limit: int) -> Text:
     """Read the line that begins at a position, up to a maximum of bytes. Raises OSError."""
     with path.open("rb") as stream:
         stream.seek(position)

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 
 from faultline.formats.run import SINKS
-from faultline.storage.place import Place
+from faultline.storage.location import Location
 from faultline.storage.reading import walk
 from faultline.verdict.checker import Moved
 from faultline.verdict.escape import printable
@@ -29,7 +29,7 @@ class OutputFile:
     """
 
     name: str
-    path: Place
+    path: Location
     size: int
     leftover: bool = False
     order: int | None = None
@@ -44,14 +44,14 @@ class Output:
     opened, since it is not a file, to its kind.
     """
 
-    folder: Place
+    folder: Location
     files: list[OutputFile] = field(default_factory=list)
     missing: dict[str, int] = field(default_factory=dict)
     special: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
 
-def list_output(folder: Place, sink: str, committed: int | None) -> Output:
+def list_output(folder: Location, sink: str, committed: int | None) -> Output:
     """List the output of a query; `committed` is the newest batch that its checkpoint calls done.
 
     For the file sink, only the log decides which files count. Raises Unknown when folder or log cannot be read or do

@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from faultline.storage.place import Place
+from faultline.storage.location import Location
 from faultline.storage.reading import posix_path
 from faultline.verdict.escape import printable
 from faultline.verdict.model import Unknown
@@ -40,7 +40,7 @@ class Entry:
 class Log:
     """The entries of a log, and its batches from the newest compaction on."""
 
-    folder: Place
+    folder: Location
     first: int
     batches: tuple[int, ...]
     entries: tuple[Entry, ...]
@@ -56,7 +56,7 @@ class Log:
                 )
 
 
-def read_sink_log(output: Place) -> Log | None:
+def read_sink_log(output: Location) -> Log | None:
     """Read the log of an output folder; None without one. Raises OSError, and Unknown when it is damaged.
 
     It consists of the newest `N.compact`, which has all up to N, and each later batch. Each file: a line `v1`, then one
@@ -66,7 +66,7 @@ def read_sink_log(output: Place) -> Log | None:
     log = output / METADATA_FOLDER
     if not log.is_dir():
         return None
-    files: dict[int, Place] = {}
+    files: dict[int, Location] = {}
     compacted = -1
     for file in log.iterdir():
         number, _, suffix = file.name.partition(".")
@@ -81,7 +81,7 @@ def read_sink_log(output: Place) -> Log | None:
     return Log(log, first, batches, tuple(_entries(lines, compacted, output)))
 
 
-def _entries(lines: list[tuple[int, _Line]], compacted: int, output: Place) -> Iterator[Entry]:
+def _entries(lines: list[tuple[int, _Line]], compacted: int, output: Location) -> Iterator[Entry]:
     """Make entries of the log's lines, in the order of writing.
 
     A compacted file has the batches one after the other, each with its files by the number of their task: where that
@@ -121,7 +121,7 @@ class _Line(NamedTuple):
     is_folder: bool
 
 
-def _lines(file: Place) -> Iterator[_Line]:
+def _lines(file: Location) -> Iterator[_Line]:
     version, *lines = read_log(file).removesuffix("\n").split("\n")
     if version != "v1":
         raise Unknown(f"{file} is not a sink log of version v1; the log is damaged")
@@ -139,7 +139,7 @@ def _lines(file: Place) -> Iterator[_Line]:
         yield _Line(posixpath.normpath(path), size, is_folder)
 
 
-def _name_in(folder: Place, logged: str) -> str:
+def _name_in(folder: Location, logged: str) -> str:
     """Find a logged file's name under the folder that is judged; empty when there is none.
 
     The path is absolute and may have been written under another root (in a container): only the part below the last

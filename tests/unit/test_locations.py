@@ -1,4 +1,4 @@
-"""Places: readers of engines' data need the methods of Place and nothing else of a path on a disk."""
+"""Locations: readers of engines' data need the methods of Location and nothing else of a path on a disk."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from faultline.inspector.spark.report import read_report
 from faultline.inspector.spark.state import list_operators
 from faultline.probes.batches import newest_batches
 from faultline.storage.__main__ import main
-from faultline.storage.place import Place, Status
+from faultline.storage.location import Location, Status
 from faultline.storage.reading import names, read, size_below, walk
 from faultline.verdict.spark.checkpoint import newest_commit
 from faultline.verdict.spark.lines import Part, read_lines
@@ -30,8 +30,8 @@ QUERIES = sorted(path.parent for path in golden("spark-4.0").glob("*/checkpoint"
 
 
 @dataclass(frozen=True, order=True)
-class OnlyPlace:
-    """Files on a disk by the methods of Place alone."""
+class OnlyLocation:
+    """Files on a disk by the methods of Location alone."""
 
     path: Path
 
@@ -43,11 +43,11 @@ class OnlyPlace:
         return self.path.name
 
     @property
-    def parent(self) -> OnlyPlace:
-        return OnlyPlace(self.path.parent)
+    def parent(self) -> OnlyLocation:
+        return OnlyLocation(self.path.parent)
 
-    def __truediv__(self, key: str, /) -> OnlyPlace:
-        return OnlyPlace(self.path / key)
+    def __truediv__(self, key: str, /) -> OnlyLocation:
+        return OnlyLocation(self.path / key)
 
     def exists(self) -> bool:
         return self.path.exists()
@@ -61,11 +61,11 @@ class OnlyPlace:
     def is_absolute(self) -> bool:
         return self.path.is_absolute()
 
-    def absolute(self) -> OnlyPlace:
-        return OnlyPlace(self.path.absolute())
+    def absolute(self) -> OnlyLocation:
+        return OnlyLocation(self.path.absolute())
 
-    def resolve(self) -> OnlyPlace:
-        return OnlyPlace(self.path.resolve())
+    def resolve(self) -> OnlyLocation:
+        return OnlyLocation(self.path.resolve())
 
     def relative_to(self, other: Any, /) -> PurePath:
         return self.path.relative_to(other.path)
@@ -73,14 +73,14 @@ class OnlyPlace:
     def as_uri(self) -> str:
         return self.path.as_uri()
 
-    def iterdir(self) -> Iterator[OnlyPlace]:
-        return map(OnlyPlace, self.path.iterdir())
+    def iterdir(self) -> Iterator[OnlyLocation]:
+        return map(OnlyLocation, self.path.iterdir())
 
-    def glob(self, pattern: str) -> Iterator[OnlyPlace]:
-        return map(OnlyPlace, self.path.glob(pattern))
+    def glob(self, pattern: str) -> Iterator[OnlyLocation]:
+        return map(OnlyLocation, self.path.glob(pattern))
 
-    def rglob(self, pattern: str) -> Iterator[OnlyPlace]:
-        return map(OnlyPlace, self.path.rglob(pattern))
+    def rglob(self, pattern: str) -> Iterator[OnlyLocation]:
+        return map(OnlyLocation, self.path.rglob(pattern))
 
     def stat(self) -> Status:
         return self.path.stat()
@@ -95,8 +95,8 @@ class OnlyPlace:
         return self.path.read_text(encoding)
 
 
-def both(path: Path) -> tuple[Place, Place]:
-    return path, OnlyPlace(path)
+def both(path: Path) -> tuple[Location, Location]:
+    return path, OnlyLocation(path)
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=lambda path: path.name)

@@ -8,12 +8,12 @@ import pytest
 
 from faultline.formats.run import SPARK_RUN_FILE, SparkRun, as_json
 from faultline.settings import Settings, SettingsError
-from faultline.storage.data import flink_checkpoints, noted, notes_of, place_noted, spark_checkpoints
+from faultline.storage.data import flink_checkpoints, location_noted, noted, notes_of, spark_checkpoints
 from faultline.storage.objects import CREDENTIALS
-from faultline.storage.words import place_of
+from faultline.storage.words import location_of
 from faultline.verdict.checker import Options
 from faultline.verdict.model import Unknown
-from faultline.verdict.spark.places import places
+from faultline.verdict.spark.locations import locations
 
 
 @pytest.fixture
@@ -51,11 +51,11 @@ def test_notes_name_a_place_by_its_path_below_the_data(tmp_path: Path, in_store:
         (in_store, "s3://bucket/below", "s3://other/below/x"),
         (in_store, "s3://bucket/below", "/elsewhere/x"),
     ):
-        place = place_of(f"{root}/output/x", settings)
+        place = location_of(f"{root}/output/x", settings)
         assert noted(place, settings) == "output/x"
-        assert place_noted("output/x", settings) == place
-        assert noted(place_of(elsewhere, settings), settings) == elsewhere
-        assert str(place_noted(elsewhere, settings)) == elsewhere
+        assert location_noted("output/x", settings) == place
+        assert noted(location_of(elsewhere, settings), settings) == elsewhere
+        assert str(location_noted(elsewhere, settings)) == elsewhere
 
 
 def test_notes_are_on_a_disk(tmp_path: Path, in_store: Settings) -> None:
@@ -67,8 +67,8 @@ def test_notes_are_on_a_disk(tmp_path: Path, in_store: Settings) -> None:
         checkpoint = spark_checkpoints(each) / "visits_json"
         assert notes_of(checkpoint, each) == each.spark_notes / "visits_json" == home / "checkpoints/spark/visits_json"
         assert notes_of(flink_checkpoints(each), each) == each.flink_notes
-    assert notes_of(place_of("s3://bucket/elsewhere", in_store), in_store) is None
-    assert notes_of(place_of("s3://bucket/below/x", in_store), settings) is None
+    assert notes_of(location_of("s3://bucket/elsewhere", in_store), in_store) is None
+    assert notes_of(location_of("s3://bucket/below/x", in_store), settings) is None
 
 
 def test_the_verdict_finds_the_run_of_a_query_in_a_store_by_its_notes(in_store: Settings) -> None:
@@ -76,10 +76,10 @@ def test_the_verdict_finds_the_run_of_a_query_in_a_store_by_its_notes(in_store: 
     file = in_store.spark_notes / "visits_json" / SPARK_RUN_FILE
     file.parent.mkdir(parents=True)
     file.write_text(as_json(run), encoding="utf-8")
-    found = places(in_store, Options())
+    found = locations(in_store, Options())
     assert (found.topic, str(found.output)) == ("other_visits", "s3://bucket/below/output/elsewhere")
     assert (str(found.checkpoint), found.notes) == ("s3://bucket/below/checkpoints/spark/visits_json", ())
     copied = in_store.home / "copy"
     file.parent.rename(copied)
     with pytest.raises(Unknown, match=f"{copied}/{SPARK_RUN_FILE} is of checkpoint .* and is in copy,"):
-        places(in_store, Options(checkpoint=place_of("s3://bucket/below/copy", in_store)))
+        locations(in_store, Options(checkpoint=location_of("s3://bucket/below/copy", in_store)))

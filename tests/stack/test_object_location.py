@@ -20,9 +20,9 @@ import pytest
 
 from faultline.inspector.flink.folder import list_folders, resolve
 from faultline.settings import Settings, SettingsError
-from faultline.storage.objects import CREDENTIALS, ObjectPlace, PlaceError
+from faultline.storage.objects import CREDENTIALS, LocationError, ObjectLocation
 from faultline.storage.reading import changed_at, names, posix_path, read, size_below, walk
-from faultline.storage.words import place_of
+from faultline.storage.words import location_of
 from faultline.storage.writing import require_writable
 from faultline.waiting import wait_until
 from tests.golden.archives import golden
@@ -36,7 +36,7 @@ SECONDS = 15
 
 
 @pytest.fixture(scope="module")
-def uploaded(store: Store) -> ObjectPlace:
+def uploaded(store: Store) -> ObjectLocation:
     return store.upload(FOLDER, "object-place")
 
 
@@ -50,7 +50,7 @@ def below(root: Path) -> dict[str, Path]:
     return {str(path.relative_to(root)): path for path in root.rglob("*")}
 
 
-def test_names_sizes_and_kinds_are_those_of_the_files(uploaded: ObjectPlace) -> None:
+def test_names_sizes_and_kinds_are_those_of_the_files(uploaded: ObjectLocation) -> None:
     found = {str(each.relative_to(uploaded)): each for each in uploaded.rglob("*")}
     expected = below(FOLDER)
     assert found.keys() == expected.keys()
@@ -66,7 +66,7 @@ def test_names_sizes_and_kinds_are_those_of_the_files(uploaded: ObjectPlace) -> 
                 assert each.read_bytes() == expected[name].read_bytes()
 
 
-def test_listings_are_those_of_the_folder(uploaded: ObjectPlace) -> None:
+def test_listings_are_those_of_the_folder(uploaded: ObjectLocation) -> None:
     assert sorted(names(uploaded)) == sorted(names(FOLDER))
     assert sorted(names(uploaded / "checkpoint" / "offsets")) == sorted(names(FOLDER / "checkpoint" / "offsets"))
     assert read(uploaded / "checkpoint", "metadata") == read(FOLDER / "checkpoint", "metadata")
@@ -157,7 +157,7 @@ def test_names_are_built_like_those_of_a_path(store: Store) -> None:
         place.relative_to(store.place(bucket="other"))
 
 
-def test_what_is_not_there_is_said_like_on_a_disk(store: Store, uploaded: ObjectPlace) -> None:
+def test_what_is_not_there_is_said_like_on_a_disk(store: Store, uploaded: ObjectLocation) -> None:
     place = uploaded / "none"
     assert not place.exists()
     for act in (place.stat, place.read_bytes, place.iterdir):
@@ -202,7 +202,7 @@ def web_server(status: int) -> Iterator[str]:
             thread.join()
 
 
-def acts_of(place: ObjectPlace) -> list[Callable[[], object]]:
+def acts_of(place: ObjectLocation) -> list[Callable[[], object]]:
     return [place.exists, place.is_dir, place.stat, place.read_bytes, place.iterdir]
 
 
@@ -216,7 +216,7 @@ def test_a_missing_bucket_is_an_error_and_not_an_absence(store: Store, bucket: s
 
 
 @pytest.mark.parametrize(("status", "said"), [(404, "has no bucket faultline"), (503, "fails: ")])
-def test_another_server_at_the_address_is_an_error(uploaded: ObjectPlace, status: int, said: str) -> None:
+def test_another_server_at_the_address_is_an_error(uploaded: ObjectLocation, status: int, said: str) -> None:
     with web_server(status) as address:
         for act in acts_of(replace(uploaded, store=replace(uploaded.store, endpoint=address))):
             with pytest.raises(OSError, match=said) as caught:
@@ -224,7 +224,7 @@ def test_another_server_at_the_address_is_an_error(uploaded: ObjectPlace, status
             assert str(caught.value.strerror).startswith(f"the object store at {address} {said}")
 
 
-def test_a_wrong_key_is_no_permission(store: Store, uploaded: ObjectPlace, tmp_path: Path) -> None:
+def test_a_wrong_key_is_no_permission(store: Store, uploaded: ObjectLocation, tmp_path: Path) -> None:
     for name, key, secret in (("id", "nobody", store.secret), ("secret", store.key, store.secret[::-1])):
         file = tmp_path / name
         file.write_text(f"[default]\naws_access_key_id = {key}\naws_secret_access_key = {secret}\n")
@@ -255,14 +255,14 @@ def test_a_store_that_is_stopped_or_killed_is_an_error_within_seconds(own_store:
             assert str(caught.value.filename).startswith(str(place))
 
 
-def test_a_place_reaches_another_process_without_the_key(store: Store, uploaded: ObjectPlace) -> None:
+def test_a_place_reaches_another_process_without_the_key(store: Store, uploaded: ObjectLocation) -> None:
     sent = pickle.dumps(uploaded)
     assert store.secret.encode() not in sent
     assert store.key.encode() not in sent
     assert pickle.loads(sent) == uploaded
 
 
-def test_the_secret_is_in_the_files_that_are_made_for_it_alone(store: Store, uploaded: ObjectPlace) -> None:
+def test_the_secret_is_in_the_files_that_are_made_for_it_alone(store: Store, uploaded: ObjectLocation) -> None:
     assert (uploaded / "checkpoint" / "metadata").read_bytes()
     secret = store.secret.encode()
     with_it = {
@@ -278,7 +278,7 @@ def test_the_secret_is_in_the_files_that_are_made_for_it_alone(store: Store, upl
     assert not any(store.secret in command for command in commands)
 
 
-def test_the_store_listens_on_loopback_only_and_calls_nobody(store: Store, uploaded: ObjectPlace) -> None:
+def test_the_store_listens_on_loopback_only_and_calls_nobody(store: Store, uploaded: ObjectLocation) -> None:
     found = psutil.Process(store.process.pid).net_connections("inet")
     listening = [each.laddr.ip for each in found if each.status == psutil.CONN_LISTEN]
     assert listening == ["127.0.0.1"] * 8
@@ -290,8 +290,8 @@ def test_a_word_with_a_scheme_names_a_place_in_the_store(store: Store, monkeypat
         monkeypatch.setenv(name, value)
     expected = store.place("object-place/checkpoint")
     for word in ("s3://faultline/object-place/checkpoint/", "s3a://faultline//object-place/checkpoint"):
-        assert place_of(word, Settings()) == expected
-    assert place_of("checkpoints/spark", Settings()) == Path("checkpoints/spark")
+        assert location_of(word, Settings()) == expected
+    assert location_of("checkpoints/spark", Settings()) == Path("checkpoints/spark")
 
 
 @pytest.mark.parametrize(
@@ -310,10 +310,10 @@ def test_what_is_missing_to_reach_the_store_is_said(
     for each, own in (store.environment | {name: value}).items():
         monkeypatch.setenv(each, own)
     with pytest.raises(SettingsError, match=said):
-        place_of("s3://faultline/x", Settings())
+        location_of("s3://faultline/x", Settings())
 
 
 @pytest.mark.parametrize("word", ["s3://", "gs://bucket/x", "http://127.0.0.1/x"])
 def test_a_word_of_another_scheme_is_refused(word: str) -> None:
-    with pytest.raises(PlaceError, match="names no place"):
-        place_of(word, Settings())
+    with pytest.raises(LocationError, match="names no location"):
+        location_of(word, Settings())

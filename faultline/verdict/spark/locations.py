@@ -1,4 +1,4 @@
-"""Places that a run of the synchronizer reads and writes, from the settings of the run, or else from the stack's."""
+"""Locations that a run of the synchronizer reads and writes, from the settings of the run, or else from the stack's."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from pathlib import Path
 
 from faultline.formats.run import SINKS, SPARK_RUN_FILE, RunError, SparkRun, read_run
 from faultline.settings import Settings
-from faultline.storage.data import noted, notes_of, place_noted, spark_checkpoints, spark_outputs
-from faultline.storage.place import Place
+from faultline.storage.data import location_noted, noted, notes_of, spark_checkpoints, spark_outputs
+from faultline.storage.location import Location
 from faultline.verdict.checker import Options
 from faultline.verdict.model import Unknown
 
 
 @dataclass(frozen=True)
-class Places:
+class Locations:
     """Topic, sink, and the folders of output and checkpoint of one query; `notes` name what is not certain."""
 
     topic: str
     sink: str
-    output: Place
-    checkpoint: Place
+    output: Location
+    checkpoint: Location
     notes: tuple[str, ...] = ()
 
 
-def places(settings: Settings, options: Options) -> Places:
-    """Find the places of a query. Raises Unknown when its own settings contradict the flags or the folder."""
+def locations(settings: Settings, options: Options) -> Locations:
+    """Find the locations of a query. Raises Unknown when its own settings contradict the flags or the folder."""
     sink = _known(options.sink or settings.text("SPARK_SINK"), "--sink" if options.sink else "SPARK_SINK")
     query = settings.query(sink)
     checkpoint = (options.checkpoint or spark_checkpoints(settings) / query).resolve()
@@ -34,9 +34,9 @@ def places(settings: Settings, options: Options) -> Places:
     if notes is None or run is None:
         note = f"no settings of a run in {notes or checkpoint}, judged with those of .env"
         output = (options.output or spark_outputs(settings) / query).resolve()
-        return Places(settings.text("VISITS_TOPIC"), sink, output, checkpoint, (note,))
+        return Locations(settings.text("VISITS_TOPIC"), sink, output, checkpoint, (note,))
     _refuse_contradiction(run, notes, checkpoint, settings, options)
-    return Places(run.topic, run.sink, place_noted(run.output, settings), checkpoint)
+    return Locations(run.topic, run.sink, location_noted(run.output, settings), checkpoint)
 
 
 def _known(sink: str, where: str) -> str:
@@ -60,7 +60,9 @@ def _run_in(notes: Path) -> SparkRun | None:
     return run
 
 
-def _refuse_contradiction(run: SparkRun, notes: Path, checkpoint: Place, settings: Settings, options: Options) -> None:
+def _refuse_contradiction(
+    run: SparkRun, notes: Path, checkpoint: Location, settings: Settings, options: Options
+) -> None:
     folder = noted(checkpoint, settings)
     if run.checkpoint != folder:
         raise Unknown(

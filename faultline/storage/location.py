@@ -1,4 +1,4 @@
-"""A place: a file or folder that an engine has written, as far as it is read here."""
+"""A location: a file or folder that an engine has written, as far as it is read here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 
 
 class Status(Protocol):
-    """Metadata of a place, as `os.stat_result` has them."""
+    """Metadata of a location, as `os.stat_result` has them."""
 
     @property
     def st_mode(self) -> int:
@@ -27,7 +27,7 @@ class Status(Protocol):
         ...
 
 
-class Place(Protocol):
+class Location(Protocol):
     """A file or folder: exactly the methods of `pathlib.Path` that readers of engines' data use.
 
     `pathlib.Path` is one as it is. Errors are those of Path: FileNotFoundError, PermissionError and other OSErrors,
@@ -40,12 +40,12 @@ class Place(Protocol):
         ...
 
     @property
-    def parent(self) -> Place:
+    def parent(self) -> Location:
         """The folder that it is in."""
         ...
 
-    def __truediv__(self, key: str, /) -> Place:
-        """A place in this folder."""
+    def __truediv__(self, key: str, /) -> Location:
+        """A location in this folder."""
         ...
 
     def __lt__(self, other: Any, /) -> bool: ...
@@ -66,36 +66,36 @@ class Place(Protocol):
         """Return whether it is the same from every working directory."""
         ...
 
-    def absolute(self) -> Place:
-        """The absolute place; links stay."""
+    def absolute(self) -> Location:
+        """The absolute location; links stay."""
         ...
 
-    def resolve(self) -> Place:
-        """The absolute place, without links."""
+    def resolve(self) -> Location:
+        """The absolute location, without links."""
         ...
 
     def relative_to(self, other: Any, /) -> PurePath:
-        """Its path below another place."""
+        """Its path below another location."""
         ...
 
     def as_uri(self) -> str:
         """Its URI, as engines take it."""
         ...
 
-    def iterdir(self) -> Iterator[Place]:
+    def iterdir(self) -> Iterator[Location]:
         """List the entries of the folder, in any order."""
         ...
 
-    def glob(self, pattern: str) -> Iterator[Place]:
+    def glob(self, pattern: str) -> Iterator[Location]:
         """Find the entries below the folder that fit the pattern, a name or several with `/` between them."""
         ...
 
-    def rglob(self, pattern: str) -> Iterator[Place]:
+    def rglob(self, pattern: str) -> Iterator[Location]:
         """Find the entries at any depth below the folder whose name fits the pattern."""
         ...
 
     def stat(self) -> Status:
-        """Return the metadata of the place. Raises FileNotFoundError when the place is not there."""
+        """Return the metadata of the location. Raises FileNotFoundError when the location is not there."""
         ...
 
     def open(self, mode: Literal["rb"], /) -> BufferedReader:
