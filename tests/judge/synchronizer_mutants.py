@@ -64,6 +64,11 @@ class Mutant:
     spoil: Spoil = lambda written, chance: None
     sink: str = FILES
 
+    def reads_the_same(self, topic: Topic, batches: list[Batch], seed: int) -> bool:
+        """Return whether other batches read the same records: the offset between them can be a transaction marker."""
+        planned = self.plan(list(batches), random.Random(seed))
+        return planned != batches and _read(topic, planned) == _read(topic, batches)
+
     def write(self, home: Path, topic: Topic, batches: list[Batch], seed: int) -> Query:
         """Write what this synchronizer leaves."""
         chance = random.Random(seed)
@@ -87,6 +92,15 @@ def write_entries(log: Path, found: Iterable[dict[str, object]]) -> None:
 
 
 # Batches
+
+
+def _read(topic: Topic, batches: Sequence[Batch]) -> dict[int, list[bytes]]:
+    """Give the lines of each partition in the order in which the batches read them."""
+    found: dict[int, list[bytes]] = {}
+    for batch in batches:
+        for partition, (begin, end) in batch.ranges.items():
+            found.setdefault(partition, []).extend(topic.lines(partition, begin, end))
+    return {partition: lines for partition, lines in found.items() if lines}
 
 
 def _some(batches: Sequence[Batch], chance: random.Random) -> int | None:

@@ -29,7 +29,7 @@ def test_a_wrong_synchronizer_is_violated(mutant: Mutant, tmp_path: Path) -> Non
         topic, batches = random_world(seed, RECORDS)
         faultless = write_output(tmp_path / f"{seed}-faultless", topic, batches, sink=mutant.sink, compact_every=5)
         query = mutant.write(tmp_path / f"{seed}", topic, batches, seed)
-        if content(query) != content(faultless):
+        if content(query) != content(faultless) and not mutant.reads_the_same(topic, batches, seed):
             verdict = judge_output(query, topic)
             assert verdict.outcome is Outcome.VIOLATED, f"{mutant.name}: seed {seed}: {verdict.reason}"
             counted += 1
