@@ -67,8 +67,7 @@ def test_a_killed_matrix_leaves_no_watcher(stack: RunningStack) -> None:
         env=stack.environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
-        wait_until(lambda: list((stack.home / "results").glob(f"*/{ROW}/seen.jsonl")), "the watcher", seconds=300)
-        assert watchers(stack)
+        wait_until(lambda: len(watchers(stack)) > 1, "the watchers", seconds=_LIMIT_SECONDS)
     finally:
         process.kill()
         process.wait()
