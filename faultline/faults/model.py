@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from faultline.faults.judge import Check, Judge
-from faultline.faults.steps import Down, StartGenerator, Step
+from faultline.faults.steps import Down, Start, Step
 from faultline.formats.jobs import EXACTLY_ONCE
 
 _RESULT = "result.json"
@@ -95,7 +95,7 @@ class Row:
     @property
     def fills(self) -> bool:
         """True when it sends many times the usual bytes, which every later verdict on its stack reads too."""
-        flags = (self.load, *(step.flags for step in self.breaks if isinstance(step, StartGenerator)))
+        flags = (self.load, *(step.flags for step in self.breaks if isinstance(step, Start)))
         return any(flag in text for flag in ("--rate ", "--large-percent ") for text in flags)
 
     @property

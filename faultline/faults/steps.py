@@ -77,19 +77,27 @@ class Line(Step):
 
 @dataclass(frozen=True)
 class OnService(Step):
-    """An act on one service."""
+    """An act on one service. `flags`: further flags of a start."""
 
     service: str
+    flags: str = ""
     verb: ClassVar[str]
 
     def act(self, stack: Stack, fill: Fill) -> None:
         """Act on the service."""
-        getattr(stack, self.verb)(fill(self.service))
+        flags = [shlex.split(fill(self.flags))] if self.flags else []
+        getattr(stack, self.verb)(fill(self.service), *flags)
 
     @property
     def line(self) -> str:
-        """The script with the service."""
-        return f"scripts/{self.verb}.sh {self.service}"
+        """The script with the service and the flags."""
+        known = (self.service, self.verb) in _OF_ITS_OWN
+        script = f"{self.service}_{self.verb}.sh" if known else f"{self.verb}.sh {self.service}"
+        return f"scripts/{script} {self.flags}".rstrip()
+
+
+_OF_ITS_OWN = {(service, verb) for service in ("generator", "spark") for verb in ("start", "stop")}
+"""Acts that have a script of their own."""
 
 
 class Start(OnService):
@@ -99,7 +107,7 @@ class Start(OnService):
 
 
 class Stop(OnService):
-    """SIGTERM, and SIGKILL after its grace period."""
+    """SIGTERM to a service, and SIGKILL after its grace period."""
 
     verb = "stop"
 
@@ -123,82 +131,50 @@ class Resume(OnService):
 
 
 @dataclass(frozen=True)
-class _Script(Step):
-    """A script with flags."""
+class OnStack(Step):
+    """An act on the whole stack, or on its job."""
 
-    flags: str = ""
+    verb: ClassVar[str]
     script: ClassVar[str]
 
-    @property
-    def line(self) -> str:
-        """The script with its flags."""
-        return f"scripts/{self.script}.sh {self.flags}".rstrip()
-
-
-class StartGenerator(_Script):
-    """Start the generator."""
-
-    script = "generator_start"
-
-    def act(self, stack: Stack, fill: Fill) -> None:
-        """Start it with the flags."""
-        stack.start("generator", shlex.split(fill(self.flags)))
-
-
-class StopGenerator(_Script):
-    """Stop the generator."""
-
-    script = "generator_stop"
-
     def act(self, stack: Stack, fill: Fill) -> None:  # noqa: ARG002 - as all steps
-        """Stop it."""
-        stack.stop("generator")
-
-
-@dataclass(frozen=True)
-class StartSynchronizer(Step):
-    """Start the synchronizer. `hold`: the batch that it holds between its offsets file and its commit."""
-
-    hold: str = ""
-
-    def act(self, stack: Stack, fill: Fill) -> None:  # noqa: ARG002
-        """Start it."""
-        stack.start("spark", ["--hold-batch", self.hold] if self.hold else [])
+        """Do it."""
+        getattr(stack, self.verb)()
 
     @property
     def line(self) -> str:
-        """The script with the batch."""
-        return f"scripts/spark_start.sh{f' --hold-batch {self.hold}' if self.hold else ''}"
+        """The script."""
+        return f"scripts/{self.script}.sh"
 
 
-class StopSynchronizer(_Script):
-    """Stop the synchronizer after its batch."""
+class Up(OnStack):
+    """Start all that does not run."""
 
-    script = "spark_stop"
-
-    def act(self, stack: Stack, fill: Fill) -> None:  # noqa: ARG002
-        """Stop it."""
-        stack.stop("spark")
+    verb = script = "up"
 
 
-class Cancel(_Script):
+class Down(OnStack):
+    """Stop the whole stack."""
+
+    verb = script = "down"
+
+
+class Settle(OnStack):
+    """Close the open windows, and wait until both pipelines have committed everything."""
+
+    verb = script = "settle"
+
+
+class Cancel(OnStack):
     """Cancel the Flink job; its checkpoints are retained."""
 
-    script = "flink_cancel"
-
-    def act(self, stack: Stack, fill: Fill) -> None:  # noqa: ARG002
-        """Cancel it."""
-        stack.cancel()
+    verb, script = "cancel", "flink_cancel"
 
 
-class Submit(_Script):
+class Submit(OnStack):
     """Submit the Flink job, to read the topic from its earliest offset."""
 
-    script = "flink_submit"
-
-    def act(self, stack: Stack, fill: Fill) -> None:  # noqa: ARG002
-        """Submit it."""
-        stack.submit()
+    verb, script = "submit", "flink_submit"
 
 
 @dataclass(frozen=True)
@@ -244,36 +220,6 @@ class SubmitChanged(Step):
     @property
     def _command(self) -> list[str]:
         return ["python", "-m", "faultline.faults.changed_job", self.change, *(["--restore"] if self.restores else [])]
-
-
-class Up(_Script):
-    """Start all that does not run."""
-
-    script = "up"
-
-    def act(self, stack: Stack, fill: Fill) -> None:  # noqa: ARG002
-        """Start it."""
-        stack.up()
-
-
-class Down(_Script):
-    """Stop the whole stack."""
-
-    script = "down"
-
-    def act(self, stack: Stack, fill: Fill) -> None:  # noqa: ARG002
-        """Stop it."""
-        stack.down()
-
-
-class Settle(_Script):
-    """Close the open windows, and wait until both pipelines have committed everything."""
-
-    script = "settle"
-
-    def act(self, stack: Stack, fill: Fill) -> None:  # noqa: ARG002
-        """Settle it."""
-        stack.settle()
 
 
 @dataclass(frozen=True)

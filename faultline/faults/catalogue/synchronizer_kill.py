@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from faultline.faults.model import Fault
-from faultline.faults.steps import Kill, StartSynchronizer
+from faultline.faults.steps import Kill, Start
 
 FAULT = Fault(
     name="synchronizer-kill",
     breaks=(Kill("spark"),),
-    heals=(StartSynchronizer(),),
+    heals=(Start("spark"),),
     # Its start asks for the broker.
     needs=frozenset({"spark", "kafka"}),
 )

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 
 from faultline.faults.judge import Check, Judge, Look, Predicted
-from faultline.faults.steps import StartSynchronizer
+from faultline.faults.steps import Start
 from faultline.faults.timeline import SPARK, read_lines
 
 
@@ -20,7 +20,7 @@ class Batches(Judge):
         known = [each for each in read_lines(look.scene.folder / SPARK) if "planned" in each]
         planned = known[-1]["planned"] if known else None
         look.remember(self, planned)
-        if any(isinstance(step, StartSynchronizer) and step.hold for step in look.row.prepares):
+        if any(isinstance(step, Start) and step.service == "spark" and step.flags for step in look.row.prepares):
             return [Check("a sample knows the batch that is held", str(planned is not None), "True")]
         return []
 

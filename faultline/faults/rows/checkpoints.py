@@ -6,7 +6,7 @@ from faultline.faults.judges.offsets import Cancelled, Restored
 from faultline.faults.judges.windows import RepeatsSinceCheckpoint
 from faultline.faults.model import Need, Row
 from faultline.faults.rows.lines import CHECKPOINTS_BACK, CHECKPOINTS_ON_A_SMALL_DISK, FAULT, NOTHING
-from faultline.faults.steps import NEWEST, Line, Refused, Restore, StartGenerator, StopGenerator, until
+from faultline.faults.steps import NEWEST, Line, Refused, Restore, Start, Stop, until
 
 _CANCEL = FAULT["job-cancel"]
 _LATEST = (Restore(),)
@@ -15,7 +15,7 @@ _WINDOWS_COMMITTED = (Line("scripts/window_latency.sh --ends 1"),)
 _RETRIED = "a checkpoint that cannot be written fails, the job goes on, and the next one covers the same visits"
 _FILES = "`_metadata` names the files, since large state is not in it; the restore looks at each before it submits"
 _LARGE_STATE = (
-    StartGenerator("--rate 3000 --active-visits 2000"),
+    Start("generator", "--rate 3000 --active-visits 2000"),
     until(
         120,
         "find {flink} -name _metadata -newer {results}/begin.json | sed s,/_metadata,, "
@@ -84,7 +84,7 @@ ROWS = (
             Line("cp {results}/state/* {newest}/"),
             *_LATEST,
         ),
-        prepares=(StopGenerator(),), needs=(Need.DISK,),
+        prepares=(Stop("generator"),), needs=(Need.DISK,),
         judged=(Restored(), Cancelled()),
         promise="a checkpoint without its state file is refused; with it, nothing is lost or repeated",
         why=_FILES,
@@ -101,7 +101,7 @@ ROWS = (
             Line("cp {results}/state/* {newest}/"),
             *_LATEST,
         ),
-        prepares=(StopGenerator(),), needs=(Need.DISK,),
+        prepares=(Stop("generator"),), needs=(Need.DISK,),
         judged=(Restored(), Cancelled()),
         promise="a checkpoint with a state file that is cut short is refused; whole again, it repeats nothing",
         why=_FILES,

@@ -15,7 +15,7 @@ from faultline.faults.rows.lines import (
     broken,
     left_open,
 )
-from faultline.faults.steps import Later, Line, Pause, Restore, Start, StartGenerator, Stop, StopGenerator
+from faultline.faults.steps import Later, Line, Pause, Restore, Start, Stop
 
 _BROKER = FAULT["broker-kill"]
 _CANCEL = FAULT["job-cancel"]
@@ -93,7 +93,7 @@ ROWS = (
         (
             Line("scripts/exec.sh kafka kafka-topics.sh --bootstrap-server {bootstrap} --alter --topic visits "
                  "--partitions 3"),
-            StopGenerator(), StartGenerator(),
+            Stop("generator"), Start("generator"),
         ),
         (*_CANCEL.breaks, Restore(settings=(("TOPIC_PARTITIONS", "3"),))),
         stains=True,
@@ -103,7 +103,7 @@ ROWS = (
     Row(
         "topic-recreated",
         (
-            StopGenerator(),
+            Stop("generator"),
             Line("scripts/exec.sh kafka kafka-topics.sh --bootstrap-server {bootstrap} --delete --topic visits"),
             # The broker deletes a topic after it has answered.
             Later(
@@ -113,7 +113,7 @@ ROWS = (
                     "--partitions 2 --replication-factor 1"
                 ),
             ),
-            StartGenerator(),
+            Start("generator"),
         ),
         (),
         stains=True, unsettled="it is not the topic that was read",

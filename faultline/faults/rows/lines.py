@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from faultline.faults.catalogue import catalogue
 from faultline.faults.judges.moments import WRITTEN
-from faultline.faults.steps import Line, StartSynchronizer, Step, StopSynchronizer, until
+from faultline.faults.steps import Line, Start, Step, Stop, until
 
 FAULT = catalogue()
 
@@ -27,8 +27,8 @@ CHECKPOINT_BEGUN = until(
 """A checkpoint is triggered and not complete: one of its tasks, or the broker, stands still. Keeps the job's status."""
 
 BATCH_HELD = (
-    StopSynchronizer(),
-    StartSynchronizer("next"),
+    Stop("spark"),
+    Start("spark", "--hold-batch next"),
     until(180, "test -s {notes}.held"),
 )
 """A batch has its offsets file and no commit, and waits."""

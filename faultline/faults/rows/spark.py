@@ -6,10 +6,10 @@ from faultline.faults.judges.batches import RepeatsBatch
 from faultline.faults.judges.moments import BatchPlanned
 from faultline.faults.model import Need, Row
 from faultline.faults.rows.lines import BATCH_HELD, BATCH_WRITING, FAULT, LARGE, NOTHING, SAME_RANGE, broken
-from faultline.faults.steps import Line, Refused, StopSynchronizer
+from faultline.faults.steps import Line, Refused, Stop
 
 _SPARK = FAULT["synchronizer-kill"]
-_STOP = StopSynchronizer()
+_STOP = Stop("spark")
 
 ROWS = (
     Row(

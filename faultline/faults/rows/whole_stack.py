@@ -5,7 +5,7 @@ from __future__ import annotations
 from faultline.faults.judges.offsets import Restored
 from faultline.faults.model import Row
 from faultline.faults.rows.lines import NOTHING, SERVICES
-from faultline.faults.steps import Down, Kill, Restore, Start, StartGenerator, StartSynchronizer, Up
+from faultline.faults.steps import Down, Kill, Restore, Start, Up
 
 ROWS = (
     Row(
@@ -13,7 +13,7 @@ ROWS = (
         tuple(Kill(name) for name in SERVICES),
         (
             *(Start(name) for name in ("kafka", "jobmanager", "taskmanager")),
-            Restore(), StartSynchronizer(), StartGenerator(),
+            Restore(), Start("spark"), Start("generator"),
         ),
         judged=(Restored(),),
         promise="nothing acknowledged is lost, nothing is repeated",
