@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import signal
 import subprocess
@@ -92,7 +93,7 @@ def heal(stack: Stack) -> None:
     """Resume what is frozen, start what does not run, restore the job."""
     for row in stack.services:
         if stack.backend.state(row) == PAUSED:
-            quietly(f"resume {row.name}", lambda name=row.name: stack.resume(name))  # type: ignore[misc]
+            quietly(f"resume {row.name}", functools.partial(stack.resume, row.name))
     quietly("up", stack.up)
     if not generator_runs(stack):
-        quietly("start the generator", lambda: stack.start("generator"))
+        quietly("start the generator", functools.partial(stack.start, "generator"))

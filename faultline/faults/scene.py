@@ -30,8 +30,6 @@ _POLL_SECONDS = 0.1
 _ANSWER_SECONDS = 60
 _CHECKPOINTS_SECONDS = 180
 _ELECTED = "DefaultDispatcherRunner was granted leadership"
-
-
 _SETTLE_SECONDS = 180
 _LOG_LINES = 100_000
 _SHOWN_LINES = 12

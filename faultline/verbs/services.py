@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from faultline.messages import say
+from faultline.stack.backend import KILL, PAUSE, RESUME, STOP
 from faultline.stack.errors import StackError
 from faultline.stack.services import Service
 from faultline.stack.stack import Stack
@@ -22,28 +23,17 @@ def start(stack: Stack, words: Sequence[str]) -> int:
     return 0
 
 
-def stop(stack: Stack, words: Sequence[str]) -> int:
-    """Stop one service with SIGTERM."""
-    stack.stop(_only(stack, "stop", words))
-    return 0
+def _act(verb: str) -> Callable[[Stack, Sequence[str]], int]:
+    """Make the verb for an act on one service, without flags."""
+
+    def run(stack: Stack, words: Sequence[str]) -> int:
+        getattr(stack, verb)(_only(stack, verb, words))
+        return 0
+
+    return run
 
 
-def kill(stack: Stack, words: Sequence[str]) -> int:
-    """Kill all processes of a service with SIGKILL."""
-    stack.kill(_only(stack, "kill", words))
-    return 0
-
-
-def pause(stack: Stack, words: Sequence[str]) -> int:
-    """Freeze a service."""
-    stack.pause(_only(stack, "pause", words))
-    return 0
-
-
-def resume(stack: Stack, words: Sequence[str]) -> int:
-    """Resume a frozen service."""
-    stack.resume(_only(stack, "resume", words))
-    return 0
+stop, kill, pause, resume = map(_act, (STOP, KILL, PAUSE, RESUME))
 
 
 def logs(stack: Stack, words: Sequence[str]) -> int:
