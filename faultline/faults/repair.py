@@ -10,16 +10,18 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from faultline.command import CommandError
 from faultline.messages import heard, say
 from faultline.settings import ROOT
-from faultline.stack.backend import PAUSED, RUNNING
+from faultline.stack.backend import PAUSED, RUNNING, last_lines
 from faultline.stack.errors import StackError
 from faultline.stack.stack import Stack
 
 _SHOWN_LINES = 8
 _CLEAN_UP_SECONDS = 15
+T = TypeVar("T")
 
 
 def run(command: list[str], environ: Mapping[str, str], seconds: float) -> subprocess.CompletedProcess[str]:
@@ -66,17 +68,24 @@ def _signal_all(process: subprocess.Popen[str], number: signal.Signals) -> None:
         os.killpg(process.pid, number)
 
 
-def quietly(title: str, act: Callable[[], object]) -> None:
-    """Do something to a stack, and name it. Raises StackError with the last of its messages when it fails."""
-    say(f"   {title} ...")
+def unheard(act: Callable[[], T]) -> T:
+    """Return what an act returns, without showing what is said. Raises StackError with all of that when it fails."""
     with heard() as said:
         try:
-            act()
-            return
+            return act()
         except CommandError as error:
             said.extend(str(error).splitlines())
             code = error.code
-    raise StackError(f"{title} failed:\n" + "\n".join(said[-_SHOWN_LINES:]), code)
+    raise StackError("\n".join(said), code)
+
+
+def quietly(title: str, act: Callable[[], object]) -> None:
+    """Do something to a stack, and name it. Raises StackError with the last of its messages when it fails."""
+    say(f"   {title} ...")
+    try:
+        unheard(act)
+    except StackError as error:
+        raise StackError(f"{title} failed:\n{last_lines(str(error), _SHOWN_LINES)}", error.code) from None
 
 
 def kept(stack: Stack) -> Stack:

@@ -14,7 +14,7 @@ from flink_job.rest import FlinkError, call
 
 from faultline.command import CommandError
 from faultline.copies import name_of, setting_of
-from faultline.faults.repair import generator_runs
+from faultline.faults.repair import generator_runs, unheard
 from faultline.faults.steps import Step
 from faultline.faults.timeline import CHECKPOINTS, FLINK, Timeline, last_lines
 from faultline.messages import heard
@@ -100,22 +100,20 @@ class Scene:
             except CommandError as error:
                 code = error.code
                 said.extend(str(error).splitlines())
+        words = "\n".join(said)
         if step.refused:
-            if not code or step.refused not in "\n".join(said):
-                raise StepFailed(f"{line}: must be refused with '{step.refused}', exit code {code}:\n{_tail(said)}")
+            if not code or step.refused not in words:
+                raise StepFailed(f"{line}: must be refused with '{step.refused}', exit code {code}:\n{_tail(words)}")
             self.timeline.add("note", f"refused: {step.refused}")
         elif code:
-            raise StepFailed(f"{line}: exit code {code}:\n{_tail(said)}")
+            raise StepFailed(f"{line}: exit code {code}:\n{_tail(words)}")
 
     def ask(self, title: str, question: Callable[[Stack], T]) -> T:
         """Ask the stack, without showing what is said. Raises StepFailed with the title when it has no answer."""
-        with heard() as said:
-            try:
-                return question(self.stack)
-            except CommandError as error:
-                said.extend(str(error).splitlines())
-                code = error.code
-        raise StepFailed(f"{title}: exit code {code}:\n{_tail(said)}")
+        try:
+            return unheard(lambda: question(self.stack))
+        except StackError as error:
+            raise StepFailed(f"{title}: exit code {error.code}:\n{_tail(str(error))}") from None
 
     def run(self, command: Sequence[str], *, environment: str = "tools", codes: tuple[int, ...] = (0,)) -> str:
         """Return what a program of the stack's tools prints. Raises StepFailed for another exit code."""
@@ -339,5 +337,5 @@ class Scene:
         self._watcher = self._follower = None
 
 
-def _tail(said: Sequence[str]) -> str:
-    return "\n".join(said[-_SHOWN_LINES:])
+def _tail(words: str) -> str:
+    return "\n".join(words.splitlines()[-_SHOWN_LINES:])

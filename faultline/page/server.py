@@ -214,11 +214,11 @@ def with_buttons() -> tuple[Settings, Watching, Inspect, Any]:
     from faultline.page.actions import Runner  # noqa: PLC0415
     from faultline.stack.stack import open_stack  # noqa: PLC0415  # not in the image of the page
 
-    stack = open_stack({})
+    stack = open_stack()
     verb = str(ROOT / "scripts" / "lib" / "verb.sh")
 
     def now() -> Settings:
-        return open_stack({}).settings.typed
+        return open_stack().settings.typed
 
     def maker(name: str) -> Make:
         def make() -> Sample:
@@ -228,14 +228,14 @@ def with_buttons() -> tuple[Settings, Watching, Inspect, Any]:
         return make
 
     def services() -> Sample:
-        return lambda: {"states": dict(open_stack({}).backend.states())}
+        return lambda: {"states": dict(open_stack().backend.states())}
 
     def follow(folder: Path) -> Sequence[str] | None:
         # While a stack is down, nothing may be started that belongs to it.
         return [verb, "scripts/page.sh", "watch_checkpoints", str(folder)] if stack.home.up() else None
 
     def outside(path: str) -> str:
-        return open_stack({}).backend.path_outside(path)
+        return open_stack().backend.path_outside(path)
 
     def inspect(path: str) -> Sequence[str]:
         return [str(ROOT / "scripts" / "inspect.sh"), outside(path), "--no-lag"]

@@ -37,7 +37,7 @@ def words(offsets: Mapping[str, int]) -> str:
 
 def main() -> int:
     """Print the offsets; returns the exit code."""
-    print(words(began_at(open_stack({}))))
+    print(words(began_at(open_stack())))
     return 0
 
 

@@ -35,7 +35,6 @@ from faultline.waiting import TimedOut, wait_until
 _START_SECONDS = 180.0
 _FREEZE_SECONDS = 30.0
 _EXPLAIN_LINES = 8
-
 _SIGNALS = {STOP: "TERM", KILL: "KILL", PAUSE: "STOP", RESUME: "CONT"}
 
 
