@@ -21,7 +21,7 @@ from tests.stack.test_walkthroughs import ON_THE_STACK
 pytestmark = [pytest.mark.ci, pytest.mark.compose, pytest.mark.timeout(2400)]
 
 SERVICES = ("kafka", "generator", "spark", "jobmanager", "taskmanager", "page")
-OTHER_ROWS = ("taskmanager-kill", "synchronizer-kill", "at-least-once-kill", "changed-uid-allowed")
+ROWS = ("broker-kill", "taskmanager-kill", "synchronizer-kill", "at-least-once-kill", "changed-uid-allowed")
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +147,8 @@ def test_the_command_behind_a_script_is_the_one_on_the_page(demo: tuple[RunningS
     assert typed in [masked(line) for line in page.splitlines()]
 
 
-@pytest.mark.parametrize("name", ["broker-kill", *(pytest.param(name, marks=pytest.mark.full) for name in OTHER_ROWS)])
+@pytest.mark.full
+@pytest.mark.parametrize("name", ROWS)
 def test_a_row_of_the_fault_matrix_passes(demo: tuple[RunningStack, str], name: str) -> None:
     stack, _ = demo
     stack.faults(name, "--reset")

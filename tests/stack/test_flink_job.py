@@ -48,7 +48,7 @@ def test_the_job_and_the_rule_agree_on_every_value(cluster: Cluster) -> None:
     assert result.in_windows > 500 and result.rejected > 1500
 
 
-@pytest.mark.ci
+@pytest.mark.full
 @pytest.mark.parametrize("cluster", [NEVER_IDLE], indirect=True)
 def test_nothing_is_lost_or_twice_after_a_kill_and_a_restore(cluster: Cluster) -> None:
     with producing(cluster) as wait:
@@ -82,8 +82,8 @@ def assert_late_by_the_rule(cluster: Cluster) -> None:
     assert late_of(cluster.broker.bootstrap, cluster.topics) == expected
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize("parallelisms", [(2,), pytest.param((1, 2, 4, 1), marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("parallelisms", [(2,), (1, 2, 4, 1)])
 @pytest.mark.parametrize("cluster", [NEVER_IDLE | {"partitions": "4"}], indirect=True)
 def test_nothing_is_lost_or_twice_at_any_parallelism(cluster: Cluster, parallelisms: tuple[int, ...]) -> None:
     origin: list[str] = []

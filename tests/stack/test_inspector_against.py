@@ -208,6 +208,7 @@ def test_flink_does_what_was_said(cluster: Cluster, tmp_path: Path) -> None:
         assert is_restored(cluster, checkpoint) == (variant.outcome == MAPS), name
 
 
+@pytest.mark.full
 def test_a_checkpoint_of_a_job_that_was_restored_itself(cluster: Cluster) -> None:
     """Its sinks' writers have a state more than those of a job that began without a checkpoint."""
     send(cluster, 0, range(25))

@@ -76,23 +76,6 @@ def test_stack_fits_into_three_gibibytes(demo: tuple[RunningStack, str, str]) ->
     assert 0 < int(total) < needed <= 3 * 1024
 
 
-@pytest.mark.ci
-def test_down_and_up_go_on_without_repeating(demo: tuple[RunningStack, str, str]) -> None:
-    stack, _, _ = demo
-    newest = int(stack.job()["latest_checkpoint"])
-    stack.script("down.sh")
-    words = stack.script("up.sh").stderr
-    restored = re.search(r"restoring from \S+/chk-(\d+)\n", words)
-    assert restored, words
-    assert int(restored[1]) >= newest
-    stack.wait_for_checkpoints(2)
-    assert stack.verdict("all", "--as-is")[0] == 0
-    stack.script("generator_stop.sh")
-    stack.script("settle.sh")
-    code, verdict = stack.verdict("all")
-    assert (code, verdict["outcome"], verdict["source"]["outcome"]) == (0, "holds", "holds"), verdict
-
-
 def test_settling_is_refused_while_the_generator_runs(demo: tuple[RunningStack, str, str]) -> None:
     stack, _, _ = demo
     stack.script("generator_start.sh")
@@ -100,19 +83,6 @@ def test_settling_is_refused_while_the_generator_runs(demo: tuple[RunningStack, 
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "scripts/generator_stop.sh" in refused.stderr
     stack.script("generator_stop.sh")
-
-
-@pytest.mark.ci
-def test_a_killed_generator_leaves_a_true_ledger(demo: tuple[RunningStack, str, str]) -> None:
-    stack, _, _ = demo
-    for _ in range(3):
-        stack.script("generator_start.sh", "--rate", "0")
-        stack.wait_for_records("visits", 2_000)
-        stack.script("kill.sh", "generator")
-    stack.script("settle.sh")
-    code, verdict = stack.verdict("all")
-    assert code == 0, verdict
-    assert verdict["source"]["records"]["acknowledged"] > 6_000
 
 
 def test_taken_port_is_named_before_anything_starts(demo: tuple[RunningStack, str, str], tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -44,6 +45,33 @@ def test_status_shows_services_job_batch_and_lag(stack: RunningStack) -> None:
     assert report["synchronizer"]["batch"] >= 0
     assert report["behind"].keys() == {"spark", "flink"}
     assert stack.script("status.sh").stdout.splitlines()[-1] == "all is well"
+
+
+def test_down_and_up_go_on_without_repeating(stack: RunningStack) -> None:
+    newest = int(stack.job()["latest_checkpoint"])
+    stack.script("down.sh")
+    words = stack.script("up.sh").stderr
+    restored = re.search(r"restoring from \S+/chk-(\d+)\n", words)
+    assert restored, words
+    assert int(restored[1]) >= newest
+    stack.wait_for_checkpoints(2)
+    assert stack.verdict("all", "--as-is")[0] == 0
+    stack.script("generator_stop.sh")
+    stack.script("settle.sh")
+    code, verdict = stack.verdict("all")
+    assert (code, verdict["outcome"], verdict["source"]["outcome"]) == (0, "holds", "holds"), verdict
+
+
+def test_a_killed_generator_leaves_a_true_ledger(stack: RunningStack) -> None:
+    for _ in range(3):
+        stack.script("generator_start.sh", "--rate", "0")
+        stack.wait_for_records("visits", 2_000)
+        stack.script("kill.sh", "generator")
+    stack.script("settle.sh")
+    code, verdict = stack.verdict("all")
+    assert code == 0, verdict
+    assert verdict["source"]["records"]["acknowledged"] > 6_000
+    stack.script("generator_start.sh")
 
 
 def test_each_folder_has_a_marker_and_a_foreign_wipe_is_refused(stack: RunningStack, tmp_path: Path) -> None:

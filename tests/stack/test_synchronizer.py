@@ -98,7 +98,7 @@ def lines_of(sink: str, output: Path) -> Counter[bytes]:
 
 
 @pytest.mark.parametrize(
-    "sink", [sink if sink == "files" else pytest.param(sink, marks=pytest.mark.ci) for sink in SINKS]
+    "sink", [sink if sink == "files" else pytest.param(sink, marks=pytest.mark.full) for sink in SINKS]
 )
 def test_killed_inside_a_batch(
     sink: str, tmp_path: Path, broker: Broker, run: Callable[..., Run], request: pytest.FixtureRequest
