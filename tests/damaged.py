@@ -53,11 +53,15 @@ def _flip(file: Path, others: list[Path], chance: random.Random) -> None:
 
 
 def _rename(file: Path, others: list[Path], chance: random.Random) -> None:
-    file.rename(file.with_name(chance.choice((f"{file.name}.bak", f"{file.name}0", file.name.upper(), *STRAY))))
+    target = file.with_name(chance.choice((f"{file.name}.bak", f"{file.name}0", file.name.upper(), *STRAY)))
+    if not target.is_dir():
+        file.replace(target)
 
 
 def _duplicate(file: Path, others: list[Path], chance: random.Random) -> None:
-    shutil.copyfile(file, chance.choice(others).parent / chance.choice((f"{file.name}~", *STRAY)))
+    target = chance.choice(others).parent / chance.choice((f"{file.name}~", *STRAY))
+    if not target.exists():
+        shutil.copyfile(file, target)
 
 
 def _move(file: Path, others: list[Path], chance: random.Random) -> None:
@@ -75,9 +79,12 @@ def _swap(file: Path, others: list[Path], chance: random.Random) -> None:
 
 def _stray(file: Path, others: list[Path], chance: random.Random) -> None:
     target = file.parent / chance.choice(STRAY)
+    # A damage before this one may have left the name.
+    if target.exists():
+        return
     if chance.random() < 0.5:
-        target.mkdir(exist_ok=True)
-    elif not target.exists():
+        target.mkdir()
+    else:
         target.write_bytes(chance.randbytes(20))
 
 

@@ -125,7 +125,7 @@ GOLDEN = [
     *sorted(folder for release in releases("flink") for folder in release.iterdir() if folder.is_dir()),
     *sorted(OTHERS.iterdir()),
 ]
-COPIES, MANY = 4, 100
+COPIES, MANY = 4, 40
 """Damaged copies of each golden folder: a quarter of them in the tiers before `full`, and those of `full` alone."""
 
 

@@ -28,8 +28,8 @@ def tried(query: Path, tmp_path: Path, seed: int) -> None:
     copy = tmp_path / str(seed)
     # Checksums are of Hadoop's file system, and no reader here looks at them.
     shutil.copytree(query, copy, ignore=shutil.ignore_patterns("*.crc"))
+    done = damage(copy, random.Random(seed))
     try:
-        done = damage(copy, random.Random(seed))
         begun = time.monotonic()
         path = copy / "checkpoint"
         code = main(["--no-lag", "--format", "prose", "--sink", str(copy / "output"), str(path)])
