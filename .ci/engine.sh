@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # Summary: Make sure that a container engine answers and that the base image is there.
-# Usage: .ci/engine.sh [start|stop|status]
+# Usage: .ci/engine.sh [start [modern | classic] | stop | status]
 #
 # For CI machines and containers without a running engine; on a laptop with Docker there is nothing to do.
-#   start   (default) if no engine answers: install Debian's packages and start dockerd; if the base image
-#           is neither present nor can be pulled: make one from Debian's archive. Needs root for both.
+#   start   if no engine answers: install Debian's packages and start dockerd; if the base image is neither
+#           present nor can be pulled: make one from Debian's archive. Needs root for both.
+#           modern (default): Docker 26, Compose 2 and BuildKit; classic: Docker 20.10 and Compose 1.29.
 #           Prints the image to build on, which is the setting BASE_IMAGE or the home-made one.
 #   stop    end the dockerd that `start` started; one that was already running is left alone.
 #   status  print which engine answers; exit code 1 if none does.
-# Environment: ENGINE_HOME (default /var/lib/faultline-engine) keeps dockerd.pid, dockerd.log and its data root.
+# Environment: ENGINE_HOME (default /var/lib/faultline-engine) keeps dockerd.pid, dockerd.log and a data root for each.
 set -euo pipefail
 
 ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
@@ -20,7 +21,13 @@ STOP_LIMIT_SECONDS=60
 # A separate name: the tag of Debian's official image is for that image only.
 HOME_MADE=faultline/base:bookworm
 SUITE=bookworm
-PACKAGES=(docker.io docker-compose iptables mmdebstrap)
+# Packages of one Debian release each: another engine's are removed (a minus sign).
+declare -A ENGINES=(
+  [modern]="docker.io/trixie docker-cli/trixie docker-buildx/trixie docker-compose/trixie"
+  [classic]="docker.io/bookworm docker-compose/bookworm docker-cli- docker-buildx-"
+)
+declare -A VERSIONS=([modern]="26. 2." [classic]="20.10. 1.29.")
+PLAIN_PACKAGES=(iptables mmdebstrap)
 
 say() { printf 'engine: %s\n' "$*" >&2; }
 fail() {
@@ -46,15 +53,42 @@ dockerd_runs() {
 
 need_root() { ((EUID == 0)) || fail "$1 needs root; run again with sudo, or start your own Docker engine"; }
 
-install_packages() {
-  need_root "installing ${PACKAGES[*]}"
-  command -v apt-get >/dev/null || fail "no apt-get here: install Docker yourself (https://docs.docker.com/engine/install/)"
-  say "no engine answers; installing ${PACKAGES[*]}"
-  export DEBIAN_FRONTEND=noninteractive
-  apt-get update --quiet=2 >&2
-  apt-get install --quiet=2 --yes --no-install-recommends "${PACKAGES[@]}" >&2
+# is_installed PAIR: succeeds when the engine and Compose are those of the pair.
+is_installed() {
+  local engine compose
+  read -r engine compose <<<"${VERSIONS[$1]}"
+  [[ "$(dpkg-query --show --showformat='${Version}' docker.io 2>/dev/null)" == "$engine"* ]] &&
+    [[ "$(dpkg-query --show --showformat='${Version}' docker-compose 2>/dev/null)" == "$compose"* ]]
 }
 
+# install_packages PAIR: from the archive that this Debian installs from, with lists of its own, so that nothing else
+# on this machine comes from another release.
+install_packages() {
+  local own apt words
+  need_root "installing the $1 engine"
+  command -v apt-get >/dev/null || fail "no apt-get here: install Docker yourself (https://docs.docker.com/engine/install/)"
+  own="$(sed --quiet 's/^VERSION_CODENAME=//p' /etc/os-release)"
+  read -ra words <<<"${ENGINES[$1]}"
+  say "no engine answers; installing ${words[*]}"
+  apt="$(mktemp --directory)"
+  mkdir --parents "$apt"/{parts,lists/partial,cache/archives/partial}
+  for list in /etc/apt/sources.list /etc/apt/sources.list.d/debian.sources; do
+    [[ -s "$list" ]] || continue
+    cp "$list" "$apt/parts/"
+    for suite in bookworm trixie; do
+      [[ "$suite" == "$own" ]] || sed "s/\b$own\b/$suite/g" "$list" >"$apt/parts/$suite.${list##*.}"
+    done
+  done
+  local options=(-o Dir::Etc::sourcelist=/dev/null -o "Dir::Etc::sourceparts=$apt/parts" -o "Dir::State::lists=$apt/lists"
+    -o "Dir::Cache=$apt/cache" -o "APT::Default-Release=$own")
+  export DEBIAN_FRONTEND=noninteractive
+  apt-get "${options[@]}" update --quiet=2 >&2
+  apt-get "${options[@]}" install --quiet=2 --yes --no-install-recommends --allow-downgrades \
+    "${words[@]}" "${PLAIN_PACKAGES[@]}" >&2
+  rm --recursive --force "$apt"
+}
+
+# start_dockerd PAIR: an older engine cannot read the images and networks of a newer one, so each has its own.
 start_dockerd() {
   need_root "starting dockerd"
   mkdir --parents "$ENGINE_HOME"
@@ -63,7 +97,7 @@ start_dockerd() {
   say "starting dockerd; log: $LOG_FILE"
   # A new run folder: dockerd would wait for the containerd of a killed dockerd.
   rm --recursive --force "$ENGINE_HOME"/run.*
-  setsid dockerd --pidfile "$PID_FILE" --data-root "$ENGINE_HOME/data" \
+  setsid dockerd --pidfile "$PID_FILE" --data-root "$ENGINE_HOME/$1" \
     --exec-root "$(mktemp --directory "$ENGINE_HOME/run.XXXXXX")" >"$LOG_FILE" 2>&1 </dev/null &
   local started=$SECONDS
   until engine_answers; do
@@ -90,7 +124,7 @@ make_base_image() {
   local tarball
   need_root "making $HOME_MADE"
   say "making $HOME_MADE from Debian's archive"
-  command -v mmdebstrap >/dev/null || install_packages
+  command -v mmdebstrap >/dev/null || fail "mmdebstrap is missing: apt-get install mmdebstrap"
   tarball="$(mktemp --suffix=.tar)"
   # shellcheck disable=SC2064  # the name is wanted as it is now
   trap "rm --force '$tarball'" EXIT
@@ -103,16 +137,15 @@ make_base_image() {
 }
 
 start() {
-  local image pull_error
+  local pair="${1:-modern}" image pull_error
+  [[ -n "${ENGINES[$pair]:-}" ]] || fail "unknown engine '$pair'; one of modern, classic"
   image="$(setting BASE_IMAGE)"
   if engine_answers; then
     say "an engine answers: $(docker info --format '{{.ServerVersion}}, {{.Driver}}, {{.Architecture}}')"
   else
-    if ! command -v dockerd >/dev/null || ! command -v docker-compose >/dev/null; then
-      install_packages
-    fi
+    is_installed "$pair" || install_packages "$pair"
     # A package's own service may have come up by now.
-    engine_answers || start_dockerd
+    engine_answers || start_dockerd "$pair"
     say "started: $(docker info --format '{{.ServerVersion}}, {{.Driver}}, {{.Architecture}}')"
   fi
   # The home-made image is never pulled from a registry: there the name belongs to others.
@@ -142,7 +175,7 @@ stop() {
     ((SECONDS - started <= STOP_LIMIT_SECONDS)) || fail "dockerd (pid $pid) did not end within $STOP_LIMIT_SECONDS s"
     sleep 0.2
   done
-  say "dockerd stopped; images and volumes stay in $ENGINE_HOME/data"
+  say "dockerd stopped; images and volumes stay in $ENGINE_HOME"
 }
 
 status() {
@@ -152,7 +185,8 @@ status() {
 }
 
 case "${1:-start}" in
-  start | stop | status) "${1:-start}" ;;
+  start) start "${2:-}" ;;
+  stop | status) "$1" ;;
   -h | --help) sed --quiet '2,/^set/{/^set/d;s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}" ;;
   *) fail "unknown verb '$1'; one of start, stop, status" ;;
 esac

@@ -22,7 +22,7 @@ begin "$@"
 spark_checkpoint="${DATA_FOLDER}/checkpoints/spark/${SPARK_QUERY_NAME}"
 mark="${HOME_FOLDER}/checkpoints/spark/${SPARK_QUERY_NAME}.held"
 
-step "wait until the Flink job has completed two checkpoints and committed its first windows"
+step "wait until the Flink job has completed two more checkpoints and committed its first windows"
 status="$(wait_for_checkpoints 2)"
 job_id="$(field job_id <<<"${status}")"
 say "   job ${job_id} is $(field state <<<"${status}"), newest checkpoint chk-$(field latest_checkpoint <<<"${status}")"
@@ -82,4 +82,5 @@ run scripts/verdict.sh all || verdict=$?
 
 say ""
 say "   output ${DATA_FOLDER}/output/${SPARK_QUERY_NAME}"
+say "next: open http://127.0.0.1:${PAGE_PORT}, run scripts/generator_start.sh, and break it: scripts/kill.sh taskmanager"
 finish "${verdict}"

@@ -186,9 +186,12 @@ def test_compose_alone_starts_a_stack_that_the_scripts_know(tmp_path: Path) -> N
         for name in as_environment(dict.fromkeys(inner, "")):
             del stack.environment[name]
 
+        plugin = subprocess.run(["docker", "compose", "version"], capture_output=True, check=False)
+        program = ["docker-compose"] if plugin.returncode else ["docker", "compose"]
+
         def compose(*words: str) -> str:
             done = subprocess.run(
-                ["docker-compose", *words],
+                [*program, *words],
                 cwd=ROOT,
                 env=stack.environment,
                 capture_output=True,
@@ -199,14 +202,14 @@ def test_compose_alone_starts_a_stack_that_the_scripts_know(tmp_path: Path) -> N
             assert done.returncode == 0, done.stderr
             return done.stdout
 
-        compose("up", "--detach")
+        compose("up", "-d")
         stack.wait_until_well()
         bootstrap = f"kafka:{read_env_file(ROOT / '.env')['KAFKA_CONTAINER_PORT']}"
         topics = ("kafka-topics.sh", "--bootstrap-server", bootstrap, "--describe")
         assert "PartitionCount" in compose("exec", "-T", "kafka", *topics)
         newest = int(stack.wait_for_checkpoints(1)["latest_checkpoint"])
         compose("down")
-        compose("up", "--detach")
+        compose("up", "-d")
         stack.wait_until_well()
         restored = str(stack.job()["restored_from"])
         assert int(restored.rpartition("chk-")[2]) >= newest

@@ -16,7 +16,7 @@ TYPED = {
     "STACK_SPARK_WORKERS=3 scripts/up.sh --profile cluster": f"{STACK}/test_cluster_proof.py",
     "STACK_FLINK_STATE_BACKEND=rocksdb scripts/up.sh": f"{STACK}/test_state_in_rocksdb.py",
     "STACK_FLINK_UNALIGNED=true scripts/up.sh": f"{STACK}/test_unaligned.py",
-    "docker-compose up": f"{STACK}/test_compose.py",
+    "docker compose up": f"{STACK}/test_compose.py",
     "docker-compose exec": f"{STACK}/test_compose.py",
     "scripts/consume.sh": f"{STACK}/test_docs_commands.py",
     "scripts/demo.sh --profile cluster": f"{STACK}/test_cluster_proof.py",

@@ -51,7 +51,8 @@ def up(stack: Stack) -> None:
         if row.page and row.published
     )
     say(f"the stack is up: {pages}  Kafka {stack.settings.values['KAFKA_BOOTSTRAP']}")
-    say("next: scripts/status.sh, scripts/verdict.sh flink --as-is, scripts/down.sh")
+    page = f"http://{stack.address}:{stack.settings.values['PAGE_PORT']}"
+    say(f"next: open {page}, run scripts/demo.sh; scripts/status.sh tells how it is, scripts/down.sh stops it")
 
 
 def _require_store(stack: Stack) -> None:
