@@ -1,4 +1,4 @@
-"""The command `faultline VERB ...` of an installed clone: runs scripts/VERB.sh, with its words and its exit code."""
+"""The command `faultline VERB ...` of an installed clone: runs scripts/<verb>.sh, with its words and its exit code."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def test_all_name_one_version() -> None:
 
 
 def entered(*words: str) -> subprocess.CompletedProcess[str]:
-    """What the command `faultline` does; an installed one calls the same function."""
+    """Run the function that an installed command `faultline` calls."""
     return subprocess.run(
         [sys.executable, "-m", "faultline.verbs.entry", *words],
         cwd=ROOT, capture_output=True, text=True, check=False,
