@@ -71,6 +71,8 @@ install_packages() {
   read -ra words <<<"${ENGINES[$1]}"
   say "no engine answers; installing ${words[*]}"
   apt="$(mktemp --directory)"
+  # apt downloads as a user of its own.
+  chmod 755 "$apt"
   mkdir --parents "$apt"/{parts,lists/partial,cache/archives/partial}
   for list in /etc/apt/sources.list /etc/apt/sources.list.d/debian.sources; do
     [[ -s "$list" ]] || continue
