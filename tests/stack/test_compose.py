@@ -55,8 +55,8 @@ def inspect(container: str, template: str) -> str:
 
 
 def masked(line: str) -> str:
-    """A command without what differs from stack to stack: its project, the job's id, the number of a checkpoint."""
-    line = re.sub(r" --project-name \S+", "", line)
+    """A command without what differs from stack to stack: Compose, its project, a job's id, a checkpoint's number."""
+    line = re.sub(r" --project-name \S+", "", line).replace("docker-compose", "docker compose")
     return re.sub(r"[0-9a-f]{32}", "JOB", re.sub(r"chk-\d+", "chk-N", line))
 
 
@@ -130,6 +130,28 @@ def test_help_creates_no_folder(demo: tuple[RunningStack, str], tmp_path: Path) 
     assert "Flags that are passed on:" in done.stdout
     assert "--as-is" in done.stdout
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_image_that_was_built_again_leaves_a_running_stack_alone(demo: tuple[RunningStack, str]) -> None:
+    stack, _ = demo
+    running = containers(stack)
+    kafka, page = (inspect(running[service], "{{.Config.Image}}") for service in ("kafka", "page"))
+    built = inspect(running["kafka"], "{{.Image}}")
+    subprocess.run(["docker", "tag", page, kafka], check=True)
+    try:
+        stack.script("stop.sh", "page")
+        stack.script("up.sh")
+        assert inspect(containers(stack)["page"], "{{.Config.Image}}") == page
+    finally:
+        subprocess.run(["docker", "tag", built, kafka], check=True)
+
+
+def test_stacks_of_one_clone_build_the_same_images(demo: tuple[RunningStack, str], tmp_path: Path) -> None:
+    stack, _ = demo
+    image = inspect(containers(stack)["kafka"], "{{.Config.Image}}")
+    built = inspect(image, "{{.Id}}")
+    RunningStack(tmp_path, "compose").script("fetch.sh", "--backend", "compose")
+    assert inspect(image, "{{.Id}}") == built
 
 
 def test_status_tells_that_all_is_well(demo: tuple[RunningStack, str]) -> None:

@@ -119,7 +119,9 @@ class ComposeBackend:
         classic = (
             {} if self.docker.ask("buildx", "version") else {"DOCKER_BUILDKIT": "0", "COMPOSE_DOCKER_CLI_BUILD": "0"}
         )
-        if not self.docker.quietly("build", more=classic):
+        # Compose 2 writes the project into an image: one name for all, or each stack would replace the others' images.
+        project = {"COMPOSE_PROJECT_NAME": read_env_file(ENV_FILE)["COMPOSE_PROJECT_NAME"]}
+        if not self.docker.quietly("build", more={**classic, **project}):
             raise StackError("the images could not be built; the end of the build's log is above")
 
     def _image(self, target: str) -> str:
@@ -457,8 +459,10 @@ def _arguments_of(service: Service) -> str:
 
 def _tag_in_use(project: str) -> str:
     """Tag of the images that a project's containers run; empty when it has none."""
-    kafka = Docker(project, os.environ).containers().get(TABLE[0].name)
-    return kafka.image.rpartition(":")[2] if kafka else ""
+    docker = Docker(project, os.environ)
+    kafka = docker.containers().get(TABLE[0].name)
+    # As it was named at the start: `docker ps` shows the id of an image whose name another one has got since.
+    return docker.field(kafka.name, "{{.Config.Image}}").rpartition(":")[2] if kafka else ""
 
 
 def _is_ready(row: Service, container: object) -> bool:

@@ -52,7 +52,6 @@ class Container:
     name: str
     service: str
     state: str
-    image: str
     status: str
 
     @property
@@ -157,7 +156,7 @@ class Docker:
             "ps", "--all", "--no-trunc",
             "--filter", f"label=com.docker.compose.project={self.project}",
             "--filter", "label=com.docker.compose.oneoff=False",
-            "--format", '{{.ID}}\t{{.Label "com.docker.compose.service"}}\t{{.State}}\t{{.Image}}\t{{.Status}}',
+            "--format", '{{.ID}}\t{{.Label "com.docker.compose.service"}}\t{{.State}}\t{{.Status}}',
         )  # fmt: skip
         found = [Container(*line.split("\t")) for line in printed.splitlines()]
         # Newest first: a container that is being replaced does not count.
