@@ -74,7 +74,11 @@ def run(stack: OwnStack, kind: str, visits: int) -> Outcome:
     changed.fill(visits)
     job = submitted(changed, _JOB)
     began, seen = time.monotonic(), dict[int, Checkpoint]()
-    job.wait_until_read(visits, lambda: seen.update((each.number, each) for each in ended(job.statistics())))
+
+    def look() -> None:
+        seen.update((each.number, each) for each in ended(job.statistics()))
+
+    job.wait_until_read(visits, look, every=1.0)
     seconds = time.monotonic() - began
     close_windows(changed)
     judged = changed.require_right("flink", "--wait", "300")

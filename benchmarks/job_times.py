@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.own_stack import OwnStack
 from faultline.stack.errors import StackError
-from faultline.waiting import wait_until
+from faultline.waiting import LOOK_SECONDS, wait_until
 from flink_job.cancel import cancel
 from flink_job.rest import FlinkError, call, checkpoints
 
@@ -97,14 +97,16 @@ class Job:
             return 0
         return int(sum(metric.get("sum", 0) for metric in call(self._base, f"{path}?get={names[0]}")))
 
-    def wait_until_read(self, records: int, look: Callable[[], object] = lambda: None) -> None:
-        """Wait until the source has read so many records; `look` is called each time. Raises StackError for more."""
+    def wait_until_read(
+        self, records: int, look: Callable[[], object] = lambda: None, *, every: float = LOOK_SECONDS
+    ) -> None:
+        """Wait until the source has read so many records, and call `look` each time. Raises StackError for more."""
 
         def read() -> bool:
             look()
             return self.records_read() >= records
 
-        wait_until(read, f"{records} records to be read", seconds=READ_SECONDS)
+        wait_until(read, f"{records} records to be read", seconds=READ_SECONDS, every=every)
         self.require_read(records)
 
     def require_read(self, records: int) -> None:
