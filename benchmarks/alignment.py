@@ -9,7 +9,6 @@ windows.
 
 from __future__ import annotations
 
-import functools
 import statistics
 import time
 from collections.abc import Sequence
@@ -17,18 +16,16 @@ from dataclasses import dataclass
 
 from benchmarks.closing import close_windows
 from benchmarks.cpu import Disturbance
-from benchmarks.flink_runs import records_read, settings_of_run
-from benchmarks.job_times import Checkpoint, Job, ended
-from benchmarks.own_stack import OwnStack, own_stack, row, run_benchmark
+from benchmarks.flink_runs import settings_of_run
+from benchmarks.job_times import Checkpoint, ended, submitted
+from benchmarks.own_stack import OwnStack, own_stack, run_benchmark
+from benchmarks.table import row, said
 from faultline.messages import say
-from faultline.stack.errors import StackError
-from faultline.waiting import wait_until
 
 _VISITS = "30000"
 _PARALLELISM = 2
 _JOB = "benchmarks/jobs/slow_step.py"
 _KINDS = {"aligned": "false", "unaligned": "true"}
-_LIMIT_SECONDS = 1200.0
 _WIDTHS = "{:<10} {:>8} {:>11} {:>9} {:>8} {:>7} {:>12} {:>14} {:>8}  {}"
 _HEADING = (
     "barriers", "visits/s", "checkpoints", "completed", "seconds", "most", "written KiB", "in flight KiB", "windows",
@@ -61,7 +58,7 @@ def cells(outcome: Outcome) -> tuple[object, ...]:
         f"{max((each.seconds for each in complete), default=0):.1f}",
         _median([each.written_bytes / 1024 for each in complete], "{:,.0f}"),
         _median([each.in_flight_bytes / 1024 for each in complete], "{:,.0f}"),
-        f"{outcome.windows:,}", outcome.verdict + (" (disturbed)" if outcome.disturbed else ""),
+        f"{outcome.windows:,}", said(outcome.verdict, disturbed=outcome.disturbed),
     )  # fmt: skip
 
 
@@ -74,29 +71,21 @@ def run(stack: OwnStack, kind: str, visits: int) -> Outcome:
     own = settings_of_run(kind, f"visits-{kind}", _PARALLELISM)
     changed = stack.changed({**own, "FLINK_UNALIGNED": _KINDS[kind]})
     disturbance = Disturbance(stack.mark)
-    changed.topics()
-    changed.tool("benchmarks.fill", str(visits))
-    submitted = changed.ask(changed.service("jobmanager"), "python", "-m", "benchmarks.flink_submit", _JOB)
-    base = changed.settings.typed.flink_rest
-    job, read = Job(base, submitted.strip()), functools.partial(records_read, base, submitted.strip())
+    changed.fill(visits)
+    job = submitted(changed, _JOB)
     began, seen = time.monotonic(), dict[int, Checkpoint]()
 
-    def all_read() -> bool:
-        seen.update({each.number: each for each in ended(job.statistics())})
-        return read() >= visits
+    def look() -> None:
+        seen.update((each.number, each) for each in ended(job.statistics()))
 
-    wait_until(all_read, f"{visits} visits to be read", seconds=_LIMIT_SECONDS, every=1.0)
+    job.wait_until_read(visits, look, every=1.0)
     seconds = time.monotonic() - began
-    if (found := read()) != visits:
-        raise StackError(f"{found} visits were read of {visits}: this is not a valid measurement", 1)
     close_windows(changed)
-    outcome, expected, observed, *_ = changed.tool("benchmarks.judge", "flink", "--wait", "300").split()
-    if outcome != "holds" or expected != observed:
-        # Its own words say which windows.
-        changed.backend.tool(["python", "-m", "faultline.verdict", "flink"])
-        raise StackError(f"the verdict on {kind} is {outcome}, with {observed} of {expected} windows", 1)
+    judged = changed.require_right("flink", "--wait", "300")
     job.cancel()
-    return Outcome(kind, visits / seconds, tuple(seen.values()), int(observed), outcome, disturbance.disturbed())
+    return Outcome(
+        kind, visits / seconds, tuple(seen.values()), judged.observed, judged.outcome, disturbance.disturbed()
+    )
 
 
 def measure(visits: int) -> None:

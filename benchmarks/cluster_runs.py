@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 import urllib.request
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmarks.cpu import Disturbance, Threads, seconds_by_name, seconds_by_service, threads_of
-from benchmarks.flink_runs import LIMIT_SECONDS, records_read, settings_of_run, wait_until_quiet
+from benchmarks.flink_runs import settings_of_run, wait_until_quiet
+from benchmarks.job_times import READ_SECONDS, submitted
 from benchmarks.own_stack import OwnStack
 from benchmarks.spread import records_by_executor, records_by_taskmanager, worker_of
 from faultline.copies import setting_of
@@ -20,17 +19,14 @@ from faultline.stack.backend import RUNNING
 from faultline.stack.errors import StackError
 from faultline.stack.services import copies
 from faultline.waiting import wait_until
-from flink_job.cancel import cancel
-from flink_job.rest import call
 
 PARALLELISM = 2
 """Tasks of each step of the windowing job, and cores of the synchronizer, on either side."""
 DRIVER, WORKER, TASKMANAGER, BROKER, STORE = "spark", "spark-worker", "taskmanager", "kafka", "store"
 SENDING = "s3a-transfer-fa"
 """Threads that send files to the object store, by the first 15 characters of their names (Hadoop's S3AFileSystem)."""
-_JOB = "flink_job/stateful_flink_consumer.py"
-_BATCH = re.compile(r"synchronizer: batch \d+: .*, (\d+) rows, ")
-_NUMBER = re.compile(r"[#0-9/ (\[\]-]+$")
+_BATCH = re.compile(r"synchronizer: batch (\d+): (.*), (\d+) rows, ")
+_RANGE = re.compile(r"\[(\d+), (\d+)\)")
 _WHOLE_LOG = 1_000_000
 _BATCHES = 4
 """Of the synchronizer; an even number."""
@@ -98,14 +94,32 @@ class Side:
 
     def threads_since(self, before: Threads, *families: str) -> dict[str, float]:
         """CPU seconds since then, by the threads' names without numbers."""
-        found: dict[str, float] = defaultdict(float)
-        for name, seconds in seconds_by_name(before, self.threads(*families)).items():
-            found[_NUMBER.sub("", name)] += seconds
-        return found
+        return seconds_by_name(before, self.threads(*families))
 
     def disturbance(self) -> Disturbance:
         """A watch on other programs; an idle stack beside this one is none."""
         return Disturbance(self.stack.mark, *self._others)
+
+
+class Batch(NamedTuple):
+    """A batch of the synchronizer: its number, the partitions with visits, each of which has a file, and its rows."""
+
+    number: int
+    files: int
+    rows: int
+
+
+def batches_in(log: str) -> list[Batch]:
+    """Read the lines of the synchronizer's log, one for each batch."""
+    return [
+        Batch(int(number), sum(first != end for first, end in _RANGE.findall(ranges)), int(rows))
+        for number, ranges, rows in _BATCH.findall(log)
+    ]
+
+
+def batches_of(stack: OwnStack) -> list[Batch]:
+    """All batches of a stack's synchronizer so far."""
+    return batches_in(stack.backend.log(stack.service(DRIVER), _WHOLE_LOG))
 
 
 def flink(side: Side, name: str, topic: str, records: int) -> Run:
@@ -116,29 +130,28 @@ def flink(side: Side, name: str, topic: str, records: int) -> Run:
     stack = side.stack.changed(settings_of_run(name, topic, PARALLELISM))
     stack.topics()
     disturbance = side.disturbance()
-    job = stack.ask(stack.service("jobmanager"), "python", "-m", "benchmarks.flink_submit", _JOB).strip()
-    base = stack.settings.typed.flink_rest
-    read = functools.partial(records_read, base, job)
+    job = submitted(stack)
     looks = [0, 0]
 
     def just_passed_half() -> bool:
         # The counter is a second old at most, and new where it has just changed.
-        looks[:] = looks[1], read()
+        looks[:] = looks[1], job.records_read()
         return looks[1] >= records // 2 and looks[1] != looks[0]
 
-    wait_until(just_passed_half, f"{side.name} to read {records // 2} records", seconds=LIMIT_SECONDS, every=0.05)
+    wait_until(just_passed_half, f"{side.name} to read {records // 2} records", seconds=READ_SECONDS, every=0.05)
     before, threads, first = side.seconds(), side.threads(TASKMANAGER), looks[1]
-    wait_until(lambda: read() >= records, f"{side.name} to read {records} records", seconds=LIMIT_SECONDS)
+    job.wait_until_read(records)
     wait_until_quiet(stack, side.names(TASKMANAGER))
     cpu, disturbed = side.since(before), disturbance.disturbed()
     busy = side.threads_since(threads, TASKMANAGER)
-    steps = [call(base, f"/jobs/{job}/vertices/{each['id']}") for each in call(base, f"/jobs/{job}")["vertices"]]
-    by_reader = records_by_taskmanager(steps[0], "write-records")
-    if first >= records or read() != records or sum(by_reader.values()) != records:
-        raise StackError(f"{name} has read {read()} records of {records}: this is not a valid measurement", 1)
-    _judge(stack, name, "flink")
-    cancel(base, job)
-    return Run(records - first, cpu, by_reader, records_by_taskmanager(steps[-1], "read-records"), disturbed, busy)
+    job.require_read(records)
+    by_reader = records_by_taskmanager(job.step(0), "write-records")
+    counted = records_by_taskmanager(job.step(-1), "read-records")
+    if first >= records or sum(by_reader.values()) != records:
+        raise StackError(f"{name} has read {by_reader} of {records} records: not a valid measurement", 1)
+    stack.require_right("flink", "--as-is")
+    job.cancel()
+    return Run(records - first, cpu, by_reader, counted, disturbed, busy)
 
 
 def spark(side: Side, name: str, topic: str, records: int) -> Run:
@@ -148,7 +161,7 @@ def spark(side: Side, name: str, topic: str, records: int) -> Run:
     """
     stack = side.stack.changed({"SPARK_QUERY_NAME": name, "VISITS_TOPIC": topic})
     row = stack.service(DRIVER)
-    earlier = len(_BATCH.findall(stack.backend.log(row, _WHOLE_LOG)))
+    earlier = len(batches_of(stack))
     disturbance = side.disturbance()
     # Its share is rounded for each partition: a little more, so that no further batch is needed.
     batch = records // _BATCHES + stack.settings.typed.number("TOPIC_PARTITIONS")
@@ -157,15 +170,15 @@ def spark(side: Side, name: str, topic: str, records: int) -> Run:
     stack.backend.start(row, ("--trigger", "1 second", "--max-offsets-per-trigger", str(batch)))
 
     def batches() -> list[int]:
-        found = [int(rows) for rows in _BATCH.findall(stack.backend.log(row, _WHOLE_LOG))[earlier:]]
+        found = [batch.rows for batch in batches_of(stack)[earlier:]]
         if sum(found) < records and stack.backend.state(row) != RUNNING:
             raise StackError(f"the synchronizer of {side.name} ended: {stack.backend.log(row, 1)}", 1)
         return found
 
     warmed = f"{side.name} to write {warm} records"
-    wait_until(lambda: len(batches()) >= _BATCHES // 2, warmed, seconds=LIMIT_SECONDS, every=0.05)
+    wait_until(lambda: len(batches()) >= _BATCHES // 2, warmed, seconds=READ_SECONDS, every=0.05)
     before, threads, first = side.seconds(), side.threads(DRIVER, WORKER), sum(batches())
-    wait_until(lambda: sum(batches()) >= records, f"{side.name} to write {records} records", seconds=LIMIT_SECONDS)
+    wait_until(lambda: sum(batches()) >= records, f"{side.name} to write {records} records", seconds=READ_SECONDS)
     cpu, disturbed = side.since(before), disturbance.disturbed()
     busy = side.threads_since(threads, DRIVER, WORKER)
     read = _read_by_worker(stack)
@@ -176,8 +189,7 @@ def spark(side: Side, name: str, topic: str, records: int) -> Run:
             "not a valid measurement",
             1,
         )
-    if _judge(stack, name, "spark") != records:
-        raise StackError(f"{name} has not written {records} lines: not a valid measurement", 1)
+    stack.require_right("spark", "--as-is", written=records)
     return Run(records - first, cpu, read, disturbed=disturbed, threads=busy)
 
 
@@ -207,11 +219,3 @@ def _asked(url: str) -> Any:
             return json.load(response)
     except (OSError, ValueError) as error:
         raise StackError(f"the synchronizer's driver does not answer at {url}: {error}", 1) from None
-
-
-def _judge(stack: OwnStack, name: str, pipeline: str) -> int:
-    """Judge the output as it is; returns the records observed. Raises StackError unless it holds."""
-    outcome, _, observed, *_ = stack.tool("benchmarks.judge", pipeline, "--as-is").split()
-    if outcome != "holds":
-        raise StackError(f"the verdict on {name} is {outcome}: not a valid measurement", 1)
-    return int(observed)

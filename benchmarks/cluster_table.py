@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
 from benchmarks.cluster_runs import Run
-from benchmarks.own_stack import row
 from benchmarks.spread import shares
+from benchmarks.table import median_and_spread, row
 from faultline.stack.errors import StackError
 
 SHARE_AIM, RATIO_AIM = 1.30, 1.15
@@ -74,17 +74,11 @@ def show_costs(title: str, single: Sequence[float], cluster: Sequence[float]) ->
 
     The ratio is 0 without figures of a single machine, and where a figure is not above 0.
     """
-    cells = [_median_and_spread(figures) for figures in (single, cluster)]
+    cells = [median_and_spread(figures) if figures else ("-", "") for figures in (single, cluster)]
     comparable = bool(single) and min(*single, *cluster) > 0
     ratio = statistics.median(c / s for s, c in zip(single, cluster, strict=True)) if comparable else 0.0
     row(_COSTS, title, *cells[0], *cells[1], f"{ratio:.2f}" if comparable else "")
     return ratio
-
-
-def _median_and_spread(figures: Sequence[float]) -> tuple[str, str]:
-    if not figures:
-        return "-", ""
-    return f"{statistics.median(figures):.1f}", f"{min(figures):.1f}-{max(figures):.1f}"
 
 
 def missed(share: float, ratios: Mapping[str, float]) -> list[str]:

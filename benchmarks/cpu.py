@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
 import time
@@ -20,6 +21,7 @@ _DISTURBED_CORES = 0.2
 """From this many cores on, other programs are a disturbance: the engine, the shell and this program need some, too."""
 _LOOK_SECONDS = 0.1
 _TICKS = os.sysconf("SC_CLK_TCK")
+_NUMBER = re.compile(r"[#0-9/ (\[\]-]+$")
 
 
 def _times(pids: Iterator[int]) -> float:
@@ -67,10 +69,13 @@ def threads_of(mark: str, *services: str) -> Threads:
 
 
 def seconds_by_name(before: Threads, now: Threads) -> dict[str, float]:
-    """Return the CPU seconds between two looks by the threads' names in the second: a pool renames its threads."""
+    """Return the CPU seconds between two looks by the threads' names in the second, without numbers at their ends.
+
+    A pool renames its threads.
+    """
     found: dict[str, float] = defaultdict(float)
     for thread, (name, seconds) in now.items():
-        found[name] += seconds - before.get(thread, ("", 0.0))[1]
+        found[_NUMBER.sub("", name)] += seconds - before.get(thread, ("", 0.0))[1]
     return found
 
 

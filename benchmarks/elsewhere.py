@@ -8,33 +8,18 @@ end of a process. The windowing job runs already, and is measured over all of it
 
 from __future__ import annotations
 
-import statistics
-from dataclasses import dataclass
-
 from benchmarks.cpu import Disturbance, seconds_of_program
-from benchmarks.flink_runs import Contender, run, topic_of
-from benchmarks.own_stack import OwnStack, own_stack, row, run_benchmark
+from benchmarks.flink_runs import OURS, Cost, fill_topics, run, show_costs, show_heading, topic_of
+from benchmarks.own_stack import Judged, OwnStack, own_stack, run_benchmark
 from faultline.messages import say
 from faultline.stack.errors import StackError
 
 _SHARE = 5
-_OURS = Contender("windows", "flink_job/stateful_flink_consumer.py", ("--mode", "exactly-once"))
 _PROGRAMS = {"Quix Streams": "benchmarks.jobs.quix_streams", "Bytewax": "benchmarks.jobs.bytewax_flow"}
-_WIDTHS = "{:<28} {:>10} {:>10} {:>9} {:>13} {:>7}  {}"
 
 
-@dataclass(frozen=True)
-class Figure:
-    """One round of one engine."""
-
-    per_million: float
-    written: int
-    outcome: str
-    disturbed: bool
-
-
-def _run(stack: OwnStack, name: str, number: int, share: int) -> tuple[float, int, str]:
-    """Run a program to its end: CPU seconds, windows written, the verdict. Raises StackError when it fails."""
+def _run(stack: OwnStack, name: str, number: int, share: int) -> tuple[float, Judged]:
+    """Run a program to its end: CPU seconds, and the verdict on its windows. Raises StackError when it fails."""
     own = f"{name.replace(' ', '-')}-{number}-{share}"
     changed = stack.changed(
         {
@@ -48,57 +33,46 @@ def _run(stack: OwnStack, name: str, number: int, share: int) -> tuple[float, in
     python = str(changed.backend.artifacts.interpreter("elsewhere"))
     command = [python, "-W", "ignore", "-m", _PROGRAMS[name], str(stack.home.root / "elsewhere" / own)]
     seconds = seconds_of_program(name, command, changed.backend.environment("tools"))
-    outcome, _, observed, *_ = changed.tool("benchmarks.judge", "classic", "--as-is").split()
-    return seconds, int(observed), outcome
+    return seconds, changed.judge("classic", "--as-is")
 
 
-def elsewhere(stack: OwnStack, name: str, number: int, records: int) -> Figure:
+def elsewhere(stack: OwnStack, name: str, number: int, records: int) -> Cost:
     """Measure another engine. Raises StackError when it has written no window."""
     disturbance = Disturbance(stack.mark)
-    small, *_ = _run(stack, name, number, _SHARE)
-    large, written, outcome = _run(stack, name, number, 1)
-    if not written:
+    small, _ = _run(stack, name, number, _SHARE)
+    large, judged = _run(stack, name, number, 1)
+    if not judged.observed:
         raise StackError(f"{name} has written no window: not a valid measurement", 1)
-    per_million = (large - small) * 1e6 / (records - records // _SHARE)
-    return Figure(per_million, written, outcome, disturbance.disturbed())
+    more = records - records // _SHARE
+    return Cost(large - small, more, judged.observed, judged.outcome, disturbance.disturbed())
 
 
-def ours(stack: OwnStack, number: int, records: int) -> Figure:
+def ours(stack: OwnStack, number: int, records: int) -> Cost:
     """Measure the windowing job. Raises StackError when the verdict does not hold."""
-    cost = run(stack, _OURS, number, records)
+    cost = run(stack, OURS, number, records)
     if cost.outcome != "holds":
         raise StackError(f"windows: the verdict is {cost.outcome}: not a valid measurement", 1)
-    return Figure(cost.per_million, cost.written, cost.outcome, cost.disturbed)
+    return cost
 
 
 def measure(records: int, rounds: int) -> None:
     """Measure all in turn, after a round that is not counted, and print the table."""
-    figures: dict[str, list[Figure]] = {name: [] for name in (_OURS.name, *_PROGRAMS)}
+    costs: dict[str, list[Cost]] = {name: [] for name in (OURS.name, *_PROGRAMS)}
     with own_stack({"TOPIC_PARTITIONS": "4"}) as stack:
         stack.backend.artifacts.make_environment("elsewhere")
         stack.start("kafka")
-        stack.topics()
-        for share in (1, _SHARE):
-            chosen = stack.changed({"VISITS_TOPIC": topic_of(share)})
-            chosen.topics()
-            chosen.tool("benchmarks.fill", str(records // share))
+        fill_topics(stack, records, 1, _SHARE)
         stack.start("jobmanager", "taskmanager")
         for number in range(rounds + 1):
-            for name, found in figures.items():
+            for name, found in costs.items():
                 say(f"round {number} of {rounds}, {name} ...")
-                one = name == _OURS.name
-                figure = ours(stack, number, records) if one else elsewhere(stack, name, number, records)
+                one = name == OURS.name
+                cost = ours(stack, number, records) if one else elsewhere(stack, name, number, records)
                 if number:
-                    found.append(figure)
-    row(_WIDTHS, f"{records} visits, {rounds} rounds", "records in", "windows", "CPU s/M", "spread", "ratio", "verdict")
-    for name, found in figures.items():
-        seconds = [figure.per_million for figure in found]
-        ratios = [each.per_million / base.per_million for each, base in zip(found, figures[_OURS.name], strict=True)]
-        outcome = found[-1].outcome + (" (disturbed)" if any(figure.disturbed for figure in found) else "")
-        row(
-            _WIDTHS, name, records, found[-1].written, f"{statistics.median(seconds):.1f}",
-            f"{min(seconds):.1f}-{max(seconds):.1f}", f"{statistics.median(ratios):.2f}", outcome,
-        )  # fmt: skip
+                    found.append(cost)
+    show_heading(f"{records} visits, {rounds} rounds")
+    for name, found in costs.items():
+        show_costs(name, records, found, costs[OURS.name])
 
 
 if __name__ == "__main__":

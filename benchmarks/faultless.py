@@ -19,11 +19,13 @@ from uuid import UUID
 from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from benchmarks.jobs.window_json import window_json
 from faultline.formats.run import SPARK_RUN_FILE, SparkRun, as_json
-from faultline.formats.visit import CLOSING_PREFIX, iso_time, parse_event_time
+from faultline.formats.visit import iso_time, parse_event_time
 from faultline.settings import Settings
 from faultline.storage.data import noted
 from faultline.waiting import attempts
+from generator.close import closing_id
 from generator.sender import partition_of
 
 START = parse_event_time("2026-01-01T00:00:00Z") or 0
@@ -40,29 +42,30 @@ class Topics:
         self._producer = Producer(
             {
                 "bootstrap.servers": bootstrap,
+                # Retries with a broker that has just started do not matter; missing acknowledgements are counted.
                 "log_level": 3,
                 "acks": "all",
                 "enable.idempotence": True,
                 "linger.ms": 50,
                 "batch.size": 1_000_000,
-                "queue.buffering.max.messages": 200_000,
+                "queue.buffering.max.messages": 500_000,
+                # As the JVM clients choose it, so that a key has the same partition as with the generator.
+                "partitioner": "murmur2_random",
             }
         )
 
-    def send(self, topic: str, partition: int, key: bytes, value: bytes, timestamp: int) -> None:
+    def send(self, topic: str, key: bytes, value: bytes, timestamp: int) -> None:
         """Hand over a record; waits while too many are in flight."""
         while True:
             try:
-                self._producer.produce(
-                    topic, value, key, partition=partition, timestamp=timestamp, on_delivery=self._count
-                )
+                self._producer.produce(topic, value, key, timestamp=timestamp, on_delivery=self._count)
                 return
             except BufferError:
                 self._producer.poll(0.1)
 
-    def poll(self) -> None:
-        """Take the acknowledgements that have come."""
-        self._producer.poll(0)
+    def poll(self, seconds: float = 0) -> None:
+        """Take the acknowledgements that have come; without one, wait for the first one so long."""
+        self._producer.poll(seconds)
 
     def flush(self) -> None:
         """Wait for all acknowledgements."""
@@ -136,8 +139,7 @@ def closing_visits(partitions: int, moment: int) -> Iterator[tuple[str, int]]:
     """Yield two closing visits for each partition."""
     for later in (0, 1):
         for wanted in range(partitions):
-            names = (f"{CLOSING_PREFIX}{number}" for number in range(10_000))
-            yield next(name for name in names if partition_of(name.encode(), partitions) == wanted), moment + later
+            yield closing_id(wanted, partitions, "faultless"), moment + later
 
 
 def main() -> int:
@@ -154,21 +156,12 @@ def main() -> int:
         key = visit_id.encode()
         value = f'{{"visit_id":"{visit_id}","event_time":"{iso_time(moment)}","page":"{filler}"}}'.encode()
         partition = partition_of(key, partitions)
-        topics.send(source, partition, key, value, moment)
+        topics.send(source, key, value, moment)
         lines.add(partition, value)
         ends[partition] += 1
 
     def fire(visit_id: str, end: int, times: list[int]) -> None:
-        key = visit_id.encode()
-        document = {
-            "visit_id": visit_id,
-            "window_start": iso_time(end - window_ms),
-            "window_end": iso_time(end),
-            "count": len(times),
-            "first_event_time": iso_time(times[0]),
-            "last_event_time": iso_time(times[-1]),
-        }
-        topics.send(target, partition_of(key, partitions), key, json.dumps(document).encode(), end - 1)
+        topics.send(target, visit_id.encode(), window_json(visit_id, end - window_ms, end, times), end - 1)
 
     windows, group, times = 0, ("", 0), [0]
     for number, (visit_id, moment) in enumerate(visits(total, visits_per_id)):

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import functools
+import statistics
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from benchmarks.cpu import Disturbance, seconds_by_name, service_seconds, threads_of
+from benchmarks.job_times import JOB, READ_SECONDS, submitted
 from benchmarks.own_stack import OwnStack
-from faultline.stack.errors import StackError
+from benchmarks.table import median_and_spread, row, said
+from faultline.messages import say
 from faultline.waiting import wait_until
-from flink_job.cancel import cancel
-from flink_job.rest import call
 
-LIMIT_SECONDS = 1800.0
 _QUIET_CORES = 0.15
 """A TaskManager that uses less has nothing to do but its checkpoints."""
 _LOOK_SECONDS = 2.0
@@ -25,12 +24,13 @@ _TASKMANAGER = "taskmanager"
 class Contender:
     """A job to measure.
 
-    `share`: it reads one in so many records, since it is slow; `judge`: the verdict's name for it.
+    `flags`: of flink_job/submit.py; `share`: it reads one in so many records, since it is slow; `judge`: the verdict's
+    name for it.
     """
 
     name: str
     program: str
-    arguments: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
     share: int = 1
     judge: str = "flink"
     parallelism: int = 1
@@ -38,14 +38,14 @@ class Contender:
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of one run: CPU seconds, records in and out, and the verdict on its output."""
+    """The cost of one run: CPU seconds of so many records, records out, and the verdict on them."""
 
     cpu_seconds: float
     records: int
     written: int
     outcome: str
-    disturbed: bool
-    threads: dict[str, float]
+    disturbed: bool = False
+    threads: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def per_million(self) -> float:
@@ -53,9 +53,20 @@ class Cost:
         return self.cpu_seconds * 1e6 / self.records
 
 
+OURS = Contender("windows", JOB, ("--mode", "exactly-once"))
+"""The windowing job."""
+
+
 def topic_of(share: int) -> str:
     """The topic that holds one in `share` of the records."""
     return "visits" if share == 1 else f"visits_{share}"
+
+
+def fill_topics(stack: OwnStack, records: int, *shares: int) -> None:
+    """Fill the topics of these shares of the records. Raises StackError when not all were acknowledged."""
+    for share in shares:
+        say(f"filling {topic_of(share)} with {records // share} visits ...")
+        stack.changed({"VISITS_TOPIC": topic_of(share)}).fill(records // share)
 
 
 def settings_of_run(name: str, topic: str, parallelism: int) -> dict[str, str]:
@@ -85,31 +96,17 @@ def run(stack: OwnStack, contender: Contender, number: int, records: int) -> Cos
     changed.topics()
     disturbance = Disturbance(stack.mark)
     before, threads = service_seconds(stack.mark, _TASKMANAGER), threads_of(stack.mark, _TASKMANAGER)
-    program = ("python", "-m", "benchmarks.flink_submit", contender.program, *contender.arguments)
-    job = changed.ask(changed.service("jobmanager"), *program).strip()
-    base = stack.settings.typed.flink_rest
-    read = functools.partial(records_read, base, job)
-    wait_until(lambda: read() >= records, f"{contender.name} to read {records} records", seconds=LIMIT_SECONDS)
+    job = submitted(changed, contender.program, *contender.flags)
+    job.wait_until_read(records)
     wait_until_quiet(stack)
-    if (found := read()) != records:
-        raise StackError(f"{contender.name} has read {found} records of {records}: this is not a valid measurement", 1)
+    job.require_read(records)
     spent = service_seconds(stack.mark, _TASKMANAGER) - before
     busy = seconds_by_name(threads, threads_of(stack.mark, _TASKMANAGER))
     disturbed = disturbance.disturbed()
     # With --as-is: the last windows stay open, since closing visits would change the number of records.
-    outcome, _, observed, *_ = changed.tool("benchmarks.judge", contender.judge, "--as-is").split()
-    cancel(base, job)
-    return Cost(spent, records, int(observed), outcome, disturbed, busy)
-
-
-def records_read(base: str, job: str) -> int:
-    """Return the counter of the source operator, all its tasks together."""
-    vertex = call(base, f"/jobs/{job}")["vertices"][0]["id"]
-    path = f"/jobs/{job}/vertices/{vertex}/subtasks/metrics"
-    names = [m["id"] for m in call(base, path) if m["id"].startswith("Source__") and m["id"].endswith(".numRecordsIn")]
-    if not names:
-        return 0
-    return int(sum(metric.get("sum", 0) for metric in call(base, f"{path}?get={names[0]}")))
+    judged = changed.judge(contender.judge, "--as-is")
+    job.cancel()
+    return Cost(spent, records, judged.observed, judged.outcome, disturbed, busy)
 
 
 def wait_until_quiet(stack: OwnStack, services: Sequence[str] = (_TASKMANAGER,)) -> None:
@@ -128,4 +125,21 @@ def wait_until_quiet(stack: OwnStack, services: Sequence[str] = (_TASKMANAGER,))
         last[:] = [time.monotonic(), last[1] + spent]
         return spent < _QUIET_CORES * elapsed * len(services)
 
-    wait_until(quiet, "the TaskManager to be quiet", seconds=LIMIT_SECONDS)
+    wait_until(quiet, "the TaskManager to be quiet", seconds=READ_SECONDS)
+
+
+_WIDTHS = "{:<34} {:>10} {:>10} {:>9} {:>13} {:>7}  {}"
+
+
+def show_heading(title: str) -> None:
+    """Print the heading of the rows of `show_costs`."""
+    row(_WIDTHS, title, "records in", "out", "CPU s/M", "spread", "ratio", "verdict")
+
+
+def show_costs(name: str, records: int, costs: Sequence[Cost], base: Sequence[Cost]) -> None:
+    """Print the costs of the rounds that read `records` in all, beside those of the same rounds of `base`: medians."""
+    ratios = [cost.per_million / other.per_million for cost, other in zip(costs, base, strict=True)]
+    row(
+        _WIDTHS, name, records, costs[-1].written, *median_and_spread([cost.per_million for cost in costs]),
+        f"{statistics.median(ratios):.2f}", said(costs[-1].outcome, disturbed=any(cost.disturbed for cost in costs)),
+    )  # fmt: skip

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.table import median_and_spread, said
 from faultline.settings import ROOT
 
 DATA = ROOT / "docs" / "pictures" / "state_growth.json"
@@ -54,17 +55,13 @@ def lines(rows: Sequence[Row]) -> list[str]:
     for row in rows:
         found.append(
             _WIDTHS.format(
-                row.backend, f"{row.windows:,}", f"{statistics.median(row.seconds):.2f}", _spread(row.seconds),
+                row.backend, f"{row.windows:,}", *median_and_spread(row.seconds, ".2f"),
                 _kibibytes(row.full_bytes), _kibibytes(row.written_bytes), f"{row.bytes_per_window:.0f}",
-                f"{statistics.median(row.restore_seconds):.2f}", _spread(row.restore_seconds),
-                f"{row.close_seconds:.1f}", f"{row.written:,}", row.outcome + (" (disturbed)" if row.disturbed else ""),
+                *median_and_spread(row.restore_seconds, ".2f"), f"{row.close_seconds:.1f}", f"{row.written:,}",
+                said(row.outcome, disturbed=row.disturbed),
             )
         )  # fmt: skip
     return found
-
-
-def _spread(figures: Sequence[float]) -> str:
-    return f"{min(figures):.2f}-{max(figures):.2f}"
 
 
 def _kibibytes(figures: Sequence[int]) -> str:

@@ -10,7 +10,8 @@ import random
 import time
 from collections.abc import Callable, Mapping
 
-from benchmarks.own_stack import row, run_benchmark
+from benchmarks.own_stack import run_benchmark
+from benchmarks.table import row
 from faultline.formats.visit import parse_visit
 from faultline.stack.errors import StackError
 

@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 from benchmarks.own_stack import run_benchmark
+from benchmarks.table import row
 from faultline.settings import ROOT
 from tests.golden.archives import golden
 
@@ -30,6 +31,7 @@ logs = {name: [path.read_bytes() for path in (checkpoint / name).iterdir()] for 
 print(len(logs["offsets"]))
 """
 LAST_BATCH_SHOWN = "1"
+_WIDTHS = "{:<32} {:>12} {:>8} {:>6}"
 
 
 def continued(folder: Path, batches: int) -> None:
@@ -66,9 +68,9 @@ def measure(batches: int) -> int:
         shown = ["--json", "--last", LAST_BATCH_SHOWN]
         inspecting, report = timed([sys.executable, "-m", "faultline.inspector", scratch, *shown])
     counted = json.loads(report)["counts"]["batches"]
-    print(f"{'checkpoint of ' + str(batches) + ' batches':<32} {'batches read':>12} {'seconds':>8} {'ratio':>6}")
-    print(f"{'reading every file':<32} {int(read):>12} {reading:>8.2f} {1:>6.2f}")
-    print(f"{'scripts/inspect.sh, its program':<32} {counted:>12} {inspecting:>8.2f} {inspecting / reading:>6.2f}")
+    row(_WIDTHS, f"checkpoint of {batches} batches", "batches read", "seconds", "ratio")
+    row(_WIDTHS, "reading every file", int(read), f"{reading:.2f}", "1.00")
+    row(_WIDTHS, "scripts/inspect.sh, its program", counted, f"{inspecting:.2f}", f"{inspecting / reading:.2f}")
     return 0 if counted == int(read) == batches else 1
 
 

@@ -1,16 +1,20 @@
-"""Flink's own statistics of a job: seconds and bytes of its checkpoints, and seconds of its restores."""
+"""A submitted job and Flink's own statistics of it: records read, checkpoints and restores in seconds and bytes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks.own_stack import OwnStack
 from faultline.stack.errors import StackError
-from faultline.waiting import wait_until
+from faultline.waiting import LOOK_SECONDS, wait_until
 from flink_job.cancel import cancel
 from flink_job.rest import FlinkError, call, checkpoints
 
+JOB = "flink_job/stateful_flink_consumer.py"
+"""The windowing job."""
+READ_SECONDS = 1800.0
 _LIMIT_SECONDS = 180.0
 _COMPLETED, _FAILED = "COMPLETED", "FAILED"
 # By the names that flink_job/names.py gives.
@@ -76,6 +80,40 @@ class Job:
         self._base, self._path = base, f"/jobs/{job}"
         self.id = job
 
+    def steps(self) -> list[dict[str, Any]]:
+        """Its steps, the source first, as `/jobs/JOB` lists them."""
+        return list(call(self._base, self._path)["vertices"])
+
+    def step(self, number: int) -> dict[str, Any]:
+        """A step with its subtasks: `/jobs/JOB/vertices/STEP`."""
+        return dict(call(self._base, f"{self._path}/vertices/{self.steps()[number]['id']}"))
+
+    def records_read(self) -> int:
+        """The counter of the source operator, all its tasks together."""
+        path = f"{self._path}/vertices/{self.steps()[0]['id']}/subtasks/metrics"
+        listed = [metric["id"] for metric in call(self._base, path)]
+        names = [name for name in listed if name.startswith("Source__") and name.endswith(".numRecordsIn")]
+        if not names:
+            return 0
+        return int(sum(metric.get("sum", 0) for metric in call(self._base, f"{path}?get={names[0]}")))
+
+    def wait_until_read(
+        self, records: int, look: Callable[[], object] = lambda: None, *, every: float = LOOK_SECONDS
+    ) -> None:
+        """Wait until the source has read so many records, and call `look` each time. Raises StackError for more."""
+
+        def read() -> bool:
+            look()
+            return self.records_read() >= records
+
+        wait_until(read, f"{records} records to be read", seconds=READ_SECONDS, every=every)
+        self.require_read(records)
+
+    def require_read(self, records: int) -> None:
+        """Raise StackError unless the source has read so many records, and no more."""
+        if (found := self.records_read()) != records:
+            raise StackError(f"{found} records were read of {records}: not a valid measurement", 1)
+
     def statistics(self) -> dict[str, Any]:
         """Checkpoint statistics."""
         return checkpoints(self._base, self.id)
@@ -108,8 +146,7 @@ class Job:
             restored = self.statistics()["latest"]["restored"]
             if not restored or restored["restore_timestamp"] / 1000 <= since:
                 return False
-            vertices = call(self._base, self._path)["vertices"]
-            times.update({each["name"]: self._subtasks(each["id"]) for each in vertices})
+            times.update({each["name"]: self._subtasks(each["id"]) for each in self.steps()})
             # The JobManager's answers can be seconds old: those on the tasks that were killed are not meant.
             return all(run_since(task, since) for tasks in times.values() for task in tasks)
 
@@ -123,3 +160,9 @@ class Job:
     def cancel(self) -> None:
         """Cancel the job and wait for its end."""
         cancel(self._base, self.id)
+
+
+def submitted(stack: OwnStack, program: str = JOB, *flags: str) -> Job:
+    """Submit a job by its program, a path below the project's folder, and wait until it runs. Raises StackError."""
+    command = ("python", "-m", "flink_job.submit", "--program", program, *flags)
+    return Job(stack.settings.typed.flink_rest, stack.ask(stack.service("jobmanager"), *command).strip())

@@ -17,7 +17,6 @@ from collections.abc import Iterator
 from benchmarks.faultless import START, Topics
 from faultline.settings import Settings
 from generator.pools import make_pools
-from generator.sender import partition_of
 from generator.visits import ActiveVisit, Record
 
 _SEED = 7
@@ -43,10 +42,9 @@ def main() -> int:
     """Run the command line; returns the exit code."""
     windows, step, first = (int(word) for word in [*sys.argv[1:], *("1", "0")[len(sys.argv) - 2 :]])
     settings = Settings()
-    topic, partitions = settings.text("VISITS_TOPIC"), settings.number("TOPIC_PARTITIONS")
-    topics = Topics(settings.bootstrap)
+    topics, topic = Topics(settings.bootstrap), settings.text("VISITS_TOPIC")
     for sent, record in enumerate(visits(windows, step, first, settings.number("FLINK_WINDOW_SECONDS") * 1000)):
-        topics.send(topic, partition_of(record.key, partitions), record.key, record.value, record.timestamp)
+        topics.send(topic, record.key, record.value, record.timestamp)
         if sent % _POLL_EVERY == 0:
             topics.poll()
     topics.flush()

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import functools
 import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from faultline.command import run
 from faultline.ports import free_ports
-from faultline.settings import DISK, store_of_data
+from faultline.settings import DISK, PREFIX, ROOT
 from faultline.stack.backends.local import LocalBackend
 from faultline.stack.errors import StackError
-from faultline.stack.home import Home, Topics
-from faultline.stack.services import COUNTS, LOCAL_PORTS, TABLE, Service, copies, service
-from faultline.stack.settings import load
+from faultline.stack.processes import Program
+from faultline.stack.services import COUNTS, LOCAL_PORTS, TABLE, Service
+from faultline.stack.stack import Stack, open_stack
 from faultline.stop import interrupt_once
 from faultline.verbs.arguments import count
 from faultline.waiting import wait_until
@@ -28,48 +27,38 @@ _ADDRESS = "127.0.0.1"
 _START_SECONDS = 90.0
 
 
+class Judged(NamedTuple):
+    """A line of benchmarks/judge.py: seconds of the whole, of reading and of judging, and memory in MiB."""
+
+    outcome: str
+    expected: int
+    observed: int
+    seconds: str
+    reading: str
+    judging: str
+    mebibytes: str
+
+
 class OwnStack:
     """Services of a stack, started one by one."""
 
-    def __init__(self, home: Path, settings: Mapping[str, str]) -> None:
-        ports = dict(zip(LOCAL_PORTS, map(str, free_ports(_ADDRESS, len(LOCAL_PORTS))), strict=True))
-        # The script's own environment names the broker, the JobManager and the data of the user's stack.
-        reach = {"KAFKA_BOOTSTRAP": "", "FLINK_REST": "", "DATA": DISK, "PROFILE": ""}
-        usual = {name: str(numbers[0]) for name, numbers in COUNTS.items()}
-        self._chosen = {
-            **ports,
-            **reach,
-            **usual,
-            **settings,
-            "BIND_ADDRESS": _ADDRESS,
-            "HOME": str(home),
-            "BACKEND": "local",
-        }
-        self.home = Home(home)
-        self._use({})
-        values = self.settings.values
-        self.home.claim(Topics("local", len(copies("kafka", values)), store_of_data(values)))
-
-    def _use(self, settings: Mapping[str, str]) -> None:
-        self.settings = load(os.environ, {**self._chosen, **settings}, {})
-        self.backend = LocalBackend(self.settings, self.home)
+    def __init__(self, stack: Stack) -> None:
+        self.stack = stack
+        self.settings, self.home = stack.settings, stack.home
+        self.backend = LocalBackend(stack.settings, stack.home)
 
     @property
     def mark(self) -> str:
         """The mark that the processes of this stack carry in their environment."""
-        marker = self.home.marker()
-        assert marker is not None
-        return marker.stack
+        return self.home.require_marker().stack
 
     def service(self, name: str) -> Service:
         """Find a service by its name."""
-        return service(name, self.settings.values)
+        return self.stack.service(name)
 
     def changed(self, settings: Mapping[str, str]) -> OwnStack:
         """The same services, for programs that are to run with other settings."""
-        other = copy.copy(self)
-        other._use(settings)
-        return other
+        return OwnStack(self.stack.having(settings))
 
     def start(self, *names: str, arguments: Sequence[str] = ()) -> None:
         """Start services, with these arguments, and wait until they answer."""
@@ -99,12 +88,52 @@ class OwnStack:
         """Create the topics."""
         self.tool("faultline.services.kafka.topics")
 
+    def fill(self, records: int) -> None:
+        """Create the topics, and fill that of the visits. Raises StackError when not all were acknowledged."""
+        self.topics()
+        self.tool("benchmarks.fill", str(records))
+
+    def filling(self, records: int, rate: int) -> Program:
+        """Send visits at a rate, beside what is done in the block of a `with`; the last line is their number."""
+        command = ["python", "-m", "benchmarks.fill", str(records), str(rate)]
+        return Program(command, self.backend.environment("tools"), self.home.root / "fill.log", ROOT)
+
+    def judge(self, pipeline: str, *flags: str) -> Judged:
+        """Judge a pipeline. Raises StackError when there is no report."""
+        outcome, expected, observed, *costs = self.tool("benchmarks.judge", pipeline, *flags).split()
+        return Judged(outcome, int(expected), int(observed), *costs)
+
+    def require_right(self, pipeline: str, *flags: str, written: int | None = None) -> Judged:
+        """Judge a pipeline. Raises StackError unless the verdict holds, of so many records if their number is known."""
+        found = self.judge(pipeline, *flags)
+        if found.outcome != "holds" or written not in (None, found.observed):
+            # Its own words say which records.
+            self.backend.tool(["python", "-m", "faultline.verdict", pipeline, *flags])
+            raise StackError(
+                f"the verdict on {pipeline} is {found.outcome}, with {found.observed} records"
+                f"{'' if written is None else f' of {written}'}: not a valid measurement",
+                1,
+            )
+        return found
+
+
+def claimed(home: Path, settings: Mapping[str, str]) -> OwnStack:
+    """Claim a home for a stack with these settings, on free ports; nothing runs yet."""
+    ports = dict(zip(LOCAL_PORTS, map(str, free_ports(_ADDRESS, len(LOCAL_PORTS))), strict=True))
+    # The script's own environment names the broker, the JobManager and the data of the user's stack.
+    reach = {"KAFKA_BOOTSTRAP": "", "FLINK_REST": "", "DATA": DISK, "PROFILE": ""}
+    usual = {name: str(numbers[0]) for name, numbers in COUNTS.items()}
+    chosen = {**ports, **reach, **usual, **settings, "BIND_ADDRESS": _ADDRESS, "BACKEND": "local"}
+    stack = open_stack(chosen, {**os.environ, f"{PREFIX}HOME": str(home)})
+    stack.home.claim(stack.topics)
+    return OwnStack(stack)
+
 
 @contextlib.contextmanager
 def own_stack(settings: Mapping[str, str] | None = None) -> Iterator[OwnStack]:
     """Make a stack without services; at the end all of its services are stopped and its files removed."""
     with tempfile.TemporaryDirectory(prefix="faultline-benchmark-") as folder:
-        stack = OwnStack(Path(folder), settings or {})
+        stack = claimed(Path(folder), settings or {})
         try:
             yield stack
         finally:
@@ -129,8 +158,3 @@ def run_benchmark(script: str, measure: Callable[..., int | None], **defaults: s
         return measure(*(count(text, name) for name, text in chosen.items())) or 0
 
     run(script, main)
-
-
-def row(widths: str, *cells: object) -> None:
-    """Print a line of a table; `widths` is a format such as `{:<30} {:>10}`."""
-    print(widths.format(*map(str, cells)), flush=True)

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import time
 from dataclasses import dataclass
 
 import psutil
 
 from benchmarks.cpu import Disturbance, service_seconds
-from benchmarks.own_stack import OwnStack, own_stack, row, run_benchmark
+from benchmarks.own_stack import OwnStack, own_stack, run_benchmark
 from benchmarks.page_frames import BLANK
+from benchmarks.table import row, said
 from faultline.messages import say
 from faultline.settings import ROOT
 from faultline.stack.errors import StackError
@@ -119,39 +119,26 @@ def start(stack: OwnStack) -> str:
     return f"http://{stack.settings.values['BIND_ADDRESS']}:{stack.settings.values['PAGE_PORT']}/"
 
 
-def fill(stack: OwnStack, total: int, rate: int) -> subprocess.Popen[str]:
-    """Begin to fill the topic."""
-    command = [sys.executable, "-m", "benchmarks.fill", str(total), str(rate)]
-    environ = stack.backend.environment("tools")
-    return subprocess.Popen(
-        command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
-
-
 def run(rate: int, seconds: int) -> None:
     """Measure all parts on one stack, and print the table."""
     with own_stack(_SETTINGS) as stack:
         address = start(stack)
         total = rate * (_STEADY_SECONDS + _MEASURED_PARTS * seconds + (_MEASURED_PARTS - 1) * _OPENING_SECONDS)
-        with fill(stack, total, rate) as filling:
-            try:
-                steady = rate * _STEADY_SECONDS
-                wait_until(lambda: _visits(stack) >= steady, f"{steady} visits", seconds=_STEADY_SECONDS * 5)
-                row(
-                    _WIDTHS, f"{_PARTITIONS} partitions, {seconds} s each", "visits/s", "server", "MiB", "inspector",
-                    "ratio", "frames/s", "p99 ms", "longest ms",
-                )  # fmt: skip
-                for name, opened in (("nobody looks", None), ("an empty page", BLANK), ("the page", address)):
-                    say(f"{name} ...")
-                    _show(name, measure_part(stack, opened, seconds), seconds)
-                say("the rest of the visits ...")
-                acknowledged = int(filling.communicate()[0] or 0)
-            finally:
-                filling.kill()
-        if acknowledged != total:
-            raise StackError(
-                f"the broker has acknowledged {acknowledged} visits of {total}: not a valid measurement", 1
-            )
+        with stack.filling(total, rate) as filling:
+            steady = rate * _STEADY_SECONDS
+            wait_until(lambda: _visits(stack) >= steady, f"{steady} visits", seconds=_STEADY_SECONDS * 5)
+            row(
+                _WIDTHS, f"{_PARTITIONS} partitions, {seconds} s each", "visits/s", "server", "MiB", "inspector",
+                "ratio", "frames/s", "p99 ms", "longest ms",
+            )  # fmt: skip
+            for name, opened in (("nobody looks", None), ("an empty page", BLANK), ("the page", address)):
+                say(f"{name} ...")
+                _show(name, measure_part(stack, opened, seconds), seconds)
+            say("the rest of the visits ...")
+            if filling.wait(seconds=total / rate + _OPENING_SECONDS):
+                raise StackError(
+                    f"the broker has acknowledged {filling.last_line()} visits of {total}: not a valid measurement", 1
+                )
         say("the page, no visits ...")
         _show("the page, no visits", measure_part(stack, address, seconds, shown=total), seconds)
         print(f"{total} visits were sent, and the page shows {total}")
@@ -161,7 +148,7 @@ def _show(name: str, found: Part, seconds: int) -> None:
     names = ("frames", "p99", "longest")
     frames = [f"{found.frames[each]:.0f}" if each in found.frames else "-" for each in names]
     row(
-        _WIDTHS, f"{name} (disturbed)" if found.disturbed else name, f"{found.visits / seconds:.0f}",
+        _WIDTHS, said(name, disturbed=found.disturbed), f"{found.visits / seconds:.0f}",
         f"{found.server:.1%}", f"{found.memory:.0f}", f"{found.inspector:.1%}",
         f"{found.server / found.pipelines:.3f}", *frames,
     )  # fmt: skip

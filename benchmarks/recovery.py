@@ -5,25 +5,22 @@ Times are those that Flink and the file system record: the pause between two loo
 
 from __future__ import annotations
 
-import json
-import re
-import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from benchmarks.own_stack import OwnStack, own_stack, row, run_benchmark
+from benchmarks.own_stack import OwnStack, own_stack, run_benchmark
+from benchmarks.table import median_and_spread, row
+from faultline.faults.scene import Scene
+from faultline.faults.timeline import Timeline
 from faultline.messages import say
 from faultline.stack.errors import StackError
-from faultline.stack.services import copies
 from faultline.waiting import wait_until
 from flink_job.rest import FlinkError, active_job, call, checkpoints
 
 _SPARES = {"FLINK_TASKMANAGERS": "2", "FLINK_JOBMANAGERS": "2"}
 _LIMIT_SECONDS = 120.0
 _WIDTHS = "{:<58} {:>8} {:>12}"
-_GRANTED = re.compile(r"^(\S+) .*was granted leadership", re.MULTILINE)
-_WHOLE_LOG = 100_000
 
 Fault = Callable[[OwnStack], float]
 """Breaks something, repairs it if nothing else does, and returns the seconds until the pipeline has recovered."""
@@ -46,13 +43,6 @@ class Flink:
     def statistics(self) -> dict[str, Any]:
         """Checkpoint statistics of the running job."""
         return checkpoints(self._base, self.job())
-
-    def taskmanager(self) -> str:
-        """The service that runs the job's tasks."""
-        job = self.job()
-        vertex = call(self._base, f"/jobs/{job}")["vertices"][0]["id"]
-        manager = call(self._base, f"/jobs/{job}/vertices/{vertex}/taskmanagers")["taskmanagers"][0]
-        return str(manager["taskmanager-id"]).rpartition("_")[0]
 
     def taskmanagers(self) -> int:
         """Return how many TaskManagers are registered."""
@@ -93,7 +83,7 @@ def kill_taskmanager_with_spare(stack: OwnStack) -> float:
     """Kill the TaskManager that runs the tasks; the other one takes over."""
     flink = Flink(stack)
     wait_until(lambda: flink.taskmanagers() == 2, "the spare TaskManager", seconds=_LIMIT_SECONDS)
-    name = flink.taskmanager()
+    name = _scene(stack).working({"job_id": flink.job()})
     seconds = flink.seconds_to_checkpoint(_kill(stack, name))
     stack.start(name)
     return seconds
@@ -109,7 +99,7 @@ def kill_jobmanager(stack: OwnStack) -> float:
 
 def kill_leading_jobmanager(stack: OwnStack) -> float:
     """Kill the JobManager that leads; the standby takes over."""
-    name = _leader(stack)
+    name = _scene(stack).filled("{leading}")
     seconds = Flink(stack).seconds_to_checkpoint(_kill(stack, name))
     stack.start(name)
     return seconds
@@ -145,24 +135,16 @@ def _kill(stack: OwnStack, name: str) -> float:
     return killed_at
 
 
-def _leader(stack: OwnStack) -> str:
-    """The JobManager that was granted leadership last, as the logs say."""
-    granted: dict[str, str] = {}
-    for each in copies("jobmanager", stack.settings.values):
-        found = _GRANTED.findall(stack.backend.log(each, _WHOLE_LOG))
-        if found:
-            granted[each.name] = found[-1]
-    if not granted:
-        raise StackError("no JobManager has been granted leadership")
-    return max(granted, key=lambda name: granted[name])
+def _scene(stack: OwnStack) -> Scene:
+    """The stack as the fault matrix sees it: it knows who works and who leads."""
+    return Scene(stack.home.root, Timeline(stack.home.root), stack.stack)
 
 
 def _judge(stack: OwnStack) -> None:
     """Settle, and raise StackError unless both pipelines hold."""
     stack.stop("generator")
-    stack.ask(stack.service("generator"), "python", "-m", "generator.close")
-    stack.tool("faultline.verdict.settled", "--wait", "120")
-    outcome = json.loads(stack.tool("verdict", "all", "--json"))["outcome"]
+    stack.stack.settle()
+    outcome = stack.stack.verdict()["outcome"]
     if outcome != "holds":
         raise StackError(f"the verdict is {outcome}: not a valid measurement", 1)
 
@@ -186,8 +168,7 @@ def show(title: str, seconds: Mapping[str, Sequence[float]]) -> None:
     """Print a table of medians."""
     row(_WIDTHS, title, "seconds", "spread")
     for name, figures in seconds.items():
-        spread = f"{min(figures):.1f}-{max(figures):.1f}"
-        row(_WIDTHS, name, f"{statistics.median(figures):.1f}", spread)
+        row(_WIDTHS, name, *median_and_spread(figures))
 
 
 def measure_both(rounds: int) -> None:

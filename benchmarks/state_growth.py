@@ -10,7 +10,6 @@ killed and started again; and in the end all windows close, are committed, and t
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 import sys
@@ -22,9 +21,9 @@ from urllib.parse import urlsplit
 
 from benchmarks.closing import close_windows
 from benchmarks.cpu import Disturbance, seconds_of_program
-from benchmarks.flink_runs import records_read, settings_of_run
+from benchmarks.flink_runs import settings_of_run
 from benchmarks.growth_report import DATA, PLOT, Row, lines, load, save
-from benchmarks.job_times import Checkpoint, Job
+from benchmarks.job_times import Checkpoint, Job, submitted
 from benchmarks.own_stack import OwnStack, own_stack
 from faultline.command import run
 from faultline.messages import say
@@ -32,7 +31,6 @@ from faultline.settings import HASHMAP, ROCKSDB
 from faultline.stack.errors import StackError
 from faultline.stop import interrupt_once
 from faultline.verbs.arguments import count
-from faultline.waiting import wait_until
 
 _SIZES = "1000,10000,100000,1000000"
 _CHECKPOINTS = "5"
@@ -43,11 +41,9 @@ _HEAP = "1536m"
 """Of the TaskManager's tasks, instead of the usual 320m: room for a million windows with state on the heap."""
 _BY_HAND_MS = "3600000"
 """The interval of periodic checkpoints: this program triggers each one."""
-_JOB = "flink_job/stateful_flink_consumer.py"
 _OPERATOR = "windows"
 """uid of the operator that keeps the windows."""
 _SAVEPOINT = re.compile(r"Savepoint completed\. Path: (\S+)")
-_LIMIT_SECONDS = 600.0
 
 
 def windows_in(report: Mapping[str, Any]) -> int:
@@ -64,16 +60,14 @@ class Run:
         own = settings_of_run(name, f"visits-{name}", parallelism=1)
         self._stack = stack.changed({**own, "FLINK_STATE_BACKEND": backend})
         self._backend, self._windows, self._visits = backend, windows, 0
-        self._base = self._stack.settings.typed.flink_rest
 
     def measure(self, checkpoints: int, restores: int) -> Row:
         """Fill, measure, restore, close and judge. Raises StackError when a count is not what it must be."""
         disturbance = Disturbance(self._stack.mark)
         self._stack.topics()
         self._send("1", "0")
-        submit = ("python", "-m", "benchmarks.flink_submit", _JOB, "--mode", "exactly-once")
-        job = Job(self._base, self._stack.ask(self._stack.service("jobmanager"), *submit).strip())
-        self._wait_until_read(job, self._visits)
+        job = submitted(self._stack)
+        job.wait_until_read(self._visits)
         first = job.checkpoint()
         later = [self._changed_checkpoint(job, number) for number in range(checkpoints)]
         self._count(job)
@@ -90,15 +84,9 @@ class Run:
         acknowledged = int(self._stack.tool("benchmarks.open_windows", str(self._windows), step, first))
         self._visits += acknowledged
 
-    def _wait_until_read(self, job: Job, visits: int) -> None:
-        read = functools.partial(records_read, self._base, job.id)
-        wait_until(lambda: read() >= visits, f"{visits} visits to be read", seconds=_LIMIT_SECONDS)
-        if (found := read()) != visits:
-            raise StackError(f"{found} visits were read of {visits}: this is not a valid measurement", 1)
-
     def _changed_checkpoint(self, job: Job, number: int) -> Checkpoint:
         self._send(str(_CHANGED_SHARE), str(number % _CHANGED_SHARE))
-        self._wait_until_read(job, self._visits)
+        job.wait_until_read(self._visits)
         taken = job.checkpoint()
         say(f"{self._backend}, {self._windows} windows: {taken.seconds:.2f} s, {taken.written_bytes} bytes written")
         return taken
@@ -110,7 +98,8 @@ class Run:
         found = _SAVEPOINT.search(words)
         if found is None:
             raise StackError(f"Flink took no savepoint: {words.strip()[-300:]}", 1)
-        report = json.loads(self._stack.tool("inspector", urlsplit(found[1]).path, "--json", "--no-lag", "--rows", "0"))
+        savepoint = urlsplit(found[1]).path
+        report = json.loads(self._stack.tool("faultline.inspector", savepoint, "--json", "--no-lag", "--rows", "0"))
         if (counted := windows_in(report)) != self._windows:
             raise StackError(f"the state has {counted} windows, not {self._windows}: not a valid measurement", 1)
 
@@ -130,17 +119,11 @@ class Run:
         closing = close_windows(self._stack)
         began = time.monotonic()
         # The counter began again with the restored job.
-        self._wait_until_read(job, closing)
+        job.wait_until_read(closing)
         job.checkpoint()
         seconds = time.monotonic() - began
-        outcome, expected, observed, *_ = self._stack.tool("benchmarks.judge", "flink").split()
-        if (outcome, int(expected), int(observed)) != ("holds", self._windows, self._windows):
-            # Its own words say which windows.
-            self._stack.backend.tool(["python", "-m", "faultline.verdict", "flink"])
-            raise StackError(
-                f"the verdict is {outcome}, with {observed} of {self._windows} windows: not a valid measurement", 1
-            )
-        return outcome, int(observed), seconds
+        judged = self._stack.require_right("flink", written=self._windows)
+        return judged.outcome, judged.observed, seconds
 
 
 def measure(sizes: Sequence[int], checkpoints: int, restores: int) -> None:

@@ -9,54 +9,38 @@ of the cluster are used, and each has a partition. First the windowing job alone
 from __future__ import annotations
 
 import contextlib
-import re
 import statistics
 from collections.abc import Iterator
-from typing import Any
 
-from benchmarks.cluster_runs import BROKER, DRIVER, STORE, TASKMANAGER, WORKER, Side
-from benchmarks.own_stack import own_stack, row, run_benchmark
+from benchmarks.cluster_runs import BROKER, DRIVER, STORE, TASKMANAGER, WORKER, Side, batches_of
+from benchmarks.job_times import Checkpoint, ended, submitted
+from benchmarks.own_stack import own_stack, run_benchmark
 from benchmarks.store_requests import Requests, requests
+from benchmarks.table import row
 from faultline.messages import say
 from faultline.ports import free_ports
 from faultline.settings import ROOT, read_env_file
 from faultline.stack.errors import StackError
-from faultline.stack.processes import Program
 from faultline.storage.data import spark_outputs
 from faultline.storage.location import Location
 from faultline.storage.reading import names
 from faultline.verdict.spark.sink_log import METADATA_FOLDER, read_sink_log
 from faultline.waiting import wait_until
-from flink_job.rest import call, checkpoints
 
 SLOTS = 8
 """Two TaskManagers with four each (flink_job/conf/config.yaml)."""
-_JOB = "flink_job/stateful_flink_consumer.py"
 _TRIGGER = "2 seconds"
 _FULL_SECONDS = 20
 """After so many of event time, windows close as fast as they open, and the state no longer grows."""
 _FILL_SECONDS = 600
 _LIMIT_SECONDS = 300.0
-_BATCH = re.compile(r"synchronizer: batch (\d+): (.*), (\d+) rows, ")
-_RANGE = re.compile(r"\[(\d+), (\d+)\)")
-_WHOLE_LOG = 100_000
 _WIDTHS = "{:<44} {:>9} {:>9} {:>11} {:>11}"
-
-
-def files_of_batches(log: str) -> dict[int, int]:
-    """By batch: its files, one for each partition with visits; from the synchronizer's lines."""
-    return {
-        int(batch): sum(first != end for first, end in _RANGE.findall(ranges))
-        for batch, ranges, _ in _BATCH.findall(log)
-    }
 
 
 @contextlib.contextmanager
 def visits(side: Side, rate: int) -> Iterator[None]:
     """Send visits at a rate, beside what is done in this context. Raises StackError when that ended."""
-    command = ["python", "-m", "benchmarks.fill", str(rate * _FILL_SECONDS), str(rate)]
-    log = side.stack.home.root / "fill.log"
-    with Program(command, side.stack.backend.environment("tools"), log, ROOT) as sending:
+    with side.stack.filling(rate * _FILL_SECONDS, rate) as sending:
         yield
         if not sending.running:
             raise StackError(f"the visits ended too early: {sending.last_line()}", 1)
@@ -64,34 +48,31 @@ def visits(side: Side, rate: int) -> Iterator[None]:
 
 def of_checkpoints(side: Side, port: int, rate: int, number: int) -> tuple[Requests, float]:
     """Requests for so many checkpoints of the windowing job, and the median of their seconds."""
-    stack = side.stack
-    job = stack.ask(stack.service("jobmanager"), "python", "-m", "benchmarks.flink_submit", _JOB).strip()
-    base = stack.settings.typed.flink_rest
-
-    seen: dict[int, dict[str, Any]] = {}
+    job = submitted(side.stack)
+    seen: dict[int, Checkpoint] = {}
 
     def newest() -> int:
         """The number of the newest complete checkpoint; Flink keeps the last ten in its answer."""
-        seen.update((each["id"], each) for each in checkpoints(base, job)["history"])
-        return max((number for number, each in seen.items() if each["status"] == "COMPLETED"), default=0)
+        seen.update((each.number, each) for each in ended(job.statistics()))
+        return max((number for number, each in seen.items() if each.complete), default=0)
 
     def wait_for(checkpoint: int) -> None:
         wait_until(lambda: newest() >= checkpoint, f"checkpoint {checkpoint}", seconds=_LIMIT_SECONDS)
 
     with visits(side, rate):
-        interval = stack.settings.typed.number("FLINK_CHECKPOINT_INTERVAL_MS") / 1000
+        interval = side.stack.settings.typed.number("FLINK_CHECKPOINT_INTERVAL_MS") / 1000
         wait_for(newest() + round(_FULL_SECONDS / interval) + 2)
         first = newest()
         before = requests(port)
         wait_for(first + number)
         found = requests(port) - before
     done = [seen[each] for each in range(first + 1, first + number + 1)]
-    if any(each["status"] != "COMPLETED" for each in done):
+    if not all(each.complete for each in done):
         raise StackError(f"{number} checkpoints after {first} were not all completed: not a valid measurement", 1)
-    size = statistics.median(each["state_size"] for each in done)
+    size = statistics.median(each.full_bytes for each in done)
     say(f"checkpoints {first + 1} to {first + number}, {size / 1e6:.1f} MB each")
-    call(base, f"/jobs/{job}?mode=cancel", method="PATCH")
-    return found, statistics.median(each["end_to_end_duration"] for each in done) / 1000
+    job.cancel()
+    return found, statistics.median(each.seconds for each in done)
 
 
 def bytes_of_an_entry(output: Location) -> float:
@@ -108,12 +89,11 @@ def of_batches(side: Side, port: int, rate: int, number: int) -> tuple[Requests,
     Raises StackError when files are missing.
     """
     stack = side.stack
-    service = stack.service(DRIVER)
     with visits(side, rate):
         stack.start(DRIVER, arguments=("--trigger", _TRIGGER))
 
         def batches() -> dict[int, int]:
-            return files_of_batches(stack.backend.log(service, _WHOLE_LOG))
+            return {batch.number: batch.files for batch in batches_of(stack)}
 
         # The first one has everything that was there.
         wait_until(lambda: len(batches()) > 1, "the first two batches", seconds=_LIMIT_SECONDS)

@@ -8,14 +8,13 @@ round warms the JVMs and is not counted. Prints medians, and the spread between 
 
 from __future__ import annotations
 
-import re
-import statistics
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from benchmarks import spark_runs
-from benchmarks.flink_runs import Contender, Cost, run, topic_of
-from benchmarks.own_stack import OwnStack, own_stack, row, run_benchmark
+from benchmarks.cpu import seconds_of_program
+from benchmarks.flink_runs import OURS, Contender, Cost, fill_topics, run, show_costs, show_heading, topic_of
+from benchmarks.own_stack import OwnStack, own_stack, run_benchmark
 from faultline.messages import say
 from faultline.stack.errors import StackError
 
@@ -23,19 +22,14 @@ _PARTITIONS = 4
 _SLOW_SHARE = 20
 _SPARK_SHARE = 5
 _SETTINGS = {"TOPIC_PARTITIONS": str(_PARTITIONS)}
-_JOB = "flink_job/stateful_flink_consumer.py"
-_OURS = Contender("windows", _JOB, ("--mode", "exactly-once"))
 _PLAIN = Contender("plain SQL", "benchmarks/jobs/plain_sql.py", judge="classic")
 CONTENDERS = (
-    _OURS,
+    OURS,
     Contender("no guarantee", "benchmarks/jobs/no_guarantee.py"),
     _PLAIN,
     Contender("classic", "flink_job/classic.py", ("--mode", "exactly-once"), share=_SLOW_SHARE, judge="classic"),
 )
-PARALLEL = tuple(
-    Contender(f"parallelism {number}", _JOB, ("--mode", "exactly-once"), parallelism=number) for number in (1, 2, 4)
-)
-_WIDTHS = "{:<34} {:>10} {:>10} {:>9} {:>13} {:>7}  {}"
+PARALLEL = tuple(replace(OURS, name=f"parallelism {number}", parallelism=number) for number in (1, 2, 4))
 _PERF_FIELDS = 9
 
 
@@ -58,37 +52,25 @@ def flink(stack: OwnStack, records: int, rounds: int) -> None:
         for contender in (*CONTENDERS, *(PARALLEL if number else ())):
             say(f"round {number} of {rounds}, {contender.name} ...")
             cost = run(stack, contender, number, records // contender.share)
-            if contender in (_OURS, *PARALLEL) and cost.outcome != "holds":
+            if contender in (OURS, *PARALLEL) and cost.outcome != "holds":
                 raise StackError(f"{contender.name}: the verdict is {cost.outcome}: not a valid measurement", 1)
             if number:
                 costs[contender.name].append(cost)
-    heading = f"{records} visits, {rounds} rounds"
-    row(_WIDTHS, heading, "records in", "out", "CPU s/M", "spread", "ratio", "verdict")
-    for contender in CONTENDERS:
-        _cost_row(contender.name, costs[contender.name], costs[_PLAIN.name])
-    print("\nCPU seconds per million visits by task, at parallelism 1, 2 and 4")
-    for contender in PARALLEL:
-        _cost_row(contender.name, costs[contender.name], costs[_PLAIN.name])
-        for name, seconds in _by_task(costs[contender.name]):
+    show_heading(f"{records} visits, {rounds} rounds")
+    for contender in (*CONTENDERS, *PARALLEL):
+        if contender is PARALLEL[0]:
+            print("\nCPU seconds per million visits by task, at parallelism 1, 2 and 4")
+        found = costs[contender.name]
+        show_costs(contender.name, found[-1].records, found, costs[_PLAIN.name])
+        for name, seconds in _by_task(found) if contender in PARALLEL else ():
             print(f"    {name:<30} {seconds:6.1f}")
-
-
-def _cost_row(name: str, costs: Sequence[Cost], plain: Sequence[Cost]) -> None:
-    figures = [cost.per_million for cost in costs]
-    ratios = [cost.per_million / base.per_million for cost, base in zip(costs, plain, strict=True)]
-    outcome = costs[-1].outcome + (" (disturbed)" if any(cost.disturbed for cost in costs) else "")
-    row(
-        _WIDTHS, name, costs[-1].records, costs[-1].written, f"{statistics.median(figures):.1f}",
-        f"{min(figures):.1f}-{max(figures):.1f}", f"{statistics.median(ratios):.2f}", outcome,
-    )  # fmt: skip
 
 
 def _by_task(costs: Sequence[Cost]) -> list[tuple[str, float]]:
     """Threads by what they do, the most expensive first."""
     total: dict[str, float] = {}
     for cost in costs:
-        for thread, seconds in cost.threads.items():
-            name = re.sub(r"[#0-9/ (]+$", "", thread)
+        for name, seconds in cost.threads.items():
             total[name] = total.get(name, 0.0) + seconds * 1e6 / cost.records / len(costs)
     return sorted(((n, s) for n, s in total.items() if s >= 0.1), key=lambda pair: -pair[1])
 
@@ -100,57 +82,44 @@ def spark(stack: OwnStack, records: int, rounds: int) -> None:
     """
     root = stack.home.root / "spark-runs"
     small = stack.changed({"VISITS_TOPIC": topic_of(_SPARK_SHARE)})
-    figures: dict[str, list[float]] = {"synchronizer": [], "naive synchronizer": []}
-    written: dict[str, int] = {}
-    outcomes = dict.fromkeys(figures, "-")
+    found: dict[str, list[Cost]] = {"synchronizer": [], "naive synchronizer": []}
     for number in range(rounds):
-        for name, costs in figures.items():
+        for name, costs in found.items():
             say(f"round {number + 1} of {rounds}, {name} ...")
-            seconds = []
+            seconds, outcome = [], "-"
             for chosen, wanted in ((small, records // _SPARK_SHARE), (stack, records)):
                 folder = root / f"{name}-{number}-{wanted}".replace(" ", "-")
                 output, checkpoint = folder / "output", folder / "checkpoint"
+                places = ("--output", str(output), "--checkpoint", str(checkpoint))
                 command = ["python", "-m", "benchmarks.naive_synchronizer", str(output), str(checkpoint)]
                 if name == "synchronizer":
                     command = ["python", "-m", "spark_job.visits_json_synchronizer", "--trigger", "available-now"]
-                    command += ["--output", str(output), "--checkpoint", str(checkpoint)]
-                done = spark_runs.run(chosen, command, output)
-                if done.lines != wanted:
-                    raise StackError(f"{name} has written {done.lines} lines of {wanted}: not a valid measurement", 1)
+                    command += places
+                seconds.append(seconds_of_program(name, command, chosen.backend.environment("tools")))
+                if (written := _lines_in(output)) != wanted:
+                    raise StackError(f"{name} has written {written} lines of {wanted}: not a valid measurement", 1)
                 if name == "synchronizer":
-                    outcomes[name] = _judged(chosen, output, checkpoint)
-                seconds.append(done.cpu_seconds)
-                written[name] = done.lines
-            costs.append((seconds[1] - seconds[0]) * 1e6 / (records - records // _SPARK_SHARE))
+                    outcome = chosen.require_right("spark", "--as-is", *places).outcome
+            costs.append(Cost(seconds[1] - seconds[0], records - records // _SPARK_SHARE, records, outcome))
     print()
-    for name, costs in figures.items():
-        ratios = [own / naive for own, naive in zip(costs, figures["naive synchronizer"], strict=True)]
-        row(
-            _WIDTHS, name, records, written[name], f"{statistics.median(costs):.1f}",
-            f"{min(costs):.1f}-{max(costs):.1f}", f"{statistics.median(ratios):.2f}", outcomes[name],
-        )  # fmt: skip
+    for name, costs in found.items():
+        show_costs(name, records, costs, found["naive synchronizer"])
 
 
-def _judged(stack: OwnStack, output: Path, checkpoint: Path) -> str:
-    """The verdict on a synchronizer's output. Raises StackError unless it holds."""
-    paths = ["--output", str(output), "--checkpoint", str(checkpoint)]
-    outcome = stack.tool("benchmarks.judge", "spark", "--as-is", *paths).split()[0]
-    if outcome != "holds":
-        raise StackError(f"the verdict on {output} is {outcome}: not a valid measurement", 1)
-    return outcome
+def _lines_in(output: Path) -> int:
+    """Count the lines of all files of an output."""
+    lines = 0
+    for path in output.rglob("part-*"):
+        with path.open("rb") as file:
+            lines += sum(1 for _ in file)
+    return lines
 
 
 def measure(records: int, rounds: int) -> None:
     """Measure all, and print the tables. Raises StackError when a measurement is not valid."""
     with own_stack(_SETTINGS) as stack:
         stack.start("kafka")
-        stack.topics()
-        for share in (1, _SLOW_SHARE, _SPARK_SHARE):
-            topic = topic_of(share)
-            say(f"filling {topic} with {records // share} visits ...")
-            chosen = stack.changed({"VISITS_TOPIC": topic})
-            chosen.topics()
-            chosen.tool("benchmarks.fill", str(records // share))
+        fill_topics(stack, records, 1, _SLOW_SHARE, _SPARK_SHARE)
         consumer_rate(stack, records, "cold")
         rate = consumer_rate(stack, records, "warm")
         say(f"Kafka's own consumer reads {rate} records/s: the limit for every other reader")

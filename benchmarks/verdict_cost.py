@@ -5,9 +5,9 @@ Usage: python -m benchmarks.verdict_cost [VISITS [VISITS_PER_ID [VALUE_BYTES]]]
 
 from __future__ import annotations
 
-from benchmarks.own_stack import own_stack, row, run_benchmark
+from benchmarks.own_stack import own_stack, run_benchmark
+from benchmarks.table import row
 from faultline.messages import say
-from faultline.stack.errors import StackError
 
 _WIDTHS = "{:<30} {:>10} {:>10} {:>8} {:>8} {:>8} {:>6}  {}"
 
@@ -22,12 +22,8 @@ def run(visits: int, visits_per_id: int, value_bytes: int) -> None:
         row(_WIDTHS, f"{written[0]} visits", "expected", "observed", "seconds", "reading", "judging", "MiB", "verdict")
         for pipeline, lines in (("flink", written[1]), ("spark", written[2])):
             say(f"judging {pipeline} ...")
-            outcome, *figures = stack.tool("benchmarks.judge", pipeline).split()
+            outcome, *figures = stack.require_right(pipeline, written=int(lines))
             row(_WIDTHS, f"verdict {pipeline}", *figures, outcome)
-            if outcome != "holds" or figures[1] != lines:
-                raise StackError(
-                    f"{lines} records were written, {figures[1]} judged as {outcome}: not a valid measurement", 1
-                )
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from faultline.command import CommandError
+from faultline.command import CommandError, Flags
 from faultline.formats.visit import iso_time, parse_event_time
 from faultline.settings import Settings
 
@@ -112,6 +113,13 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", type=Path, default=DEFAULT_FILE, metavar="PATH", help="YAML file of these keys")
     for name in FIELDS:
         parser.add_argument(f"--{name.replace('_', '-')}", dest=name, metavar="VALUE", help=f"overrides key {name}")
+
+
+def config_of(words: Sequence[str], settings: Settings) -> Config:
+    """Read the file with these flags over it. Raises ConfigError; other flags end the process with code 2."""
+    parser = Flags("generator")
+    add_flags(parser)
+    return load(parser.parse_args(words), settings)
 
 
 def load(arguments: argparse.Namespace, settings: Settings) -> Config:

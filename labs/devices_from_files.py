@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from faultline.inspector.spark.log import list_log
+from faultline.inspector.spark.sources import log_entries
 from labs.frame import events
 from labs.frame.count import compare
 from labs.frame.devices_run import rows_in, run_devices
@@ -52,13 +54,9 @@ class Experiment:
 
     def log(self) -> list[tuple[int, str]]:
         """(batch, file name) of each entry in the source's log, `sources/0`."""
-        entries = []
-        for path in (self.options.checkpoint / "sources" / "0").iterdir():
-            if not path.name.startswith("."):
-                for line in path.read_text(encoding="utf-8").splitlines()[1:]:
-                    entry = json.loads(line)
-                    entries.append((int(entry["batchId"]), Path(entry["path"]).name))
-        return sorted(entries)
+        log = list_log(Path(self.options.checkpoint) / "sources" / "0")
+        entries = [entry for number in log.valid() for entry in log_entries(log, number)]
+        return sorted((int(entry["batchId"]), Path(entry["path"]).name) for entry in entries)
 
 
 def one_file_a_batch(do: Experiment) -> None:

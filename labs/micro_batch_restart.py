@@ -12,6 +12,9 @@ import sys
 from pathlib import Path
 
 from faultline.formats.visit import output_line
+from faultline.inspector.spark.log import list_log
+from faultline.inspector.spark.sink import SINK_LOG
+from faultline.inspector.spark.sources import log_entries
 from faultline.settings import ROOT
 from faultline.stack.processes import Program
 from labs.frame.broker import Broker, running_broker
@@ -19,10 +22,9 @@ from labs.frame.count import compare
 from labs.frame.feeds import values
 from labs.frame.inspect import inspect
 from labs.frame.parts import KAFKA_SOURCE, require
-from labs.frame.programs import LIMIT_SECONDS, environment, program, send_visits
+from labs.frame.programs import LIMIT_SECONDS, environment, generate, program
 from labs.frame.run import Lab, run
 from labs.frame.story import Fact, same
-from spark_job.checkpoint import FILE_SINK_LOG
 from spark_job.options import AVAILABLE_NOW, FILES
 
 NAME = "11_micro_batch_restart"
@@ -59,7 +61,7 @@ class Experiment:
     def send(self, visits: int) -> None:
         """Let the real generator send visits."""
         self.story.command(f"python -m generator --total {visits} --rate 0")
-        send_visits(visits, self.environ)
+        generate(visits, "--rate", "0", environ=self.environ)
 
     def held(self, batch: int) -> bool:
         """Return whether this batch waits between its offsets and its commit; a killed run leaves its own marker."""
@@ -215,10 +217,8 @@ def sent(do: Experiment) -> list[bytes]:
 
 def written(do: Experiment) -> list[bytes]:
     """Return every line of the files that the sink's log names: others are leftovers of the killed batch."""
-    names: set[str] = set()
-    for path in (do.output / FILE_SINK_LOG).iterdir():
-        if not path.name.startswith("."):
-            names |= {json.loads(line)["path"] for line in path.read_text(encoding="utf-8").splitlines()[1:]}
+    log = list_log(do.output / SINK_LOG)
+    names = {entry["path"] for number in log.valid() for entry in log_entries(log, number)}
     return [line for name in names for line in Path(name.removeprefix("file://")).read_bytes().split(b"\n")[:-1]]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,15 @@ OPEN = "x-kubernetes-preserve-unknown-fields"
 def written(file: str) -> list[dict[str, Any]]:
     """The objects of a file below deploy/."""
     return list(yaml.safe_load_all((ROOT / "deploy" / file).read_text(encoding="utf-8")))
+
+
+def with_key(thing: dict[str, Any], place: Sequence[str | int], name: str) -> dict[str, Any]:
+    """The object, with one more key at a place in it."""
+    inner: Any = thing
+    for step in place:
+        inner = inner[step]
+    inner[name] = "x"
+    return thing
 
 
 def strict(schema: Mapping[str, Any]) -> dict[str, Any]:

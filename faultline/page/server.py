@@ -8,7 +8,6 @@ faultline/page/actions.py to whoever has the token of the address that it prints
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import json
@@ -22,7 +21,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from faultline.command import CommandError, quiet_imports, run
+from faultline.command import CommandError, Flags, quiet_imports, run
 
 if __name__ == "__main__":
     quiet_imports()
@@ -252,7 +251,7 @@ def with_buttons() -> tuple[Settings, Watching, Inspect, Any]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until SIGTERM or Ctrl-C; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="scripts/page.sh", description="The live page.", allow_abbrev=False)
+    parser = Flags("page.sh", prog="scripts/page.sh", description="The live page.")
     parser.add_argument("--buttons", action="store_true", help="offer actions; needs the scripts beside it")
     chosen = parser.parse_args(arguments)
     token, runner = "", None

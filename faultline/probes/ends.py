@@ -9,11 +9,12 @@ Prints one line of JSON, by the number of the partition: its high watermark, or 
 from __future__ import annotations
 
 import json
-import sys
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from faultline.settings import Settings, SettingsError
+from faultline.command import CommandError, run
+from faultline.kafka_errors import said
+from faultline.settings import Settings
 from faultline.topic_reader import reader
 
 _ANSWER_SECONDS = 3.0
@@ -39,14 +40,13 @@ def _end(consumer: Consumer, partition: TopicPartition) -> int | None:
 
 
 def main() -> int:
-    """Print the ends; returns the exit code."""
+    """Print the ends; returns the exit code. Raises CommandError when no broker answers."""
     try:
         print(json.dumps(ends(Settings())))
-    except (SettingsError, KafkaException) as error:
-        sys.stderr.write(f"ends: {error}\n")
-        return 2
+    except KafkaException as error:
+        raise CommandError(said(error)) from None
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("ends", main)

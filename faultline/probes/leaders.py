@@ -10,9 +10,8 @@ Prints one line of JSON. Exit codes: 0 done, 2 no broker says who the controller
 
 from __future__ import annotations
 
-import argparse
+import contextlib
 import json
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +20,8 @@ from confluent_kafka.admin import AdminClient
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
 
-from faultline.settings import Settings, SettingsError
+from faultline.command import CommandError, Flags, run
+from faultline.settings import Settings
 
 _ANSWER_SECONDS = 5.0
 _CONNECT_MS = 10_000
@@ -45,31 +45,27 @@ def leaders_by(settings: Settings, broker: int) -> dict[str, int] | None:
 
 
 def controller(settings: Settings) -> int:
-    """The number of the active controller, which leads the log of the cluster's metadata. Raises KafkaError."""
-    admin: Any = KafkaAdminClient(bootstrap_servers=settings.bootstrap, bootstrap_timeout_ms=_CONNECT_MS)
+    """The number of the active controller, which leads the log of the cluster's metadata. Raises CommandError."""
     try:
-        [topic] = admin.describe_metadata_quorum()["topics"]
-        return int(topic["partitions"][0]["leader_id"])
-    finally:
-        admin.close()
+        admin: Any = KafkaAdminClient(bootstrap_servers=settings.bootstrap, bootstrap_timeout_ms=_CONNECT_MS)
+        with contextlib.closing(admin):
+            [topic] = admin.describe_metadata_quorum()["topics"]
+            return int(topic["partitions"][0]["leader_id"])
+    except (KafkaError, OSError) as error:
+        raise CommandError(f"no broker says who the controller is: {error or type(error).__name__}") from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="leaders", description="Who leads.", allow_abbrev=False)
+    parser = Flags("leaders", prog="leaders", description="Who leads.")
     parser.add_argument("--controller", action="store_true")
-    chosen = parser.parse_args(arguments)
-    try:
-        settings = Settings()
-        if chosen.controller:
-            print(json.dumps(controller(settings)))
-        else:
-            print(json.dumps({broker: leaders_by(settings, broker) for broker in settings.brokers}))
-    except (SettingsError, KafkaError, OSError) as error:
-        sys.stderr.write(f"leaders: {error or type(error).__name__}\n")
-        return 2
+    chosen, settings = parser.parse_args(arguments), Settings()
+    if chosen.controller:
+        print(json.dumps(controller(settings)))
+    else:
+        print(json.dumps({broker: leaders_by(settings, broker) for broker in settings.brokers}))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("leaders", main)

@@ -7,11 +7,10 @@ offsets between them, in all partitions. Exit codes: 0 there are some, 1 there a
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Sequence
 
-from faultline.command import quiet_imports, run
+from faultline.command import Flags, quiet_imports, run
 
 if __name__ == "__main__":
     quiet_imports()
@@ -31,7 +30,7 @@ def positions(cluster: Cluster, topic: str) -> list[dict[str, int]]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Look until there are some, at most `--wait` seconds; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="scripts/open_transactions.sh", description=__doc__, allow_abbrev=False)
+    parser = Flags("open_transactions.sh", prog="scripts/open_transactions.sh", description=__doc__)
     parser.add_argument("topic", help="the topic")
     parser.add_argument(
         "--wait", type=float, default=0.0, metavar="SECONDS", help="how long to wait for some (default: %(default)g)"

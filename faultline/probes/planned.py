@@ -11,16 +11,15 @@ codes: 0 done, 1 not within SECONDS, 2 it cannot be read.
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from faultline.command import CommandError, Flags, run
 from faultline.probes.batches import batch_range
-from faultline.settings import Settings, SettingsError
+from faultline.settings import Settings
 from faultline.storage.data import spark_checkpoints, spark_outputs
 from faultline.storage.location import Location
 from faultline.storage.reading import names
@@ -28,6 +27,12 @@ from faultline.verdict.spark.sink_log import METADATA_FOLDER
 from faultline.waiting import attempts
 
 _POLL_SECONDS = 0.1
+
+
+class NoneWritten(CommandError):
+    """No batch was being written in time."""
+
+    code = 1
 
 
 def as_it_is(checkpoint: Location, output: Location, batch: int) -> dict[str, Any]:
@@ -83,8 +88,8 @@ def _logged(file: Location) -> list[str] | None:
     return [PurePosixPath(unquote(urlsplit(each["path"]).path)).name for each in entries]
 
 
-def wait_written(checkpoint: Location, output: Location, seconds: float) -> int | None:
-    """Wait until a batch is being written, and return its number; None when none was. Raises OSError."""
+def wait_written(checkpoint: Location, output: Location, seconds: float) -> int:
+    """Wait until a batch is being written, and return its number. Raises NoneWritten, and OSError."""
     for _ in attempts(seconds, _POLL_SECONDS):
         try:
             if (batch := being_written(checkpoint, output)) is not None:
@@ -92,36 +97,27 @@ def wait_written(checkpoint: Location, output: Location, seconds: float) -> int 
         except FileNotFoundError:
             # Spark has removed an old batch, or a file that it did not commit.
             continue
-    return None
+    raise NoneWritten(f"no batch was being written within {seconds:g} s; is there a load?")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="planned", description="Planned batches.", allow_abbrev=False)
+    parser = Flags("planned", prog="planned", description="Planned batches.")
     parser.add_argument("batches", nargs="*", type=int, metavar="BATCH")
     parser.add_argument("--wait-written", type=float, metavar="SECONDS")
     chosen = parser.parse_args(arguments)
+    settings = Settings()
+    query = settings.query()
+    checkpoint, output = spark_checkpoints(settings) / query, spark_outputs(settings) / query
     try:
-        settings = Settings()
-        query = settings.query()
-        checkpoint, output = spark_checkpoints(settings) / query, spark_outputs(settings) / query
         if chosen.wait_written is not None:
-            found = wait_written(checkpoint, output, chosen.wait_written)
-            if found is None:
-                sys.stderr.write(
-                    f"planned: no batch was being written within {chosen.wait_written:g} s; is there a load?\n"
-                )
-                return 1
-            print(json.dumps({"batch": found}))
+            print(json.dumps({"batch": wait_written(checkpoint, output, chosen.wait_written)}))
         if chosen.batches:
             print(json.dumps({batch: as_it_is(checkpoint, output, batch) for batch in chosen.batches}))
-    except (OSError, ValueError, SettingsError) as error:
-        sys.stderr.write(f"planned: {error}\n")
-        return 2
-    except KeyboardInterrupt:
-        return 130
+    except (OSError, ValueError) as error:
+        raise CommandError(str(error)) from None
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run("planned", main)

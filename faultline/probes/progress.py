@@ -12,18 +12,17 @@ while it does not grow. `behind` is null as a whole when the source cannot be re
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import time
 from typing import Any
 
-from faultline.command import quiet_imports, run
+from faultline.command import Flags, quiet_imports, run
 
 if __name__ == "__main__":
     quiet_imports()
 
-from faultline.settings import Settings, SettingsError
+from faultline.settings import Settings
 from faultline.storage.batches import newest_batch
 from faultline.storage.data import spark_checkpoints
 from faultline.storage.words import location_of
@@ -87,19 +86,16 @@ def _behind(name: str, settings: Settings, cluster: Cluster) -> dict[str, Any] |
 
 def main() -> int:
     """Print the answer; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="progress", description="How far the pipelines are.", allow_abbrev=False)
+    parser = Flags("progress", prog="progress", description="How far the pipelines are.")
     parser.add_argument("--without", action="append", choices=(BROKER, STORE), default=[])
     without = parser.parse_args().without
     answer: dict[str, Any] = {"synchronizer": None, "refused": "", "behind": None}
+    settings = Settings()
     try:
-        settings = Settings()
         if STORE not in without:
             answer |= data(settings)
         if BROKER not in without:
             answer["behind"] = behind(settings)
-    except SettingsError as error:
-        print(f"progress: {error}", file=sys.stderr)
-        return 2
     except Unknown as error:
         print(f"progress: {error}", file=sys.stderr)
     print(json.dumps(answer))

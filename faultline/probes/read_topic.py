@@ -9,11 +9,10 @@ consumer ends after a time without records, and a slow start looks the same; thi
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from itertools import chain, groupby
 
-from faultline.command import quiet_imports, run
+from faultline.command import Flags, quiet_imports, run
 
 if __name__ == "__main__":
     quiet_imports()
@@ -49,7 +48,7 @@ def place(message: Message) -> tuple[int, int]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the records; returns the exit code: 0 printed, 2 the topic cannot be read."""
-    parser = argparse.ArgumentParser(prog="scripts/consume.sh", description=__doc__, allow_abbrev=False)
+    parser = Flags("consume.sh", prog="scripts/consume.sh", description=__doc__)
     parser.add_argument("topic")
     parser.add_argument("--last", type=int, default=0, metavar="N", help="only the last N records of each partition")
     parser.add_argument("--fates", action="store_true", help="uncommitted records too, marked")

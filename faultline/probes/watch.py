@@ -17,7 +17,6 @@ first one ended. Each line has `at`, in seconds since the epoch; what does not a
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import threading
@@ -28,7 +27,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, Message, TopicPartition
 
-from faultline.command import run
+from faultline.command import Flags, run
 from faultline.formats.digest import record_digest
 from faultline.formats.run import SPARK_RUN_FILE
 from faultline.probes.batches import newest_batches
@@ -206,7 +205,7 @@ def _seen(message: Message) -> dict[str, Any]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Watch until it is time to stop; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="watch", description="Watch a stack.", allow_abbrev=False)
+    parser = Flags("watch", prog="watch", description="Watch a stack.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--limit", type=float, default=3600.0, metavar="SECONDS")
     chosen = parser.parse_args(arguments)

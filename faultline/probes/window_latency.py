@@ -11,7 +11,6 @@ last window came, in milliseconds since the epoch. Exit codes: 0 measured, 2 not
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import statistics
@@ -20,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from faultline.command import CommandError, quiet_imports, run
+from faultline.command import CommandError, Flags, quiet_imports, run
 
 if __name__ == "__main__":
     quiet_imports()
@@ -117,7 +116,7 @@ def measure(settings: Settings, isolation: str, wanted: int, seconds: float) -> 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print one line, and return the exit code."""
-    parser = argparse.ArgumentParser(prog="scripts/window_latency.sh", description=__doc__, allow_abbrev=False)
+    parser = Flags("window_latency.sh", prog="scripts/window_latency.sh", description=__doc__)
     parser.add_argument("--ends", type=int, default=3, metavar="N", help="window ends to see (default: %(default)s)")
     parser.add_argument("--uncommitted", action="store_true", help="read uncommitted records too")
     parser.add_argument("--wait", type=float, default=120.0, metavar="SECONDS", help="at most (default: %(default)g)")

@@ -1,6 +1,6 @@
-"""Count the committed windows that end after a watermark, below given offsets.
+"""Count the committed windows that end after a watermark, below given offsets or the present ends.
 
-Usage: python -m faultline.probes.windows_after WATERMARK PARTITION:OFFSET...
+Usage: python -m faultline.probes.windows_after WATERMARK [PARTITION:OFFSET...]
 
 These are the windows that a job writes again when it is restored from a checkpoint with that watermark (milliseconds
 since the epoch) while the topic ends at those offsets. Prints the number.
@@ -20,11 +20,11 @@ from faultline.verdict.records import Span
 
 
 def count(settings: Settings, watermark: int, ends: Mapping[int, int]) -> int:
-    """Return the number. Raises Unknown when the broker does not answer."""
+    """Return the number, without ends up to the present ones. Raises Unknown when the broker does not answer."""
     topic = settings.text("VISIT_WINDOWS_TOPIC")
     cluster = Cluster(settings.bootstrap)
     spans = {
-        partition: Span(span.begin, min(span.end, ends.get(partition, 0)))
+        partition: Span(span.begin, min(span.end, ends.get(partition, 0)) if ends else span.end)
         for partition, span in cluster.spans(topic, committed=True).items()
     }
     found = 0

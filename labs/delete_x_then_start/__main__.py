@@ -14,6 +14,8 @@ from typing import NoReturn
 
 from pyspark.java_gateway import ensure_callback_server_started
 
+from faultline.command import CommandError
+from faultline.command import run as run_program
 from faultline.packages.release import THIS_RELEASE, home_of, python_of
 from labs.delete_x_then_start import logs, output, rivals, state, topic
 from labs.delete_x_then_start.case import ROWS, SPARK, Around, Case, Group, Measured, bench_for, measure
@@ -21,13 +23,12 @@ from labs.delete_x_then_start.document import PAGE, cell_text, page
 from labs.delete_x_then_start.measured import FOLDER, Column, column_of, read_columns
 from labs.frame.broker import running_broker
 from labs.frame.pipeline import APPEND, FILE_SINK
-from labs.frame.run import Lab, run
+from labs.frame.run import Lab, flags_of, run_chosen
 from labs.frame.session import spark_session
 from labs.frame.story import Fact, same
 
 NAME = "15_delete_x_then_start"
 CATALOGUE = [logs.GROUP, state.GROUP, state.ROCKSDB, output.GROUP, topic.GROUP, rivals.GROUP]
-_WRITE, _SPARK = "--write", "--spark"
 _AT_A_TIME = 2
 
 
@@ -119,32 +120,24 @@ def _hold_page(lab: Lab, text: str, *, write: bool) -> None:
 
 
 def _with_release(release: str, arguments: list[str]) -> NoReturn:
-    """Replace this process by one in the environment of another release, with its jars."""
+    """Replace this process by one in the environment of another release, with its jars. Raises CommandError."""
     python = python_of("spark", release)
     if python.parent.parent != home_of("spark", release) or not python.exists():
-        sys.stderr.write(
-            f"{NAME}: no environment of Spark {release}: python -m faultline.packages.release spark {release}\n"
-        )
-        raise SystemExit(2)
+        raise CommandError(f"no environment of Spark {release}: python -m faultline.packages.release spark {release}")
     environ = os.environ | {"STACK_ARTIFACTS": str(home_of("spark", release) / "artifacts")}
     os.execve(str(python), [str(python), "-m", "labs.delete_x_then_start", *arguments], environ)
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     """Run the command line; returns the exit code."""
-    arguments = sys.argv[1:]
-    if _SPARK in arguments[:-1]:
-        at = arguments.index(_SPARK)
-        release = arguments[at + 1]
-        arguments[at : at + 2] = []
-        if release != THIS_RELEASE:
-            _with_release(release, arguments)
-    return run(
-        NAME,
-        lambda lab: experiment(lab, write=_WRITE in arguments),
-        [argument for argument in arguments if argument != _WRITE],
-    )
+    parser = flags_of(NAME)
+    parser.add_argument("--write", action="store_true", help="write the page")
+    parser.add_argument("--spark", default=THIS_RELEASE, metavar="RELEASE", help="measure another release of Spark")
+    chosen = parser.parse_args(arguments)
+    if chosen.spark != THIS_RELEASE:
+        _with_release(chosen.spark, arguments)
+    return run_chosen(NAME, lambda lab: experiment(lab, write=chosen.write), chosen)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program(NAME, lambda: main(sys.argv[1:]))

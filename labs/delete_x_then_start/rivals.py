@@ -7,10 +7,10 @@ import sys
 import threading
 from dataclasses import replace
 
+from faultline.command import CommandError
 from faultline.settings import ROOT
 from labs.delete_x_then_start.case import BATCHES, Bench, Case, Group
 from labs.delete_x_then_start.damage import nothing
-from labs.frame.errors import LabError
 from labs.frame.pipeline import APPEND, Outcome, finish
 
 _SECONDS = 120
@@ -43,7 +43,7 @@ def _other_application(bench: Bench) -> Outcome:
     first = bench.pipeline.start()
     try:
         if not entered.wait(_SECONDS):
-            raise LabError(f"batch {BATCHES} did not begin within {_SECONDS} s")
+            raise CommandError(f"batch {BATCHES} did not begin within {_SECONDS} s")
         done = subprocess.run(
             [
                 sys.executable,
@@ -60,7 +60,7 @@ def _other_application(bench: Bench) -> Outcome:
             timeout=_SECONDS,
         )
         if done.returncode:
-            raise LabError(f"the second query failed: {done.stderr.strip()[-400:]}")
+            raise CommandError(f"the second query failed: {done.stderr.strip()[-400:]}")
     finally:
         released.set()
     return replace(finish(first), before=f"the second {done.stdout.strip()}; the first ")

@@ -55,7 +55,7 @@ class Broker:
 def running_broker(folder: Path, settings: Settings) -> Iterator[Broker]:
     """Start a broker that keeps everything in `folder`, and stop it at the end, also after an error.
 
-    Raises LabError when its jars or Java are missing, StackError when it ends, TimedOut when it does not answer.
+    Raises CommandError when its jars or Java are missing, StackError when it ends, TimedOut when it does not answer.
     """
     require(BROKER)
     with own_broker(folder, os.environ, settings.text("BIND_ADDRESS")) as own:

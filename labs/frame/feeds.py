@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from confluent_kafka import Producer
 
-from faultline.topic_reader import ReadError, read
+from faultline.command import CommandError
+from faultline.topic_reader import read
 from labs.frame.dated_files import put
-from labs.frame.errors import LabError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -19,11 +19,8 @@ _KAFKA_SECONDS = 30
 
 
 def values(bootstrap: str, topic: str) -> list[bytes | None]:
-    """Return the value of each record that can be read from a topic now. Raises LabError."""
-    try:
-        return [record.value() for records in read(bootstrap, topic) for record in records]
-    except ReadError as error:
-        raise LabError(str(error)) from None
+    """Return the value of each record that can be read from a topic now. Raises ReadError."""
+    return [record.value() for records in read(bootstrap, topic) for record in records]
 
 
 class Feed(Protocol):
@@ -58,7 +55,7 @@ class KafkaFeed:
         self.sent: Counter[str] = Counter()
 
     def send(self, rows: int) -> None:
-        """Send and wait until the broker has all. Raises LabError when it refuses one."""
+        """Send and wait until the broker has all. Raises CommandError when it refuses one."""
         # A topic that was just created may need a retry; idempotent, so that no row is in the topic twice.
         producer = Producer({"bootstrap.servers": self.bootstrap, "enable.idempotence": True, "log_level": 0})
         refused: list[str] = []
@@ -71,7 +68,7 @@ class KafkaFeed:
                 on_delivery=lambda error, _: refused.append(str(error)) if error else None,
             )
         if producer.flush(_KAFKA_SECONDS) or refused:
-            raise LabError(f"topic {self.topic} did not take all rows: {refused[:1]}")
+            raise CommandError(f"topic {self.topic} did not take all rows: {refused[:1]}")
         self.sent.update(values)
 
     def stream(self, spark: SparkSession, limit: int | None) -> DataFrame:

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from faultline.command import CommandError
 from faultline.settings import Settings
-from labs.frame.errors import LabError
 
 
 class LabFolder:
@@ -31,7 +31,7 @@ class LabFolder:
     def claimed(self, *, clean: bool, again: str) -> Iterator[None]:
         """Lock the folder for one run, empty at its beginning; `clean` removes files of an earlier run.
 
-        `again` is the command that the user types. Raises LabError: in use, files left, points
+        `again` is the command that the user types. Raises CommandError: in use, files left, points
         elsewhere, cannot be written.
         """
         lock = self.root.with_name(f"{self.root.name}.lock")
@@ -42,28 +42,28 @@ class LabFolder:
                 try:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
-                    raise LabError(f"{self.root} is in use by another run of this lab; wait for its end") from None
+                    raise CommandError(f"{self.root} is in use by another run of this lab; wait for its end") from None
                 if clean:
                     for entry in list(self.root.iterdir()):
                         self.delete(entry)
                 elif any(self.root.iterdir()):
-                    raise LabError(f"{self.root} has files of an earlier run; start clean: {again} --clean")
+                    raise CommandError(f"{self.root} has files of an earlier run; start clean: {again} --clean")
                 yield
         except FileExistsError:
-            raise LabError(f"{self.root} is not a folder; remove it and run again") from None
+            raise CommandError(f"{self.root} is not a folder; remove it and run again") from None
         except PermissionError as error:
-            raise LabError(f"{error.filename} cannot be written; change its owner or set STACK_HOME") from None
+            raise CommandError(f"{error.filename} cannot be written; change its owner or set STACK_HOME") from None
 
     def delete(self, path: Path) -> None:
         """Delete a file, or a folder with its contents. A link is deleted, never its target.
 
-        Raises LabError, with nothing deleted, when the path is not inside the lab's own folder.
+        Raises CommandError, with nothing deleted, when the path is not inside the lab's own folder.
         """
         self._require_own()
         # Resolve the parent, not the name: a link itself is deleted, not its target.
         place = path.parent.resolve() / path.name
         if path.name in {"", ".", ".."} or not place.is_relative_to(self.root) or place == self.root:
-            raise LabError(f"{path} is not inside the lab's own folder {self.root}; a lab deletes nothing else")
+            raise CommandError(f"{path} is not inside the lab's own folder {self.root}; a lab deletes nothing else")
         if place.is_dir() and not place.is_symlink():
             shutil.rmtree(place)
         else:
@@ -79,4 +79,4 @@ class LabFolder:
     def _require_own(self) -> None:
         real = Path(os.path.realpath(self.root))
         if real != self.root:
-            raise LabError(f"{self.root} is a link to {real}; a lab deletes nothing there: remove the link")
+            raise CommandError(f"{self.root} is a link to {real}; a lab deletes nothing there: remove the link")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from faultline.settings import ROOT, artifacts
-from labs.frame.errors import LabError
-from spark_job.options import UserError
+from faultline.command import CommandError
+from faultline.packages.jars import LOCK, read_jars
+from faultline.settings import artifacts
 from spark_job.session import check_java
 
 BROKER = "the Kafka broker"
@@ -19,24 +19,18 @@ _JARS = {
 
 
 def require(*parts: str) -> None:
-    """Check that Java and the jars of the parts are there. Raises LabError that names what is missing."""
-    try:
-        check_java()
-    except UserError as error:
-        raise LabError(str(error)) from None
+    """Check that Java and the jars of the parts are there. Raises CommandError that names what is missing."""
+    check_java()
     if artifacts().name == "artifacts" and artifacts().parent.name.startswith("spark-"):
         # Another release of Spark has other jars, which its environment was made with.
         return
-    locked = [
-        line.split()[:2] for line in (ROOT / "docker" / "requirements" / "jars.lock").read_text("utf-8").splitlines()
-    ]
+    locked = read_jars(LOCK)
     for part in parts:
         group, beginnings = _JARS[part]
         folder = artifacts() / "jars" / group
-        for owner, coordinates in locked:
-            name = "-".join(coordinates.split(":")[1:]) + ".jar"
-            if owner == group and name.startswith(beginnings) and not (folder / name).is_file():
-                raise LabError(
+        for name in (jar.file_name for jar in locked if jar.group == group):
+            if name.startswith(beginnings) and not (folder / name).is_file():
+                raise CommandError(
                     f"{part} is incomplete: {name} is not in {folder}; "
                     f"remove {artifacts() / f'jars-{group}.made-from'} and run again, which fetches it"
                 )

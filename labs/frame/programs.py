@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
+from faultline.command import CommandError
 from faultline.settings import DISK, ROOT, as_environment
 from faultline.stack.processes import Program
 from labs.frame.broker import Broker
-from labs.frame.errors import LabError
 from labs.frame.folder import LabFolder
 
 LIMIT_SECONDS = 120.0
@@ -28,9 +29,11 @@ def program(command: list[str], environ: dict[str, str], log: Path) -> Program:
     return Program(command, os.environ | environ, log, ROOT)
 
 
-def send_visits(total: int, environ: dict[str, str]) -> None:
-    """Send `total` visits to the topic as fast as possible. Raises LabError when some were not acknowledged."""
-    command = [sys.executable, "-m", "generator", "--total", str(total), "--rate", "0"]
-    done = subprocess.run(command, env=os.environ | environ, cwd=ROOT, capture_output=True, text=True, check=False)
+def generate(total: int, *flags: str, environ: Mapping[str, str] | None = None) -> str:
+    """Let the generator make `total` visits, and return what it prints. Raises CommandError when it fails."""
+    command = [sys.executable, "-m", "generator", "--total", str(total), *flags]
+    environ = {**os.environ, **(environ or {})}
+    done = subprocess.run(command, env=environ, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise LabError(f"the generator failed: {''.join(done.stderr.strip().splitlines()[-1:])}")
+        raise CommandError(f"the generator failed: {''.join(done.stderr.strip().splitlines()[-1:])}")
+    return done.stdout

@@ -5,13 +5,13 @@ from __future__ import annotations
 import signal
 import sys
 import traceback
+from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
 from faultline.command import CommandError, Flags, fail
 from faultline.settings import Settings
-from labs.frame.errors import LabError
 from labs.frame.folder import LabFolder
 from labs.frame.story import Story
 
@@ -26,15 +26,24 @@ class Lab:
     story: Story
 
 
-def run(name: str, experiment: Callable[[Lab], None], arguments: list[str] | None = None) -> int:
-    """Run the experiment of the lab `name`; returns the exit code.
-
-    0 every sentence is proven, 1 one is not, 2 the lab could not run, 130 or 143 interrupted.
-    """
+def flags_of(name: str) -> Flags:
+    """The flags of every lab."""
     parser = Flags(name, prog=name)
     parser.add_argument("--pause", action="store_true", help="wait for Enter before each step, for a class")
     parser.add_argument("--clean", action="store_true", help="first remove the files of an earlier run")
-    chosen = parser.parse_args(arguments)
+    return parser
+
+
+def run(name: str, experiment: Callable[[Lab], None], arguments: list[str] | None = None) -> int:
+    """Run the experiment of the lab `name` with these flags; returns the exit code."""
+    return run_chosen(name, experiment, flags_of(name).parse_args(arguments))
+
+
+def run_chosen(name: str, experiment: Callable[[Lab], None], chosen: Namespace) -> int:
+    """Run the experiment of the lab `name`, whose flags are parsed; returns the exit code.
+
+    0 every sentence is proven, 1 one is not, 2 the lab could not run, 130 or 143 interrupted.
+    """
     signals: list[int] = []
 
     def on_signal(number: int, _frame: object) -> NoReturn:
@@ -46,7 +55,7 @@ def run(name: str, experiment: Callable[[Lab], None], arguments: list[str] | Non
         signal.signal(number, on_signal)
     try:
         if chosen.pause and not sys.stdin.isatty():
-            raise LabError("--pause waits for Enter, and there is no terminal to read it from")
+            raise CommandError("--pause waits for Enter, and there is no terminal to read it from")
         settings = Settings()
         lab = Lab(name, settings, LabFolder.of(settings, name), Story(name, pause=chosen.pause))
         with lab.folder.claimed(clean=chosen.clean, again=f"scripts/walkthroughs/{name}.sh"):

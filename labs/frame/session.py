@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 from py4j.protocol import Py4JError
 
 from faultline.settings import Settings
-from labs.frame.errors import LabError
 from labs.frame.parts import DELTA, KAFKA_SOURCE, require
 from spark_job.delta import DELTA_CONFIGURATION
-from spark_job.options import UserError, alone
+from spark_job.options import alone
 from spark_job.session import configuration, launch
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ def spark_session(
     """Start a JVM and a session in it; both end with the block. `more` holds further settings, None takes one away.
 
     What the JVM prints on its standard output, the console sink's batches, goes to `scratch/console.txt`.
-    Raises LabError: Java or jars are missing, or Spark does not start.
+    Raises CommandError: Java or jars are missing, or Spark does not start.
     """
     require(*[part for part, wanted in ((DELTA, delta), (KAFKA_SOURCE, kafka)) if wanted])
     scratch.mkdir(parents=True, exist_ok=True)
@@ -63,10 +62,7 @@ def spark_session(
     conf = {name: value for name, value in wanted.items() if value is not None}
     on_interrupt = signal.getsignal(signal.SIGINT)
     with console(scratch).open("ab") as output:
-        try:
-            spark = launch(conf, settings, {"stdout": output})
-        except UserError as error:
-            raise LabError(str(error)) from None
+        spark = launch(conf, settings, {"stdout": output})
     # The SparkContext's handler of SIGINT cancels jobs; here SIGINT ends the lab.
     signal.signal(signal.SIGINT, on_interrupt)
     # py4j logs the stack trace of a call that Ctrl-C ended; errors that matter reach the lab as exceptions.

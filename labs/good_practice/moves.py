@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from faultline.command import CommandError
 from faultline.inspector.spark.report import read_report
 from labs.frame.count import compare
-from labs.frame.errors import LabError
 from labs.frame.pipeline import APPEND, Pipeline
 from labs.frame.story import Fact, same
 from labs.good_practice.changes import FIRST, LATER
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 def starting_offsets(checkpoint: Path) -> str:
     """Return the `startingOffsets` that continue from a checkpoint, as JSON.
 
-    Raises LabError when its newest batch is not committed: then it is not known which of its rows are in the output.
+    Raises CommandError when its newest batch is not committed: which of its rows are in the output is not known then.
     """
     restart = read_report(checkpoint, None, None).restart
     if restart is None or restart.action != "continue":
-        raise LabError(f"{checkpoint} has a batch that is planned and not committed; start the old query once more")
+        raise CommandError(f"{checkpoint} has a batch that is planned and not committed; start the old query once more")
     offsets: dict[str, dict[str, int]] = {}
     for partition in restart.partitions:
         if partition.start is None:
-            raise LabError(f"{checkpoint} has no offset of {partition.topic}-{partition.partition}")
+            raise CommandError(f"{checkpoint} has no offset of {partition.topic}-{partition.partition}")
         offsets.setdefault(partition.topic, {})[str(partition.partition)] = partition.start
     return json.dumps(offsets)
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from faultline.command import CommandError
 from faultline.formats.visit import parse_event_time
-from faultline.settings import ROOT
 from labs.frame.dated_files import put
-from labs.frame.errors import LabError
+from labs.frame.programs import generate
 
 _START = "2026-01-01T00:00:00Z"
 
@@ -29,13 +27,10 @@ class Seen:
 def visits_in_files(folder: Path, files: int, per_file: int, *flags: str) -> list[list[Seen]]:
     """Let the generator fill `files` files, in order of their times; returns the visits of each.
 
-    `flags`: flags of the generator. Raises LabError when it fails.
+    `flags`: flags of the generator. Raises CommandError when it fails.
     """
-    command = [sys.executable, "-m", "generator", "--to-stdout", "--total", str(files * per_file), "--start", _START]
-    done = subprocess.run([*command, *flags], cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise LabError(f"the generator failed: {done.stderr.strip()}")
-    values = [json.loads(line)["value"] for line in done.stdout.splitlines()]
+    printed = generate(files * per_file, "--to-stdout", "--start", _START, *flags)
+    values = [json.loads(line)["value"] for line in printed.splitlines()]
     seen = []
     for number in range(files):
         chosen = values[number * per_file : (number + 1) * per_file]
@@ -47,7 +42,7 @@ def visits_in_files(folder: Path, files: int, per_file: int, *flags: str) -> lis
 def _seen(visit: dict[str, str]) -> Seen:
     event_time = parse_event_time(visit["event_time"])
     if event_time is None:
-        raise LabError(f"the generator made a visit without an event time: {visit}")
+        raise CommandError(f"the generator made a visit without an event time: {visit}")
     return Seen(visit["visit_id"], event_time, visit["page"])
 
 

@@ -69,7 +69,7 @@ begin() {
   # A reset forgets what was chosen for this stack: exported variables keep it.
   while IFS= read -r setting; do
     [[ -z "${setting}" ]] || export "STACK_${setting}"
-  done < <(chosen_in <<<"${status}" 2>/dev/null || true)
+  done < <(field chosen <<<"${status}" 2>/dev/null || true)
   load_settings
   # shellcheck disable=SC2034  # walkthroughs read it
   DATA_FOLDER="${DATA:-${HOME_FOLDER}}"
@@ -272,27 +272,20 @@ wait_for_checkpoints() {
 
 # state_in SERVICE: its state by the JSON of scripts/status.sh on stdin.
 state_in() {
-  python3 -c 'import json, sys
-print({each["service"]: each["state"] for each in json.load(sys.stdin)["services"]}[sys.argv[1]])' "$1"
+  field services service="$1" state
 }
 
-# chosen_in: NAME=value of each chosen setting, by the JSON of scripts/status.sh on stdin.
-chosen_in() {
-  python3 -c 'import json, sys
-print("\n".join(f"{name}={value}" for name, value in json.load(sys.stdin)["chosen"].items()))'
-}
-
-# field NAME: the value of a member of the JSON object on stdin.
+# field STEP...: a member of the JSON on stdin; see faultline/formats/member.py.
 field() {
-  python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"
+  python3 -m faultline.formats.member "$@"
 }
 
 # offsets_in CHECKPOINT: where a restored job reads on in each partition: `latest`, chk-N or a path.
 offsets_in() {
   local checkpoint
   checkpoint="$(scripts/exec.sh jobmanager python -m faultline.inspector.flink resolve "$1")"
-  scripts/exec.sh jobmanager python -m faultline.inspector.flink offsets "${checkpoint}" | python3 -c 'import json, sys
-print(*(f"partition {each} offset {offset}" for each, offset in sorted(json.load(sys.stdin).items())), sep=", ")'
+  scripts/exec.sh jobmanager python -m faultline.inspector.flink offsets "${checkpoint}" | field |
+    awk -F = '{ printf "%spartition %s offset %s", comma, $1, $2; comma = ", " } END { print "" }'
 }
 
 # stop_with_savepoint: ends the running job with a savepoint, which it prints.
@@ -365,14 +358,7 @@ spark_says() {
 
 # spark_application [PART]: the running application by Spark's own page, or a part of it such as `executors`, as JSON.
 spark_application() {
-  scripts/exec.sh spark python -c 'import json, sys, urllib.request
-from faultline.settings import Settings
-settings = Settings()
-host, port = settings.bind_host("spark").replace("0.0.0.0", "127.0.0.1"), settings.text("SPARK_UI_PORT")
-base = f"http://{host}:{port}/api/v1/applications"
-read = lambda address: json.load(urllib.request.urlopen(address))
-application = read(base)[0]
-print(json.dumps(read("/".join([base, application["id"], *sys.argv[1:]])) if sys.argv[1:] else application))' "$@"
+  scripts/exec.sh spark python -m faultline.probes.spark_application "$@"
 }
 
 # windows: how many committed windows the topic has.
@@ -382,14 +368,10 @@ windows() {
 
 # windows_since CHECKPOINT: how many windows were committed after it: their end is later than the watermark in it.
 windows_since() {
-  windows_that_end_after "$(scripts/inspect.sh "$1" --json | python3 -c 'import json, sys
-print(min(each["watermark"] for each in json.load(sys.stdin)["operators"] if each.get("watermark")))')"
+  windows_that_end_after "$(scripts/inspect.sh "$1" --json | field operators '*' watermark | sort -n | sed -n '/^0$/!{ p; q; }')"
 }
 
 # windows_that_end_after MILLISECONDS: committed windows that are not over at this watermark.
 windows_that_end_after() {
-  STACK_SHOW_COMMANDS="" scripts/consume.sh "${VISIT_WINDOWS_TOPIC}" --to-the-end | python3 -c 'import json, sys
-from datetime import datetime
-ends = [json.loads(line.split("\t", 2)[2])["window_end"].replace("Z", "+00:00") for line in sys.stdin]
-print(sum(1000 * datetime.fromisoformat(end).timestamp() - 1 > int(sys.argv[1]) for end in ends))' "$1"
+  scripts/exec.sh spark python -m faultline.probes.windows_after "$1"
 }

@@ -10,8 +10,7 @@ source "$(dirname "$(readlink -f "$0")")/../lib/walkthrough.sh"
 
 # prepared: the newest checkpoint has a transaction that is not committed yet; the restarted job commits it.
 prepared() {
-  scripts/inspect.sh "${DATA_FOLDER}/checkpoints/flink" --json 2>/dev/null | python3 -c 'import json, sys
-sys.exit(not any(each["fate"] == "open" for each in json.load(sys.stdin)["transactions"]))'
+  scripts/inspect.sh "${DATA_FOLDER}/checkpoints/flink" --json 2>/dev/null | field transactions fate=open >/dev/null 2>&1
 }
 
 begin "$@"

@@ -21,9 +21,8 @@ flink_reads_all() {
 
 # spark_reads: from how many partitions the newest committed batch has read.
 spark_reads() {
-  scripts/inspect.sh "${DATA_FOLDER}/checkpoints/spark/${SPARK_QUERY_NAME}" --json 2>/dev/null | python3 -c 'import json, sys
-*_, last = (each for each in json.load(sys.stdin)["steps"] if each["state"] == "committed")
-print(len(last["sources"][0]["partitions"]))'
+  scripts/inspect.sh "${DATA_FOLDER}/checkpoints/spark/${SPARK_QUERY_NAME}" --json 2>/dev/null |
+    field steps state=committed sources 0 partitions | wc -l | tr -d ' '
 }
 
 spark_reads_all() {

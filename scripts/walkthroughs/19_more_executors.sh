@@ -13,8 +13,7 @@ readonly RATE=200
 
 # executors: how many the query has, by Spark's own page; the driver is none.
 executors() {
-  spark_application executors | python3 -c 'import json, sys
-print(sum(each["id"] != "driver" for each in json.load(sys.stdin)))'
+  spark_application executors | field '*' id | grep -v -c '^driver$' || true
 }
 
 all_executors() {
@@ -23,8 +22,7 @@ all_executors() {
 
 # newest_batch: the newest committed batch, -1 before the first. Status exits with 1 while a service is stopped.
 newest_batch() {
-  { scripts/status.sh --json 2>/dev/null || true; } | python3 -c 'import json, sys
-print((json.load(sys.stdin)["synchronizer"] or {"batch": -1})["batch"])'
+  { scripts/status.sh --json 2>/dev/null || true; } | field synchronizer batch 2>/dev/null || echo -1
 }
 
 batch_came() {

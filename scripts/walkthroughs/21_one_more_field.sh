@@ -18,8 +18,7 @@ load() {
 
 # count WHERE KIND: visits `with` or `without` the field, on the `topic`, in the `output` or in `windows`, by COUNTED.
 count() {
-  python3 -c 'import json, sys
-print(json.loads(sys.argv[1])[sys.argv[2]][sys.argv[3]])' "${COUNTED}" "$1" "$2"
+  field "$1" "$2" <<<"${COUNTED}"
 }
 
 # count_fields: puts the numbers of faultline/probes/fields.py into COUNTED.

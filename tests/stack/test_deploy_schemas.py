@@ -15,7 +15,7 @@ from deploy.flink import manifest as flink_manifest
 from deploy.settings import cluster_settings
 from faultline.packages.jars import LOCKS, fetch
 from faultline.settings import artifacts
-from tests.manifests import errors, names_in_classes, of_definition, written
+from tests.manifests import errors, names_in_classes, of_definition, with_key, written
 
 pytestmark = [pytest.mark.ci, pytest.mark.timeout(300)]
 
@@ -83,10 +83,7 @@ def test_a_misspelt_key_of_the_flink_deployment_is_found(
     flink_definition: dict[str, Any], place: tuple[str | int, ...], misspelt: str
 ) -> None:
     (deployment,) = written("flink.yaml")
-    inner: Any = deployment
-    for step in place:
-        inner = inner[step]
-    inner[misspelt] = "x"
+    with_key(deployment, place, misspelt)
     assert any(f"'{misspelt}'" in error for error in errors(of_definition(flink_definition, "v1beta1"), deployment))
 
 
@@ -121,10 +118,7 @@ def test_a_misspelt_key_of_a_kafka_object_is_found(
     strimzi_definitions: dict[str, dict[str, Any]], kind: str, place: tuple[str | int, ...], misspelt: str
 ) -> None:
     thing = next(each for each in written("kafka.yaml") if each["kind"] == kind)
-    inner: Any = thing
-    for step in place:
-        inner = inner[step]
-    inner[misspelt] = "x"
+    with_key(thing, place, misspelt)
     found = errors(of_definition(strimzi_definitions[kind], "v1beta2"), thing)
     assert any(f"'{misspelt}'" in error for error in found)
 

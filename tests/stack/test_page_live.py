@@ -40,7 +40,7 @@ class Shown:
         self.window.open(self.address)
 
     def text(self, place: str) -> str:
-        return str(self.window.run("return document.getElementById(arguments[0]).innerText", place))
+        return self.window.part(place)
 
     def items(self, kind: str) -> list[dict[str, Any]]:
         return list(self.window.run("return Faultline.page.store.of(arguments[0])", kind))

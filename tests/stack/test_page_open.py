@@ -20,13 +20,9 @@ pytestmark = pytest.mark.ci
 WAIT_SECONDS = 60
 
 
-def text(window: Browser, place: str) -> str:
-    return str(window.run("return document.getElementById(arguments[0]).innerText", place))
-
-
 def wait(window: Browser, place: str, words: str) -> None:
     wait_until(
-        lambda: words in text(window, place), f"'{words}'", seconds=WAIT_SECONDS, explain=lambda: text(window, place)
+        lambda: words in window.part(place), f"'{words}'", seconds=WAIT_SECONDS, explain=lambda: window.part(place)
     )
 
 
@@ -45,7 +41,7 @@ def test_a_page_too_many_says_so_and_comes_in_when_one_is_closed(window: Browser
             next(others.enter_context(server.events()))
         window.open(address(server))
         wait(window, "state", "full")
-        assert text(window, "story").startswith("16 pages are open, and the server allows no more.")
+        assert window.part("story").startswith("16 pages are open, and the server allows no more.")
     wait(window, "state", "no stack")
 
 
@@ -54,7 +50,7 @@ def test_a_server_that_has_gone_is_shown(window: Browser, tmp_path: Path) -> Non
         window.open(address(server))
         wait(window, "state", "no stack")
     wait(window, "state", "no server")
-    assert text(window, "story").endswith("It shows the last known state.")
+    assert window.part("story").endswith("It shows the last known state.")
 
 
 def test_a_button_is_pressed_once_and_its_end_is_shown(window: Browser, server: Server) -> None:
@@ -93,4 +89,4 @@ def test_a_chosen_checkpoint_that_went_stays_and_is_refused(window: Browser, ser
         seconds=WAIT_SECONDS,
     )  # fmt: skip
     window.run("document.querySelector(`[data-action='restore']`).click()")
-    assert text(window, "said") == "chk-6 (deleted): choose another checkpoint"
+    assert window.part("said") == "chk-6 (deleted): choose another checkpoint"

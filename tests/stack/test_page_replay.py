@@ -49,13 +49,7 @@ def _no_complaints(window: Browser) -> Iterator[None]:
 
 
 def opened(window: Browser, address: str, second: float | None = None) -> None:
-    # A change behind # alone would not load the page again.
-    window.open("about:blank")
-    window.open(address if second is None else f"{address}#{second}")
-
-
-def shown(window: Browser, place: str) -> str:
-    return str(window.run("return document.getElementById(arguments[0]).innerText", place))
+    window.open(f"{address}#" if second is None else f"{address}#{second}")
 
 
 def second_of(window: Browser) -> float:
@@ -74,21 +68,21 @@ def item(run: Path, kind: str) -> dict[str, Any]:
 
 def test_the_states_of_a_run_have_their_words(window: Browser, kill: str) -> None:
     opened(window, kill, moment(KILL, "break") - 2)
-    assert shown(window, "state") == "running"
-    assert shown(window, "again") == shown(window, "verdict") == ""
+    assert window.part("state") == "running"
+    assert window.part("again") == window.part("verdict") == ""
     opened(window, kill, moment(KILL, "break") + 3)
-    assert shown(window, "state") == "fault"
-    assert "scripts/kill.sh taskmanager" in shown(window, "story")
+    assert window.part("state") == "fault"
+    assert "scripts/kill.sh taskmanager" in window.part("story")
     opened(window, kill, moment(KILL, "heal") + 2)
-    assert shown(window, "state") == "restoring"
+    assert window.part("state") == "restoring"
     opened(window, kill, 10_000)
-    assert shown(window, "verdict").splitlines()[0] == "HOLDS"
+    assert window.part("verdict").splitlines()[0] == "HOLDS"
 
 
 def test_what_was_read_again_is_shaded_with_its_number(window: Browser, append: str) -> None:
     again, verdict = item(APPEND, "again"), item(APPEND, "verdict")["verdict"]
     opened(window, append, again["at"] - recording(APPEND)["items"][0]["at"] + 1)
-    assert shown(window, "again") == f"Spark reads {again['visits']} visits again, from {again['name']}"
+    assert window.part("again") == f"Spark reads {again['visits']} visits again, from {again['name']}"
     rows = window.run(
         "return [...document.querySelectorAll('#strips .row')].map((row) => ({"
         "  width: row.querySelector('rect.again').getBoundingClientRect().width,"
@@ -100,8 +94,8 @@ def test_what_was_read_again_is_shaded_with_its_number(window: Browser, append: 
         assert f"Spark: {visits} visits again" in row["words"]
     opened(window, append, 10_000)
     [spark] = [each for each in verdict["verdicts"] if each["pipeline"] == "spark"]
-    assert shown(window, "verdict").splitlines()[0] == "VIOLATED"
-    assert f"spark violated: {spark['duplicated']} duplicated" in shown(window, "verdict")
+    assert window.part("verdict").splitlines()[0] == "VIOLATED"
+    assert f"spark violated: {spark['duplicated']} duplicated" in window.part("verdict")
     assert spark["duplicated"] == again["visits"]
 
 
@@ -121,13 +115,13 @@ def test_it_plays_by_itself_and_by_keyboard(window: Browser, kill: str) -> None:
     wait_until(lambda: second_of(window) > begin + 0.5, "the run to play", seconds=20)
     window.press(SPACE)
     stands = second_of(window)
-    assert "play" in shown(window, "play")
+    assert "play" in window.part("play")
     window.press(RIGHT)
     window.press(RIGHT)
     window.press(LEFT)
     assert second_of(window) == pytest.approx(stands + 1, abs=0.01)
     window.press(END)
-    assert shown(window, "verdict").startswith("HOLDS")
+    assert window.part("verdict").startswith("HOLDS")
     window.press(HOME)
     assert second_of(window) == pytest.approx(0, abs=0.01)
     window.press("f")
@@ -228,7 +222,7 @@ def test_words_of_the_inspector_open_and_close(window: Browser, tmp_path: Path) 
     opened(window, write(tmp_path).as_uri(), 5)
     for button, words in (("#inspected", "Spark checkpoint in <folder>"), ("#done", "Flink checkpoint in <folder>")):
         window.run(f"document.querySelector('{button} button').click()")
-        assert shown(window, "text").strip() == words
+        assert window.part("text").strip() == words
         window.run("document.getElementById('close').click()")
         assert not window.run("return document.getElementById('words').open")
 

@@ -78,7 +78,6 @@ def page(window: Browser, tmp_path: Path) -> Iterator[Page]:
         end = {"kind": "event", "at": BEGIN + 500, "what": "note", "text": "the end"}
         listed = sorted([*items, end], key=lambda each: float(each["at"]))
         file.write_text(saved({"mode": "replay", "title": "made", "items": listed}), encoding="utf-8")
-        window.open("about:blank")
         window.open(f"{file.as_uri()}#{second}")
 
     window.size(1280, 900)
@@ -88,43 +87,39 @@ def page(window: Browser, tmp_path: Path) -> Iterator[Page]:
     assert window.complaints() == []
 
 
-def text(window: Browser, place: str) -> str:
-    return str(window.run("return document.getElementById(arguments[0]).innerText", place))
-
-
 def count(window: Browser, what: str) -> int:
     return int(window.run("return document.querySelectorAll(arguments[0]).length", f"{what}:not([display])"))
 
 
 def test_both_pipelines_read_only_while_all_runs(window: Browser, page: Page) -> None:
     page(*RUNNING, services(0))
-    assert text(window, "state") == "running"
-    assert text(window, "story").startswith("Both pipelines read the log")
+    assert window.part("state") == "running"
+    assert window.part("story").startswith("Both pipelines read the log")
     for broken in ({"spark": "exited"}, {"kafka": "paused"}, {"taskmanager": "exited"}):
         page(*RUNNING, services(0, broken))
         [(name, word)] = broken.items()
-        assert text(window, "state") == "fault"
-        assert text(window, "story") == f"{name}: {word}."
+        assert window.part("state") == "fault"
+        assert window.part("story") == f"{name}: {word}."
 
 
 def test_a_page_that_sees_no_processes_says_who_is_silent(window: Browser, page: Page) -> None:
     page(*RUNNING, services(0, {"generator": "visits come in"}, processes=False))
-    assert text(window, "state") == "running"
-    assert text(window, "services-note") == "This page cannot see processes; scripts/status.sh can."
+    assert window.part("state") == "running"
+    assert window.part("services-note") == "This page cannot see processes; scripts/status.sh can."
     page(*RUNNING, services(0, {"taskmanager": "silent for 6 s"}, processes=False))
-    assert (text(window, "state"), text(window, "story")) == ("fault", "taskmanager: silent for 6 s.")
+    assert (window.part("state"), window.part("story")) == ("fault", "taskmanager: silent for 6 s.")
     silent = dict.fromkeys(("kafka", "jobmanager", "spark"), "silent")
     page(*RUNNING, services(1, {"taskmanager": "not known", **silent}, processes=False))
-    assert text(window, "state") == "no stack"
+    assert window.part("state") == "no stack"
 
 
 def test_what_does_not_answer_is_not_known(window: Browser, page: Page) -> None:
     page(*RUNNING, services(0), unknown(3, "services", "no engine answers"), unknown(3, "flink", "no answer"), second=5)
-    assert "services not known" in text(window, "services")
-    assert text(window, "services-note") == "no engine answers"
-    assert "Flink job\nnot known" in text(window, "facts")
-    assert text(window, "state") == "fault"
-    assert "not known: no answer" in text(window, "story")
+    assert "services not known" in window.part("services")
+    assert window.part("services-note") == "no engine answers"
+    assert "Flink job\nnot known" in window.part("facts")
+    assert window.part("state") == "fault"
+    assert "not known: no answer" in window.part("story")
     assert count(window, "#strips .reads") == 0
 
 
@@ -132,15 +127,15 @@ def test_a_stack_that_comes_again_starts(window: Browser, page: Page) -> None:
     gone = dict.fromkeys(("kafka", "jobmanager", "taskmanager", "spark", "generator"), "exited")
     some = services(4, gone | {"kafka": "running"})
     page(*RUNNING, services(2, gone), some, unknown(3, "flink", "no job"), second=6)
-    assert text(window, "state") == "starting"
+    assert window.part("state") == "starting"
     page(*RUNNING, services(2, gone), second=3)
-    assert text(window, "state") == "no stack"
+    assert window.part("state") == "no stack"
 
 
 def test_before_the_first_sample_of_the_log_nothing_is_drawn(window: Browser, page: Page) -> None:
     page(spark(0), flink(0), log(5), second=2)
     assert window.run("return getComputedStyle(document.getElementById('strips')).visibility") == "hidden"
-    assert text(window, "committed") == ""
+    assert window.part("committed") == ""
 
 
 AGAIN = {
@@ -161,7 +156,7 @@ def test_what_is_read_again_goes_back_then_reads_then_has_read(window: Browser, 
         (308, "Flink has read at least 70 visits again, from chk-6, 5 min ago"),
     ):
         page(*items, second=second)
-        assert text(window, "again") == words
+        assert window.part("again") == words
 
 
 def test_the_filled_diamond_is_of_the_job_that_runs(window: Browser, page: Page) -> None:
@@ -182,13 +177,13 @@ def test_the_filled_diamond_is_of_the_job_that_runs(window: Browser, page: Page)
 
 def test_an_unknown_verdict_has_its_reason_and_grows_old(window: Browser, page: Page) -> None:
     page(*RUNNING, verdict(2, "unknown", "2 windows are open", lost=2), log(4, 1025), second=3)
-    assert text(window, "verdict").splitlines()[0] == "UNKNOWN"
-    assert "spark unknown: 2 windows are open" in text(window, "verdict")
-    assert "judged 08:00:02 UTC" in text(window, "verdict")
+    assert window.part("verdict").splitlines()[0] == "UNKNOWN"
+    assert "spark unknown: 2 windows are open" in window.part("verdict")
+    assert "judged 08:00:02 UTC" in window.part("verdict")
     assert count(window, "#verdict.old") == 0
     page(*RUNNING, verdict(2, "violated", "", lost=1200), log(4, 1025), second=5)
-    assert "1,200 lost" in text(window, "verdict")
-    assert "25 visits have come since" in text(window, "verdict")
+    assert "1,200 lost" in window.part("verdict")
+    assert "25 visits have come since" in window.part("verdict")
     assert count(window, "#verdict.old") == 1
 
 
@@ -212,4 +207,4 @@ def test_a_row_that_failed_has_its_reason(window: Browser, page: Page, tmp_path:
     ended = {"outcome": "failed", "reason": "the job did not come back"}
     file.write_text(saved({"mode": "replay", "title": "row", "items": RUNNING, **ended}), encoding="utf-8")
     window.open(file.as_uri() + "#1")
-    assert text(window, "outcome") == "✗ FAILED: the job did not come back"
+    assert window.part("outcome") == "✗ FAILED: the job did not come back"

@@ -10,7 +10,7 @@ import psutil
 import pytest
 from pyarrow.fs import S3FileSystem
 
-from benchmarks.own_stack import OwnStack
+from benchmarks.own_stack import OwnStack, claimed
 from faultline.settings import ROOT
 from faultline.stack.backend import EXITED, PAUSED, RUNNING
 from faultline.stack.processes import of_stack
@@ -31,7 +31,7 @@ pytestmark = [
 @pytest.fixture
 def stack(tmp_path: Path) -> Iterator[OwnStack]:
     """A stack with its data in a store, of which only the store runs."""
-    running = OwnStack(tmp_path / "home", {"DATA": "s3://faultline/below", "STORE_VOLUME_MB": "64"})
+    running = claimed(tmp_path / "home", {"DATA": "s3://faultline/below", "STORE_VOLUME_MB": "64"})
     try:
         running.start("store")
         yield running

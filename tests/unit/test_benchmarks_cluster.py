@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from benchmarks.cluster_runs import Run
+from benchmarks.cluster_runs import Batch, Run, batches_in
 from benchmarks.cluster_table import greatest_shares, missed, show_costs, show_shares
 from benchmarks.cpu import seconds_by_name
 from benchmarks.spread import records_by_executor, records_by_taskmanager, shares, taskmanager_service, worker_of
-from benchmarks.store_cost import files_of_batches
 from benchmarks.store_requests import Requests, parse
 from faultline.stack.errors import StackError
 
@@ -120,16 +119,16 @@ def test_a_kind_of_request_that_is_not_known_is_no_measurement() -> None:
         parse('SeaweedFS_s3_request_total{bucket="b",code="200",type="SELECT"} 1')
 
 
-def test_the_files_of_a_batch_are_its_partitions_with_visits() -> None:
+def test_a_batch_has_its_rows_and_a_file_for_each_partition_with_visits() -> None:
     log = (
         "synchronizer: files from visits at 127.0.0.1:9092 to s3://faultline/output\n"
         "synchronizer: batch 0: visits-0 [0, 5), visits-1 [0, 0), 5 rows, 0.41 s\n"
         "synchronizer: batch 1: visits-0 [5, 7), visits-1 [0, 3), 5 rows, 0.41 s\n"
     )
-    assert files_of_batches(log) == {0: 1, 1: 2}
+    assert batches_in(log) == [Batch(0, 1, 5), Batch(1, 2, 5)]
 
 
-def test_a_thread_that_was_renamed_counts_under_its_new_name_from_the_first_look_on() -> None:
+def test_a_thread_counts_under_its_new_name_without_its_number() -> None:
     before = {1: ("Executor task 0", 4.0)}
-    now = {1: ("Executor task 7", 5.5), 2: ("s3a-transfer-fa", 0.5)}
-    assert seconds_by_name(before, now) == {"Executor task 7": 1.5, "s3a-transfer-fa": 0.5}
+    now = {1: ("shuffle-7", 5.5), 2: ("s3a-transfer-fa", 0.5), 3: ("shuffle-8", 1.0)}
+    assert seconds_by_name(before, now) == {"shuffle": 2.5, "s3a-transfer-fa": 0.5}

@@ -25,7 +25,7 @@ from flink_job.guarantees import job_configuration
 from flink_job.home import store_lines
 from spark_job import session
 from spark_job.options import alone
-from tests.manifests import errors, names_in_classes, strict, written
+from tests.manifests import errors, names_in_classes, strict, with_key, written
 from tests.tree import files, places, require_none, text_of
 
 SETTINGS = cluster_settings()
@@ -257,10 +257,7 @@ def test_the_spark_application_fits_the_published_models() -> None:
 )
 def test_a_misspelt_key_is_found(place: tuple[str | int, ...], misspelt: str) -> None:
     (application,) = written("spark.yaml")
-    inner: Any = application
-    for step in place:
-        inner = inner[step]
-    inner[misspelt] = "x"
+    with_key(application, place, misspelt)
     assert any(f"'{misspelt}'" in error for error in errors(spark_schema(), application))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from faultline.formats.visit import CLOSING_PREFIX, iso_time, parse_visit
 from faultline.settings import Settings
 from generator.close import closing_id, closing_visits
-from generator.config import add_flags, load
+from generator.config import config_of
 from generator.event_times import PartitionClock, Windows, closed_to, leader, still_open
 from generator.sender import partition_of
 from generator.topic import LAST_EVENT_TIME, id_text
@@ -39,9 +38,7 @@ def test_each_partition_gets_two_visits_the_first_ones_first(partitions: int) ->
 
 
 def test_closing_visits_have_the_fields_of_any_visit() -> None:
-    parser = argparse.ArgumentParser()
-    add_flags(parser)
-    config = load(parser.parse_args(["--start", "2026-01-01T00:00:00Z"]), Settings(environ={}))
+    config = config_of(["--start", "2026-01-01T00:00:00Z"], Settings(environ={}))
     usual = json.loads(next(stream(config)).value)
     closing = json.loads(closing_visits(35_000, 1, "x")[0][0].value)
 

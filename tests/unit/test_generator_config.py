@@ -1,6 +1,5 @@
 """The generator's configuration: every key is a flag, and mistakes are one line and exit code 2."""
 
-import argparse
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -10,7 +9,7 @@ import pytest
 import yaml
 
 from faultline.settings import ROOT, Settings
-from generator.config import DEFAULT_FILE, FIELDS, Config, ConfigError, add_flags, load
+from generator.config import DEFAULT_FILE, FIELDS, Config, ConfigError, config_of
 from generator.visits import stream
 
 # 2026-01-01T00:00:01.001Z
@@ -18,9 +17,7 @@ CLOCK = 1_767_225_601_001
 
 
 def config(*flags: str, environ: dict[str, str] | None = None) -> Config:
-    parser = argparse.ArgumentParser()
-    add_flags(parser)
-    return load(parser.parse_args(list(flags)), Settings(environ=environ or {}))
+    return config_of(flags, Settings(environ=environ or {}))
 
 
 def test_the_file_names_every_key_and_no_other() -> None:

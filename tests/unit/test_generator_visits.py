@@ -1,6 +1,5 @@
 """The stream of visits: what is promised of its bytes, its order and its trouble on purpose."""
 
-import argparse
 import dataclasses
 import hashlib
 import json
@@ -14,7 +13,7 @@ from kafka.partitioner.default import DefaultPartitioner
 
 from faultline.formats.visit import iso_time, parse_visit
 from faultline.settings import ROOT, Settings
-from generator.config import Config, add_flags, load
+from generator.config import Config, config_of
 from generator.sender import partition_of
 from generator.visits import DUPLICATED, LATE, ON_TIME, UNPARSABLE, Record, event_time_text, stream
 
@@ -23,9 +22,7 @@ START_MS = 1767225600000
 
 
 def config(*flags: str) -> Config:
-    parser = argparse.ArgumentParser()
-    add_flags(parser)
-    return load(parser.parse_args(["--start", START, *flags]), Settings(environ={}))
+    return config_of(["--start", START, *flags], Settings(environ={}))
 
 
 def records(*flags: str) -> list[Record]:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from faultline.command import CommandError
 from faultline.settings import Settings
 from labs.frame.count import compare
-from labs.frame.errors import LabError
 from labs.frame.folder import LabFolder
 from labs.frame.parts import DELTA, require
 from labs.frame.run import Lab, run
@@ -46,9 +46,9 @@ def test_refuses_to_delete_outside_its_own_folder(folder: LabFolder, outside: st
     (other / "file").write_text("of another lab")
     (folder / "sub").mkdir()
     (folder / "link").symlink_to(other)
-    with pytest.raises(LabError, match="not inside the lab's own folder"):
+    with pytest.raises(CommandError, match="not inside the lab's own folder"):
         folder.delete(folder.root / outside)
-    with pytest.raises(LabError, match="not inside the lab's own folder"):
+    with pytest.raises(CommandError, match="not inside the lab's own folder"):
         folder.delete(other / "file")
     assert (other / "file").read_text() == "of another lab"
     assert (folder / "sub").is_dir()
@@ -70,16 +70,16 @@ def test_refuses_a_folder_that_leads_elsewhere(folder: LabFolder, tmp_path: Path
     (precious / "file").touch()
     folder.root.rmdir()
     folder.root.symlink_to(precious)
-    with pytest.raises(LabError, match="is a link to"), folder.claimed(clean=True, again=AGAIN):
+    with pytest.raises(CommandError, match="is a link to"), folder.claimed(clean=True, again=AGAIN):
         pytest.fail("claimed")
-    with pytest.raises(LabError, match="is a link to"):
+    with pytest.raises(CommandError, match="is a link to"):
         folder.delete(folder / "file")
     assert (precious / "file").exists()
 
 
 def test_says_that_files_were_left_and_how_to_start_clean(folder: LabFolder) -> None:
     (folder / "checkpoint").mkdir()
-    said = pytest.raises(LabError, match=f"has files of an earlier run; start clean: {AGAIN} --clean")
+    said = pytest.raises(CommandError, match=f"has files of an earlier run; start clean: {AGAIN} --clean")
     with said, folder.claimed(clean=False, again=AGAIN):
         pytest.fail("claimed")
     assert (folder / "checkpoint").is_dir()
@@ -91,7 +91,7 @@ def test_two_runs_do_not_share_a_folder(folder: LabFolder) -> None:
     with folder.claimed(clean=True, again=AGAIN):
         (folder / "checkpoint").mkdir()
         other = LabFolder(folder.root).claimed(clean=True, again=AGAIN)
-        with pytest.raises(LabError, match="in use by another run"), other:
+        with pytest.raises(CommandError, match="in use by another run"), other:
             pytest.fail("claimed")
         assert (folder / "checkpoint").is_dir()
 
@@ -158,7 +158,7 @@ def test_exit_codes(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
         raise ValueError("a defect")
 
     def lacks(lab: Lab) -> None:
-        raise LabError("a part is missing; fetch it")
+        raise CommandError("a part is missing; fetch it")
 
     assert run(NAME, proves, []) == 0
     with pytest.raises(SystemExit) as left:
@@ -188,5 +188,7 @@ def test_pause_needs_a_terminal(
 def test_names_the_jar_that_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STACK_ARTIFACTS", str(tmp_path))
     monkeypatch.setattr("labs.frame.parts.check_java", lambda: None)
-    with pytest.raises(LabError, match=r"Delta Lake is incomplete: delta-kernel-api\S+\.jar is not in .*jars/spark"):
+    with pytest.raises(
+        CommandError, match=r"Delta Lake is incomplete: delta-kernel-api\S+\.jar is not in .*jars/spark"
+    ):
         require(DELTA)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from faultline.command import CommandError
 from faultline.inspector.spark.releases import TRIED
 from faultline.settings import Settings
 from labs.delete_x_then_start import __main__ as delete_x
@@ -18,7 +19,6 @@ from labs.delete_x_then_start.case import Case, Group, Measured
 from labs.delete_x_then_start.damage import nothing
 from labs.delete_x_then_start.document import PAGE, page
 from labs.delete_x_then_start.measured import Column, column_of, read_columns
-from labs.frame.errors import LabError
 from labs.frame.failure import Failure, _first_line
 from labs.frame.feeds import FileFeed
 from labs.frame.folder import LabFolder
@@ -149,5 +149,5 @@ def test_a_moved_query_begins_where_the_old_one_ended() -> None:
 
 
 def test_a_batch_that_is_not_committed_is_no_place_to_begin() -> None:
-    with pytest.raises(LabError, match="planned and not committed"):
+    with pytest.raises(CommandError, match="planned and not committed"):
         starting_offsets(GOLDEN / "kafka_killed" / "checkpoint")

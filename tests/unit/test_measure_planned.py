@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from faultline.probes.batches import batch_range
-from faultline.probes.planned import as_it_is, being_written, lines_of, wait_written
+from faultline.probes.planned import NoneWritten, as_it_is, being_written, lines_of, wait_written
 from faultline.probes.written import lines_since
 from faultline.verdict.spark.sink_log import METADATA_FOLDER
 from tests.unit.test_measure_batches import commit, plan, write
@@ -50,7 +52,8 @@ def test_a_batch_is_being_written_between_its_first_file_and_its_commit(tmp_path
     assert being_written(checkpoint, output) is None
     plan(checkpoint, 10, (2, 2), 100.5)
     assert being_written(checkpoint, output) is None
-    assert wait_written(checkpoint, output, 0.3) is None
+    with pytest.raises(NoneWritten):
+        wait_written(checkpoint, output, 0.3)
     write(output / "batch_id=10" / "part-0", "", 101)
     assert wait_written(checkpoint, output, 0.3) == 10
     commit(checkpoint, 10, 102)

@@ -80,18 +80,33 @@ STARTED = {
     "verbs": {"storage", "spark_job", "inspector", "verdict", "probes", "packages", "faults", "page", "labs", "deploy"}
     | {"generator", "flink_job", "benchmarks"},
     "labs": {"generator"},
-    "benchmarks": {"spark_job"},
+    "benchmarks": {"services", "spark_job"},
 }
 
 
 def programs(module: str) -> list[tuple[int, str]]:
-    """Line and name of every program of ours that a module starts: strings such as `python -m NAME`, or its words."""
+    """Line and name of every program of ours that a module starts: the words `-m NAME`, or `tool("NAME")`."""
     found = []
     for node in ast.walk(ast.parse(text_of(module))):
-        if isinstance(node, (ast.List, ast.Tuple)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "tool":
+            found += [(node.lineno, str(each.value)) for each in node.args[:1] if isinstance(each, ast.Constant)]
+        elif isinstance(node, (ast.List, ast.Tuple)):
             words = [each.value if isinstance(each, ast.Constant) else "" for each in node.elts]
             found += [(node.lineno, str(after)) for flag, after in itertools.pairwise(words) if flag == "-m"]
     return found
+
+
+OF_PACKAGES = {"cyclonedx_py", "notebook", "pip", "pytest", "venv"}
+
+
+def test_every_program_that_is_started_is_there() -> None:
+    known = {each.removesuffix(".py").removesuffix("/__main__").replace("/", ".") for each in MODULES} | OF_PACKAGES
+    require_none(
+        f"{module}:{line}: there is no module {name}"
+        for module in MODULES
+        for line, name in programs(module)
+        if name and name not in known
+    )
 
 
 def test_commands_go_one_way_too() -> None:

@@ -75,8 +75,6 @@ def page(window: Browser, _flink: str, _spark: str, folder: Path) -> None:
         ):
             window.size(*size)
             window.prefer(prefers_color_scheme=scheme)
-            # A change behind # alone would not load the page again.
-            window.open("about:blank")
             window.open(f"{file.as_uri()}#{second}")
             window.picture(folder / f"{name}.png")
 

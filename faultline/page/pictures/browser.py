@@ -67,6 +67,9 @@ class Browser:
     def open(self, address: str) -> None:
         """Open a page. Raises PictureError when nothing answers."""
         try:
+            if "#" in address:
+                # A change behind it alone would not load the page again.
+                self._driver.get("about:blank")
             self._driver.get(address)
         except WebDriverException as error:
             raise PictureError(f"{address} cannot be opened: {_first_line(error)}; see scripts/status.sh") from None
@@ -87,6 +90,10 @@ class Browser:
     def complaints(self) -> list[str]:
         """Return the messages of the browser's console since the last call: errors, and refusals by a policy."""
         return [str(entry["message"]) for entry in self._driver.get_log("browser")]  # type: ignore[no-untyped-call]
+
+    def part(self, name: str) -> str:
+        """The text that is seen of the element with this id."""
+        return str(self.run("return document.getElementById(arguments[0]).innerText", name))
 
     def text(self) -> str:
         """The text that is seen."""
