@@ -5,6 +5,7 @@ Usage:
         [--follow]
     python -m faultline.inspector --diff PATH OTHER_PATH [--json]
     python -m faultline.inspector PATH --against windows|classic|FILE.py [--json] [-- ARGUMENT...]
+    python -m faultline.inspector PATH --garbage [--json] [--sink DIR]
 
 Runs in the tools environment, where Flink's part is a process of the Flink environment; for Flink's checkpoints
 alone also in the Flink environment, without colour.
@@ -29,16 +30,19 @@ from faultline.command import run as run_program
 if __name__ == "__main__":
     quiet_imports()
 
+from faultline.inspector import garbage
 from faultline.inspector.against import CANNOT_BE_SAID, EXIT_CODES, render, render_json
 from faultline.inspector.diff import compare
 from faultline.inspector.ends import add_lag
 from faultline.inspector.errors import InspectorError
+from faultline.inspector.flink.garbage import find_garbage as flink_garbage
 from faultline.inspector.held_back import add_fates
 from faultline.inspector.model import Report, as_dict
-from faultline.inspector.reading import flink_comparison, flink_python, flink_reports, spark_report
+from faultline.inspector.reading import flink_comparison, flink_python, flink_reports, sink_folder, spark_report
 from faultline.inspector.recognize import engine_of
 from faultline.inspector.render import prose
-from faultline.settings import Settings, SettingsError
+from faultline.inspector.spark.garbage import find_garbage as spark_garbage
+from faultline.settings import ROOT, Settings, SettingsError
 from faultline.storage.location import Location
 from faultline.storage.words import location_argument
 
@@ -65,6 +69,12 @@ def arguments_of(argv: list[str] | None) -> argparse.Namespace:
         metavar="JOB",
         help="whether this Flink job could restore it: windows, classic, or a program; its arguments follow --",
     )
+    parser.add_argument(
+        "--garbage", action="store_true", help="files that nothing needs, with the lines that remove them"
+    )
+    parser.add_argument(
+        "--outside", metavar="FOLDER", help="with --garbage in a container: the project's folder on its host"
+    )
     parser.add_argument("--json", action="store_true", help="JSON for programs (with --follow: one document a line)")
     parser.add_argument("--format", choices=("prose", "table"), help="default: table on a terminal, prose in a pipe")
     parser.add_argument("--follow", action="store_true", help="print each new batch or checkpoint until Ctrl-C")
@@ -90,6 +100,8 @@ def arguments_of(argv: list[str] | None) -> argparse.Namespace:
         parser.error("words after -- are for the program of --against JOB")
     if arguments.against and (arguments.diff or arguments.follow):
         parser.error("--against goes with neither --diff nor --follow")
+    if arguments.garbage and (arguments.diff or arguments.follow or arguments.against):
+        parser.error("--garbage goes with none of --diff, --follow and --against")
     if arguments.last < 1 or arguments.rows < 0:
         parser.error("--last must be at least 1 and --rows at least 0")
     return arguments
@@ -192,6 +204,18 @@ def show_comparison(arguments: argparse.Namespace) -> int:
     return EXIT_CODES[comparison.outcome]
 
 
+def show_garbage(path: Location, arguments: argparse.Namespace, settings: Settings) -> int:
+    """Print the files that nothing needs; returns the exit code."""
+    if engine_of(path) == "flink":
+        found = flink_garbage(path)
+    else:
+        found = spark_garbage(path, sink_folder(path, arguments.sink, settings))
+    if arguments.outside:
+        garbage.outside(found, str(ROOT), arguments.outside)
+    print(garbage.render_json(found) if arguments.json else garbage.render(found))
+    return 1 if found.problems else 0
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Do what was asked for; returns the exit code."""
     if arguments.can_read:
@@ -199,6 +223,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.against:
         return show_comparison(arguments)
     settings = Settings()
+    if arguments.garbage:
+        return show_garbage(arguments.path[0], arguments, settings)
     found = reports(arguments, settings)
     if arguments.follow:
         with contextlib.suppress(KeyboardInterrupt):

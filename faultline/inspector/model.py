@@ -52,7 +52,8 @@ class SourceRange:
 class Step:
     """A Spark batch (`planned`, `committed`) or a Flink checkpoint (`complete`, `incomplete`).
 
-    A file of a version that is not known here makes a batch `unknown`, a damaged one `unreadable`. `at`: when it was
+    A file of a version that is not known here makes a batch `unknown`, a damaged one `unreadable`. A checkpoint that
+    cannot be restored is `damaged`, or `copied` when its files are not where its metadata names them. `at`: when it was
     planned or completed. `watermark`: event time of the step, None when there is none. `facts`: what else its commit
     says.
     """

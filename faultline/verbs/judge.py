@@ -155,5 +155,8 @@ def inspect(stack: Stack, words: Sequence[str]) -> int:
     ]
     if len(check) > 4 and stack.backend.tool(check, readable=readable).returncode:
         environment = "flink"
+    if "--garbage" in own and stack.backend.name != LOCAL:
+        # The lines that it prints are for a shell on this machine.
+        rest = ["--outside", str(stack.home.root), *rest]
     command = ["python", "-m", "faultline.inspector", *(inside.get(word, word) for word in own), *rest]
     return stack.backend.tool(command, environment=environment, readable=readable).returncode

@@ -28,8 +28,13 @@ KEYED = "GroupAggregate[3]"
 def reports() -> dict[str, Report]:
     """Every checkpoint of the archive, described by one process."""
     names = sorted(folder.name for folder in OTHERS.iterdir())
+    return dict(zip(names, described(*(OTHERS / name for name in names)), strict=True))
+
+
+def described(*folders: Path) -> list[Report]:
+    """The reports on checkpoints, by one process."""
     done = subprocess.run(
-        [str(PYTHON), "-m", "faultline.inspector.flink", "describe", *(str(OTHERS / name) for name in names)],
+        [str(PYTHON), "-m", "faultline.inspector.flink", "describe", *map(str, folders)],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -37,8 +42,7 @@ def reports() -> dict[str, Report]:
         timeout=300,
     )
     assert done.returncode == 0, done.stderr
-    lines = [report_from(json.loads(line)) for line in done.stdout.splitlines()]
-    return dict(zip(names, lines, strict=True))
+    return [report_from(json.loads(line)) for line in done.stdout.splitlines()]
 
 
 def operator(report: Report, label: str) -> Any:
@@ -68,11 +72,40 @@ def test_committables_of_another_sink_are_no_transactions(reports: dict[str, Rep
 
 
 def test_the_changelog_backend_is_named_with_its_claim_mode(reports: dict[str, Report]) -> None:
+    assert any("changelog state backend" in note and "CLAIM" in note for note in reports["changelog"].notes)
+
+
+def test_a_copy_says_where_its_files_are_recorded_and_where_they_are(reports: dict[str, Report]) -> None:
     report = reports["changelog"]
-    # A copy lacks the files at the absolute paths that its metadata names, and they are beside it.
-    assert all("/data/streams/" in problem and "is missing" in problem for problem in report.problems)
-    assert any("changelog state backend" in note and "CLAIM" in note for note in report.notes)
-    assert any("files of the same names are in" in note for note in report.notes)
+    job, was = "f444d6a29f01d2d757622449b00254e5", "/data/streams/flink/changelog"
+    here = OTHERS / "changelog"
+    (problem,) = report.problems
+    assert "is a copy: its metadata names 15 state files by paths at which nothing is" in problem
+    assert f"12 of {was}/cp/{job}/taskowned in {here}/cp/{job}/taskowned" in problem
+    assert f"3 of {was}/dstl/{job}/dstl in {here}/dstl/{job}/dstl" in problem
+    assert report.restart is not None
+    assert report.restart.action == "impossible"
+    assert [step.state for step in report.steps] == ["copied"]
+    words = render(report)
+    assert "fails here: Flink opens its files at their recorded paths alone" in words
+    assert f"once the copy's files are in {was}/cp/{job}/taskowned, {was}/dstl/{job}/dstl" in words
+    assert "which checkpoints share" not in words
+
+
+def test_a_copy_that_lacks_a_file_cannot_be_put_back(tmp_path: Path) -> None:
+    whole = Path(shutil.copytree(OTHERS / "changelog", tmp_path / "whole"))
+    lacking = Path(shutil.copytree(whole, tmp_path / "lacking"))
+    gone, *_, cut = sorted(lacking.glob("dstl/*/dstl/*"))
+    gone.unlink()
+    cut.write_bytes(b"")
+    there, lacks = described(whole, lacking)
+    assert len(there.problems) == 1
+    assert "names 15 state files by paths" in there.problems[0]
+    missing = [problem for problem in lacks.problems if "is missing" in problem]
+    assert {gone.name, cut.name} == {problem.rpartition(" of operator")[0].rpartition("/")[2] for problem in missing}
+    assert "names 13 state files by paths" in lacks.problems[-1]
+    assert "A restore from chk-11 fails: see the problems" in render(lacks)
+    assert [step.state for step in lacks.steps] == ["damaged"]
 
 
 def test_a_native_savepoint_is_no_checkpoint(reports: dict[str, Report]) -> None:

@@ -72,8 +72,26 @@ def test_a_planned_batch_is_rerun_from_the_end_of_the_batch_before(killed: Path)
     assert report.counts == {"batches": 4, "committed": 3, "first": 0, "last": 3}
     before, last = (json.loads((killed / "offsets" / name).read_text().splitlines()[2])["visits"] for name in "23")
     ranges = ", ".join(f"partition {number} from {before[number]} to {last[number]}" for number in "01")
-    assert restart_sentence(report) == f"A restart re-runs batch 3: {ranges}."
+    assert restart_sentence(report) == (
+        f"A restart re-runs batch 3: {ranges}; a plain append in foreachBatch repeats what it had written of batch 3; a"
+        " write keyed by the batch id, as by Delta's txnVersion=3 with the txnAppId of before, is not repeated."
+    )
     assert not report.problems
+
+
+def test_the_file_sink_repeats_nothing_and_foreachbatch_is_no_word_of_another_restart(tmp_path: Path) -> None:
+    checkpoint = Path(shutil.copytree(golden("spark-4.2") / "files_windowed", tmp_path / "query")) / "checkpoint"
+    output = checkpoint.parent / "output"
+    assert "foreachBatch" not in restart_sentence(opened(checkpoint))
+    (checkpoint / "commits" / "12").unlink()
+    assert "what it had written of batch 12" in restart_sentence(opened(checkpoint))
+    assert "foreachBatch" not in restart_sentence(opened(checkpoint, output=output))
+    assert "no line is written twice" in restart_sentence(opened(checkpoint, output=output))
+    (output / "_spark_metadata" / "12").unlink()
+    assert "twice" not in restart_sentence(opened(checkpoint, output=output))
+    # Without a commit for a batch that is not the newest, nothing runs again.
+    (checkpoint / "offsets" / "12").unlink()
+    assert "foreachBatch" not in restart_sentence(opened(checkpoint))
 
 
 def test_a_committed_last_batch_is_followed_by_the_next(killed: Path) -> None:
@@ -493,11 +511,11 @@ def test_lag_is_the_distance_to_the_topics_ends(killed: Path) -> None:
     report = opened(killed)
     # Batch 3 is re-run up to 20 of both partitions; what comes after it is the lag.
     set_against(report, {("visits", 0): (0, 140), ("visits", 1): (0, 160)})
-    assert restart_sentence(report).endswith("partition 1 from 15 to 20; at most 260 visits arrived since.")
+    assert "partition 1 from 15 to 20; at most 260 visits arrived since; a plain append" in restart_sentence(report)
     assert not report.problems
     for lag in report.lag:
         lag.empty = 1
-    assert restart_sentence(report).endswith("; 258 visits arrived since.")
+    assert "; 258 visits arrived since; a plain append" in restart_sentence(report)
     for ends, word in (((0, 7), "was created again"), ((30, 140), "retention deleted 10 records")):
         report = opened(killed)
         set_against(report, {("visits", 0): ends, ("visits", 1): (0, 160)})

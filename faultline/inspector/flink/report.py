@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,10 @@ LEGACY_SOURCES = {
 }
 """List states of sources from before SourceReaderState: their serializers need the classes of the connector."""
 MISSING = re.compile(r"state file (.+) of operator .* is missing")
+COPIED = "copied"
+"""State of a checkpoint that has all its files, and none where its metadata names them."""
+LEVELS = 4
+"""Folders from a checkpoint up, in which a copy of a recorded folder is looked for."""
 CLOSED_STATE = ("changelog", "rocksdb", "unknown")
 """Kinds of keyed state that nothing here opens."""
 CHANGELOG_NOTE = (
@@ -163,7 +168,8 @@ def describe(jvm: Any, report: Report, folders: list[Location], rows: int) -> No
         found.append(one)
         if not one.problems:
             break
-        one.steps[0].state, one.steps[0].reason = "damaged", "it cannot be restored, see the problems"
+        if one.steps[0].state != COPIED:
+            one.steps[0].state, one.steps[0].reason = "damaged", "it cannot be restored, see the problems"
     chosen = found[0] if found[-1].problems else found[-1]
     unrestorable = sum(1 for one in found if one.problems or one.steps[0].state == "unknown")
     report.counts["complete"] = report.counts.get("complete", 1) - unrestorable
@@ -195,13 +201,18 @@ def _describe(jvm: Any, report: Report, folder: Location, rows: int) -> None:
     reading = _Reading(rows, native)
     for entry in operators(jvm, metadata):
         _operator(jvm, report, reading, entry)
-    report.notes += _moved(report, folder)
+    recorded = _copied(report, reading, folder)
     report.notes += _beside_the_state(reading, folder)
     report.operators.sort(key=lambda operator: (reading.ranks[operator.id], operator.label))
     if reading.exactly_once is not None:
         report.configuration = {"sink": EXACTLY_ONCE if reading.exactly_once else AT_LEAST_ONCE}
     _sources(report, reading, folder)
-    if report.problems:
+    if recorded and len(report.problems) == 1:
+        why = f"A restore from {folder.name} fails here: Flink opens its files at their recorded paths alone"
+        report.restart = Restart("impossible", int(report.id), why)
+        report.steps[0].state, report.steps[0].reason = COPIED, "its files are not where its metadata names them"
+        report.restart.details.append(f"it can be restored once the copy's files are in {', '.join(recorded)}")
+    elif report.problems:
         report.restart = Restart("impossible", int(report.id), f"A restore from {folder.name} fails: see the problems")
     else:
         report.restart = predict(report, reading.offsets, folder.name, reading.exactly_once, reading.unseen)
@@ -253,7 +264,7 @@ def _operator(jvm: Any, report: Report, reading: _Reading, entry: Entry) -> None
         return
     if gone:
         report.problems += gone
-        operator.state = [StateStore("its state", "not readable", note="a file of it is gone or cut short")]
+        operator.state = [StateStore("its state", "not readable", note="a file of it is gone, elsewhere or cut short")]
         return
     try:
         if READER_STATE in counts or LEGACY_SOURCES.keys() & counts:
@@ -280,18 +291,54 @@ def _operator(jvm: Any, report: Report, reading: _Reading, entry: Entry) -> None
         reading.unseen.append(f"the keyed state of {operator.label}")
 
 
-def _moved(report: Report, folder: Location) -> list[str]:
-    """Say where files are that the checkpoint names at another place: it was copied without its absolute paths."""
-    missing = [Path(match[1]) for each in report.problems if (match := MISSING.match(each))]
-    beside = [folder, *(folder.parent / name for name in ("shared", "taskowned"))]
-    found = {place for each in missing for place in beside if (place / each.name).exists()}
+def _copied(report: Report, reading: _Reading, folder: Location) -> list[str]:
+    """Make one problem of the files that a copy has at another place than its metadata names; list the places.
+
+    Flink writes the path of a file that checkpoints may share as it is (MetadataV2V3SerializerBase: FileStateHandle;
+    RelativeFileStateHandle for those in `chk-N`), and opens the file there alone (FileStateHandle.openInputStream). The
+    changelog state backend writes all files in this way.
+    """
+    paths = {str(path): path for path in reading.files.here if isinstance(path, Path)}
+    missing = {
+        problem: paths[match[1]]
+        for problem in report.problems
+        if (match := MISSING.match(problem)) and match[1] in paths
+    }
+    places = {recorded: _like(folder, recorded) for recorded in {path.parent for path in missing.values()}}
+    found: dict[Path, Location] = {}
+    for path in missing.values():
+        for place in places[path.parent]:
+            if _has(place / path.name, reading.files.here[path]):
+                found[path] = place
+                break
     if not found:
         return []
-    where = ", ".join(sorted({str(each.parent) for each in missing}))
-    return [
-        f"files of the same names are in {', '.join(map(str, sorted(found)))}: this is a copy, and its metadata names"
-        f" them in {where}; a restore needs them there"
+    moves = Counter((str(path.parent), str(place)) for path, place in found.items())
+    what = ", ".join(f"{each} of {recorded} in {place}" for (recorded, place), each in sorted(moves.items()))
+    report.problems[:] = [each for each in report.problems if missing.get(each) not in found] + [
+        f"{folder} is a copy: its metadata names {count(len(found), 'state file')} by paths at which nothing is; the"
+        f" copy has {what}"
     ]
+    for path in found:
+        del reading.files.here[path]
+    return sorted({recorded for recorded, _ in moves})
+
+
+def _like(folder: Location, recorded: Path) -> list[Location]:
+    """Folders of a copy that may be the recorded one: the checkpoint's own, and those near it that end as it does."""
+    ends = ["/".join(recorded.parts[-length:]) for length in range(len(recorded.parts) - 1, 0, -1)]
+    places, near = [folder], folder.resolve()
+    for _ in range(LEVELS):
+        places += [near / end for end in ends if (near / end).is_dir()]
+        near = near.parent
+    return places
+
+
+def _has(file: Location, size: int) -> bool:
+    try:
+        return file.stat().st_size >= size
+    except (FileNotFoundError, NotADirectoryError):
+        return False
 
 
 def _unreadable(reading: _Reading, operator: Operator, why: str) -> None:

@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from faultline.inspector.errors import InspectorError
-from faultline.inspector.model import Report, Restart, Step
+from faultline.inspector.model import Report, Restart, Sink, Step
 from faultline.inspector.spark.commits import Commits, read_commits
 from faultline.inspector.spark.growth import read_growth
 from faultline.inspector.spark.log import LogError, list_log
@@ -94,9 +94,24 @@ def read_report(path: Location, last: int | None, output: Location | None) -> Re
     report.restart = predict(logs, report.releases)
     report.notes += _changed_sources(path, offsets.batches)
     report.problems += _backwards(path, offsets.batches, report.restart)
-    if report.restart.action == "re-run" and report.sink and report.restart.step in report.sink.batches:
-        report.restart.details.append("the sink has this batch already and skips it: no line is written twice")
+    if report.restart.action == "re-run":
+        report.restart.details += _written_again(report.restart.step, report.sink)
     return report
+
+
+def _written_again(batch: int | None, sink: Sink | None) -> list[str]:
+    """Say what the batch that runs again writes twice, which its sink decides: the checkpoint does not name the sink.
+
+    The same in all releases that were tried (labs/failure_before_the_commit.py).
+    """
+    if sink is None:
+        return [
+            f"a plain append in foreachBatch repeats what it had written of batch {batch}; a write keyed by the batch"
+            f" id, as by Delta's txnVersion={batch} with the txnAppId of before, is not repeated"
+        ]
+    if batch in sink.batches:
+        return ["the sink has this batch already and skips it: no line is written twice"]
+    return []
 
 
 def _backwards(path: Location, batches: dict[int, PlannedBatch], restart: Restart) -> list[str]:

@@ -56,7 +56,7 @@ class StoreFiles:
                 return f"{self.path} has no file {version}_{ids[0]}: the commit names the state of that attempt"
         base, broken = 0, ""
         for candidate in sorted((each for each in self.snapshots if each <= version), reverse=True):
-            why = self._broken(candidate)
+            why = self.broken(candidate)
             if not why:
                 base = candidate
                 break
@@ -83,7 +83,7 @@ class StoreFiles:
                 return f"{self.path / self.changes[each][0]} is empty, and batch {version} makes its state of it"
         return ""
 
-    def _broken(self, version: int) -> str:
+    def broken(self, version: int) -> str:
         """Say why no snapshot of a version can be loaded: it is empty, or a file that it lists is not whole."""
         reasons = [_broken_snapshot(self.path, name) for name in self.snapshots[version]]
         return "" if "" in reasons else reasons[0]
@@ -106,14 +106,8 @@ def _broken_snapshot(folder: Location, name: str) -> str:
         return f"{file} is empty"
     if not name.endswith(".zip"):
         return ""
-    try:
-        with file.open("rb") as content, zipfile.ZipFile(content) as archive:
-            document = json.loads(archive.read("metadata").split(b"\n", 1)[1])
-        listed = [*document.get("sstFiles", ()), *document.get("logFiles", ())]
-        parts = {str(part["dfsSstFileName" if "dfsSstFileName" in part else "dfsLogFileName"]): part for part in listed}
-        sizes = {part: int(found["sizeBytes"]) for part, found in parts.items()}
-    except (zipfile.BadZipFile, zlib.error, ValueError, KeyError, IndexError, TypeError, AttributeError, EOFError,
-            NotImplementedError, RecursionError):  # fmt: skip
+    sizes = listed_in(file)
+    if sizes is None:
         return f"{file} is not a whole snapshot of RocksDB"
     for part, size in sizes.items():
         place = folder / LISTED_IN.get(part[-4:], "SSTs") / part
@@ -124,6 +118,19 @@ def _broken_snapshot(folder: Location, name: str) -> str:
         if found != size:
             return f"{place} has {found} bytes, and {name} lists it with {size}"
     return ""
+
+
+def listed_in(file: Location) -> dict[str, int] | None:
+    """Return the files of RocksDB that a snapshot `N.zip` lists, with their bytes; None for one that is not whole."""
+    try:
+        with file.open("rb") as content, zipfile.ZipFile(content) as archive:
+            document = json.loads(archive.read("metadata").split(b"\n", 1)[1])
+        listed = [*document.get("sstFiles", ()), *document.get("logFiles", ())]
+        parts = {str(part["dfsSstFileName" if "dfsSstFileName" in part else "dfsLogFileName"]): part for part in listed}
+        return {part: int(found["sizeBytes"]) for part, found in parts.items()}
+    except (zipfile.BadZipFile, zlib.error, ValueError, KeyError, IndexError, TypeError, AttributeError, EOFError,
+            NotImplementedError, RecursionError):  # fmt: skip
+        return None
 
 
 def operator_folders(checkpoint: Location) -> list[Location]:
