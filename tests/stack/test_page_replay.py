@@ -64,8 +64,12 @@ def second_of(window: Browser) -> float:
 
 def moment(run: Path, what: str) -> float:
     """The second of a phase of a recorded run."""
-    items = recording(run)["items"]
-    return float(next(item["at"] for item in items if item.get("text") == what)) - float(items[0]["at"])
+    return float(next(each["at"] for each in recording(run)["items"] if each.get("text") == what)) - begin(run)
+
+
+def begin(run: Path) -> float:
+    """The time of the first sample of the log."""
+    return float(item(run, "log")["at"])
 
 
 def item(run: Path, kind: str) -> dict[str, Any]:
@@ -87,7 +91,7 @@ def test_the_states_of_a_run_have_their_words(window: Browser, kill: str) -> Non
 
 def test_what_was_read_again_is_shaded_with_its_number(window: Browser, append: str) -> None:
     again, verdict = item(APPEND, "again"), item(APPEND, "verdict")["verdict"]
-    opened(window, append, again["at"] - recording(APPEND)["items"][0]["at"] + 1)
+    opened(window, append, again["at"] - begin(APPEND) + 1)
     assert shown(window, "again") == f"Spark reads {again['visits']} visits again, from {again['name']}"
     rows = window.run(
         "return [...document.querySelectorAll('#strips .row')].map((row) => ({"
@@ -109,7 +113,7 @@ def test_offsets_are_those_of_the_samples(window: Browser, kill: str) -> None:
     second = moment(KILL, "break")
     opened(window, kill, second)
     items = recording(KILL)["items"]
-    at = items[0]["at"] + second
+    at = begin(KILL) + second
     last = [each for each in items if each["kind"] == "log" and each["at"] <= at][-1]
     ends = window.run("return [...document.querySelectorAll('#strips .end')].map((each) => each.textContent)")
     assert ends == [f"{end:,}" for end in last["visits"].values()]
@@ -117,8 +121,8 @@ def test_offsets_are_those_of_the_samples(window: Browser, kill: str) -> None:
 
 def test_it_plays_by_itself_and_by_keyboard(window: Browser, kill: str) -> None:
     opened(window, kill)
-    begin = second_of(window)
-    wait_until(lambda: second_of(window) > begin + 0.5, "the run to play", seconds=20)
+    first = second_of(window)
+    wait_until(lambda: second_of(window) > first + 0.5, "the run to play", seconds=20)
     window.press(SPACE)
     stands = second_of(window)
     assert "play" in shown(window, "play")
@@ -137,9 +141,9 @@ def test_it_plays_by_itself_and_by_keyboard(window: Browser, kill: str) -> None:
 def test_with_reduced_motion_nothing_moves_by_itself(window: Browser, kill: str) -> None:
     window.prefer(prefers_reduced_motion="reduce")
     opened(window, kill)
-    begin = second_of(window)
+    first = second_of(window)
     window.run("return new Promise((done) => setTimeout(done, 600))")
-    assert second_of(window) == begin
+    assert second_of(window) == first
 
 
 def test_the_scrubber_and_the_events_choose_a_moment(window: Browser, kill: str) -> None:
