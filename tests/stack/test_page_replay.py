@@ -166,6 +166,9 @@ def test_it_fits_its_window_and_can_be_read(window: Browser, append: str, width:
     window.size(width, 900)
     opened(window, append, 10_000)
     assert window.run("return document.documentElement.scrollWidth") <= width
+    # On a phone too the log is on the first screen, below the verdict.
+    assert window.run("return document.querySelector('#strips .row:last-child').getBoundingClientRect().bottom") < 900
+    assert window.run(SHIFT) < STEADY
     assert (
         window.run(
             "return [...document.querySelectorAll('p, td, li, button, text')].filter((each) =>"
@@ -181,6 +184,11 @@ CONTRAST = """
 const curve = (part) => (part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
 const channel = (value) => curve(value / 255);
 const light = ([red, green, blue]) => 0.2126 * channel(red) + 0.7152 * channel(green) + 0.0722 * channel(blue);
+const opacity = (each) => {
+  let product = 1;
+  for (let up = each; up; up = up.parentElement) product *= Number(getComputedStyle(up).opacity);
+  return product;
+};
 const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
 const ground = (each) => {
   for (let up = each; up; up = up.parentElement) {
@@ -190,15 +198,49 @@ const ground = (each) => {
   return [255, 255, 255];
 };
 const faint = [];
-for (const each of document.querySelectorAll('h1, h2, p, li, dt, dd, td, th, button, .end, .name')) {
+for (const each of document.querySelectorAll('h1, h2, p, li, dt, dd, td, th, button, code, summary, .end, .name')) {
   if (!each.getClientRects().length || !each.textContent.trim() || each.closest('.future, :disabled')) continue;
-  const [one, other] = [light(parts(getComputedStyle(each).color)), light(ground(each))];
+  const [behind, share] = [ground(each), opacity(each)];
+  const colour = parts(getComputedStyle(each).color).slice(0, 3);
+  const seen = colour.map((part, place) => share * part + (1 - share) * behind[place]);
+  const [one, other] = [light(seen), light(behind)];
   const contrast = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
   if (contrast < 4.5) faint.push([each.className || each.tagName, each.textContent.slice(0, 30), contrast]);
 }
 return faint;
 """
 """Text with less contrast than WCAG 2 asks for, level AA."""
+SHIFT = """
+return new Promise((done) => {
+  let sum = 0;
+  const watch = (list) => { for (const each of list.getEntries()) if (!each.hadRecentInput) sum += each.value; };
+  new PerformanceObserver(watch).observe({ type: 'layout-shift', buffered: true });
+  setTimeout(() => done(sum), 500);
+});
+"""
+"""How much the layout has shifted since the page was opened: the sum of https://wicg.github.io/layout-instability/."""
+STEADY = 0.02
+"""A line of a table that grows by a word; 0.1 is the limit for a good page."""
+
+
+def test_it_begins_at_the_first_sample(window: Browser, kill: str) -> None:
+    opened(window, kill, 0)
+    done = [each["at"] for each in recording(KILL)["items"] if each["kind"] == "done"]
+    assert done[0] < begin(KILL) - 20
+    assert shown(window, "state") == "running"
+    ends = window.run("return [...document.querySelectorAll('#strips .end')].map((each) => each.textContent)")
+    assert ends == [f"{end:,}" for end in item(KILL, "log")["visits"].values()]
+    assert window.run("return document.querySelectorAll('#strips .reads:not([display])').length") == 2
+    length = float(window.run("const { store } = Faultline.page; return store.end - store.begin"))
+    assert length == pytest.approx(recording(KILL)["items"][-1]["at"] - begin(KILL))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_nothing_moves_while_it_loads_and_plays(window: Browser, kill: str, width: int) -> None:
+    window.size(width, 844)
+    opened(window, kill)
+    wait_until(lambda: "Broken" in shown(window, "story"), "the fault", seconds=30)
+    assert window.run(SHIFT) < STEADY
 
 
 def test_two_engines_can_be_distinguished_without_colour(window: Browser, kill: str) -> None:
