@@ -11,25 +11,29 @@ import shlex
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from faultline.faults.catalogue import catalogue
+from faultline.faults.catalogue import possible
+from faultline.faults.model import Fault, Row
+from faultline.faults.needs import missing
 from faultline.faults.repair import kept, run_apart
 from faultline.faults.rows import ROWS
 from faultline.faults.scene import Scene
-from faultline.faults.steps import Step
+from faultline.faults.steps import OnService, Step
 from faultline.faults.timeline import Timeline
 from faultline.page.items import Item
 from faultline.settings import ROOT
 from faultline.stack.errors import StackError
-from faultline.stack.stack import open_stack
+from faultline.stack.stack import Stack, open_stack
 
 RESTORE = "restore"
 JUDGE = "judge"
 _ROWS = ("commit-deleted",)
 """Rows of the matrix that are no fault of the catalogue, and a lesson all the same."""
+_JOB, _VERDICT_GROUP, _CLEAN = "Flink job", "verdict", "begin again"
+"""Headings of what is no service."""
 _STOP, _SETTLE = "scripts/generator_stop.sh", "scripts/settle.sh"
 _VERDICT = "scripts/verdict.sh all --json"
 _AS_IS = f"{_VERDICT} --as-is"
@@ -46,6 +50,8 @@ class Action:
     label: str
     group: str
     lines: tuple[str, ...]
+    kind: str = ""
+    """`break` or `repair`; empty: neither."""
     chooses: bool = False
     """It needs one of the retained checkpoints, which stands for {checkpoint} in its lines."""
 
@@ -63,30 +69,39 @@ def _lines(steps: Sequence[Step]) -> tuple[str, ...]:
 
 
 def actions() -> dict[str, Action]:
-    """All actions by name, in the order of the page."""
-    found = []
-    for fault in catalogue().values():
-        subject = fault.name.replace("-", " ")
-        found.append(Action(fault.name, subject, "break", _lines(fault.breaks)))
-        if fault.heals:
-            found.append(Action(f"{fault.name}-repair", f"repair: {subject}", "repair", _lines(fault.heals)))
-    for name in _ROWS:
-        row = ROWS[name]
-        subject = name.replace("-", " ")
-        found.append(Action(name, subject, "break", _lines(row.breaks)))
-        found.append(Action(f"{name}-repair", f"repair: {subject}", "repair", _lines(row.heals)))
-    found += [
-        Action(RESTORE, "restore from", "repair", ("scripts/flink_restore.sh {checkpoint}",), chooses=True),
-        Action("generator-start", "start the generator", "judge", ("scripts/generator_start.sh",)),
-        Action("judge-now", "judge as it is now", "judge", (_AS_IS,)),
-        Action("judge-open", "stop, and judge with open windows", "judge", (_STOP, _VERDICT)),
-        Action(JUDGE, "settle, and judge", "judge", (_STOP, _SETTLE, _VERDICT)),
+    """The actions that the present stack can have, by name, in the order of the page: by service, as these start."""
+    stack = open_stack()
+    rows = [ROWS[name] for name in _ROWS]
+    subjects: list[Fault | Row] = [
+        *possible([service.name for service in stack.services]).values(),
+        *(row for row in rows if not any(missing(need, stack) for need in row.needs)),
+    ]
+    found = [
+        *(action for subject in subjects for action in _pair(subject, stack)),
+        Action(RESTORE, "restore from", _JOB, ("scripts/flink_restore.sh {checkpoint}",), "repair", chooses=True),
+        Action("generator-start", "start the generator", "generator", ("scripts/generator_start.sh",)),
+        Action("judge-now", "judge as it is now", _VERDICT_GROUP, (_AS_IS,)),
+        Action("judge-open", "stop, and judge with open windows", _VERDICT_GROUP, (_STOP, _VERDICT)),
+        Action(JUDGE, "settle, and judge", _VERDICT_GROUP, (_STOP, _SETTLE, _VERDICT)),
         Action(
-            "reset", "remove topics, checkpoints and outputs; start again", "clean",
+            "reset",
+            "remove topics, checkpoints and outputs; start again",
+            _CLEAN,
             ("scripts/reset.sh", "scripts/up.sh"),
         ),
-    ]  # fmt: skip
-    return {action.name: action for action in found}
+    ]
+    groups = [*dict.fromkeys(service.family for service in stack.services), _JOB, _VERDICT_GROUP, _CLEAN]
+    return {action.name: action for action in sorted(found, key=lambda action: groups.index(action.group))}
+
+
+def _pair(subject: Fault | Row, stack: Stack) -> Iterator[Action]:
+    """The button that breaks something, and the one that repairs it."""
+    broken = [step.service for step in subject.breaks if isinstance(step, OnService)]
+    group = stack.service(broken[0]).family if broken else _JOB
+    label = subject.name.replace("-", " ")
+    yield Action(subject.name, label, group, _lines(subject.breaks), "break")
+    if subject.heals:
+        yield Action(f"{subject.name}-repair", f"repair: {label}", group, _lines(subject.heals), "repair")
 
 
 class Runner:
@@ -96,23 +111,23 @@ class Runner:
         self._tell, self._outside = tell, outside
         self._busy = threading.Lock()
         self._running: tuple[Action, threading.Thread] | None = None
-        self._actions = actions()
 
     def as_json(self) -> list[dict[str, Any]]:
         """For the page; lines as they are typed in the project's folder."""
         return [
             {
-                "name": action.name, "label": action.label, "group": action.group, "chooses": action.chooses,
+                "name": action.name, "label": action.label, "group": action.group, "kind": action.kind,
+                "chooses": action.chooses,
                 "lines": [shown(line) for line in self._lines(action, self._fill("{flink}/{checkpoint}"))],
             }
-            for action in self._actions.values()
+            for action in actions().values()
         ]  # fmt: skip
 
     def start(self, name: object, checkpoint: str | None) -> None:
         """Start an action in a thread of its own; `checkpoint`: a retained one, by its path or URI. Raises Refused."""
-        action = self._actions.get(name) if isinstance(name, str) else None
+        action = actions().get(name) if isinstance(name, str) else None
         if action is None:
-            raise Refused(404, "there is no such action")
+            raise Refused(404, "this stack has no such action")
         if action.chooses and checkpoint is None:
             raise Refused(409, "this checkpoint is not retained any more; choose another")
         if not self._busy.acquire(blocking=False):

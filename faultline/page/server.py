@@ -55,10 +55,16 @@ Inspect = Callable[[str], Sequence[str]]
 
 
 class Page:
-    """The answers of the server. `runner`: what runs actions, None when it is read-only. `ends`: it ends now."""
+    """The answers of the server. `runner`: what runs actions, None when it is read-only. `ends`: it ends now.
 
-    def __init__(self, watching: Watching, inspect: Inspect, runner: Any, ends: Callable[[], bool]) -> None:
+    `partitions`: how many each topic is made with, so that the page keeps their place.
+    """
+
+    def __init__(
+        self, watching: Watching, inspect: Inspect, runner: Any, ends: Callable[[], bool], partitions: int
+    ) -> None:
         self._watching, self._inspect, self._runner, self._ends = watching, inspect, runner, ends
+        self._partitions = partitions
         # Read once: no path of a request ever reaches the disk.
         self._files = {name: (STATIC / name).read_bytes() for name in (*STYLES, *SCRIPTS, *LIVE_SCRIPTS)}
         self._words: dict[str, str] = {}
@@ -77,7 +83,10 @@ class Page:
 
     async def _page(self, _: Request) -> Response:
         actions = self._runner.as_json() if self._runner else []
-        data = {"mode": "live", "title": "live", "items": [], "actions": actions, "lessons": lessons.as_json()}
+        data = {
+            "mode": "live", "title": "live", "items": [], "actions": actions, "lessons": lessons.as_json(),
+            "partitions": self._partitions,
+        }  # fmt: skip
         return HTMLResponse(live(data))
 
     async def _file(self, request: Request) -> Response:
@@ -168,7 +177,7 @@ def _output(command: Sequence[str]) -> tuple[str, bool]:
 
 
 def application(
-    watching: Watching, inspect: Inspect, hosts: Sequence[str], *, token: str, runner: Any,
+    watching: Watching, inspect: Inspect, hosts: Sequence[str], *, token: str, runner: Any, partitions: int,
     ends: Callable[[], bool], given_up: Callable[[], bool],
 ) -> Any:  # fmt: skip
     """The server's application. `ends`: whether it ends now, `given_up`: without waiting for an action."""
@@ -181,7 +190,8 @@ def application(
         if runner:
             await run_in_threadpool(runner.end, given_up)
 
-    return Guard(Starlette(routes=Page(watching, inspect, runner, ends).routes(), lifespan=lifespan), hosts, token)
+    page = Page(watching, inspect, runner, ends, partitions)
+    return Guard(Starlette(routes=page.routes(), lifespan=lifespan), hosts, token)
 
 
 def hosts_of(settings: Settings, port: int) -> list[str]:
@@ -271,7 +281,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         uvicorn.Config(
             application(
                 watching, inspect, hosts_of(settings, port), token=token, runner=runner,
-                ends=lambda: server.should_exit, given_up=lambda: server.force_exit,
+                partitions=settings.number("TOPIC_PARTITIONS"), ends=lambda: server.should_exit,
+                given_up=lambda: server.force_exit,
             ),
             http=Impatient, log_level="error", access_log=False, server_header=False, date_header=False, ws="none",
             timeout_keep_alive=5, limit_concurrency=_CONNECTIONS, timeout_graceful_shutdown=_END_SECONDS,

@@ -7,8 +7,9 @@ first one ended. Each line has `at`, in seconds since the epoch; what does not a
 `{"at": ..., "unknown": "..."}`.
 
     kafka.jsonl  visits (end offsets by partition), windows, stable (the last stable offsets), group (Flink's)
-    flink.jsonl  as flink_job.status; position (how far the job has read, by partition), restored_at (ms), and
-                 checkpoints: id, at (ms), milliseconds and bytes of those that were completed since the last line
+    flink.jsonl  as flink_job.status; position (how far the job has read, by partition; empty until Flink's answer is
+                 recent), restored_at (ms), and checkpoints: id, at (ms), milliseconds and bytes of those that were
+                 completed since the last line
     spark.jsonl  batch (the newest committed), offsets (its end, by partition); planned: the batch that is planned and
                  not committed, if there is one; again: the batch that a new run of the query takes up again, if it does
     seen.jsonl   partition, offset and digest of each committed window, as it came
@@ -36,7 +37,7 @@ from faultline.storage.data import spark_checkpoints
 from faultline.topic_reader import reader
 from faultline.verdict.cluster import Cluster
 from faultline.verdict.model import Unknown
-from flink_job.position import position
+from flink_job.position import Recent, position
 from flink_job.rest import checkpoints
 from flink_job.status import newest_job, status_of
 
@@ -73,6 +74,7 @@ def flink_sample(settings: Settings) -> Sample:
     """Sample the state of the job, its position, and its completed checkpoints."""
     base, topic = settings.flink_rest, settings.text("VISITS_TOPIC")
     sampled: set[tuple[str, int]] = set()
+    recent = Recent()
 
     def sample() -> dict[str, Any]:
         job = newest_job(base, settings.text("FLINK_JOB_NAME"))
@@ -81,11 +83,14 @@ def flink_sample(settings: Settings) -> Sample:
         statistics = checkpoints(base, job["jid"])
         completed = [each for each in statistics["history"] if each["status"] == "COMPLETED"]
         new = [each for each in reversed(completed) if (job["jid"], each["id"]) not in sampled]
+        restored_at = (statistics["latest"]["restored"] or {}).get("restore_timestamp")
+        # While tasks start, Flink still has the metrics of those that ended.
+        attempt = (job["jid"], restored_at) if _runs(job) else None
+        read = position(base, job["jid"], topic) if attempt else {}
         found = {
             **status_of(base, job, statistics),
-            "restored_at": (statistics["latest"]["restored"] or {}).get("restore_timestamp"),
-            # While tasks start, Flink still has the metrics of those that ended.
-            "position": position(base, job["jid"], topic) if _runs(job) else {},
+            "restored_at": restored_at,
+            "position": read if recent.is_recent(attempt, time.monotonic()) else {},
             "checkpoints": [
                 {
                     "id": each["id"], "at": each["latest_ack_timestamp"], "milliseconds": each["end_to_end_duration"],

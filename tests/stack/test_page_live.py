@@ -7,6 +7,7 @@ import http.client
 import json
 import socket
 import subprocess
+import time
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 
 from faultline.page.pictures.browser import Browser
+from faultline.page.watching import LINGER_SECONDS
 from faultline.settings import ROOT
 from faultline.waiting import wait_until
 from tests.stack.browser import window
@@ -178,6 +180,25 @@ def test_the_page_beside_the_services_only_shows(stack: RunningStack, page: Show
     page.open()
 
 
+def test_the_first_position_after_a_pause_is_of_the_present(page: Shown) -> None:
+    page.window.open("about:blank")
+    time.sleep(LINGER_SECONDS)
+    # Now nobody asks the JobManager any more.
+    pause = 30
+    time.sleep(pause)
+    opened = time.time()
+    page.open()
+
+    def since(kind: str) -> list[dict[str, Any]]:
+        return [item for item in page.items(kind) if item["at"] > opened and item.get("position", True)]
+
+    wait_until(lambda: since("flink") and since("log"), "a position", seconds=WAIT_SECONDS, explain=page.explain)
+    before = [item for item in page.items("log") if item["at"] < opened][-1]
+    end, earlier = sum(since("log")[0]["visits"].values()), sum(before["visits"].values())
+    assert end > earlier
+    assert end - sum(since("flink")[0]["position"].values()) < (end - earlier) / 2
+
+
 def test_a_lesson_goes_step_by_step_and_has_its_buttons(page: Shown) -> None:
     step = "document.querySelector('#lessons .step').textContent"
     first = page.window.run(f"document.getElementById('lessons').open = true; return {step}")
@@ -206,8 +227,9 @@ def killed_and_repaired(stack: RunningStack, page: Shown) -> dict[str, Any]:
         lambda: len(page.items("again")) > before, "what is read again", seconds=WAIT_SECONDS, explain=page.explain
     )
     again = page.items("again")[-1]
-    many = f"{again['visits']:,} visit{'' if again['visits'] == 1 else 's'}"
-    page.wait("again", f"Flink has read at least {many} again, from {again['name']}, ")
+    if again["visits"]:
+        many = f"{again['visits']:,} visit{'' if again['visits'] == 1 else 's'}"
+        page.wait("again", f"Flink has read at least {many} again, from {again['name']}, ")
     page.wait("state", "running")
     return again
 

@@ -58,8 +58,12 @@ def second_of(window: Browser) -> float:
 
 def moment(run: Path, what: str) -> float:
     """The second of a phase of a recorded run."""
-    items = recording(run)["items"]
-    return float(next(item["at"] for item in items if item.get("text") == what)) - float(items[0]["at"])
+    return float(next(each["at"] for each in recording(run)["items"] if each.get("text") == what)) - begin(run)
+
+
+def begin(run: Path) -> float:
+    """The time of the first sample of the log."""
+    return float(item(run, "log")["at"])
 
 
 def item(run: Path, kind: str) -> dict[str, Any]:
@@ -81,7 +85,7 @@ def test_the_states_of_a_run_have_their_words(window: Browser, kill: str) -> Non
 
 def test_what_was_read_again_is_shaded_with_its_number(window: Browser, append: str) -> None:
     again, verdict = item(APPEND, "again"), item(APPEND, "verdict")["verdict"]
-    opened(window, append, again["at"] - recording(APPEND)["items"][0]["at"] + 1)
+    opened(window, append, again["at"] - begin(APPEND) + 1)
     assert window.part("again") == f"Spark reads {again['visits']} visits again, from {again['name']}"
     rows = window.run(
         "return [...document.querySelectorAll('#strips .row')].map((row) => ({"
@@ -103,7 +107,7 @@ def test_offsets_are_those_of_the_samples(window: Browser, kill: str) -> None:
     second = moment(KILL, "break")
     opened(window, kill, second)
     items = recording(KILL)["items"]
-    at = items[0]["at"] + second
+    at = begin(KILL) + second
     last = [each for each in items if each["kind"] == "log" and each["at"] <= at][-1]
     ends = window.run("return [...document.querySelectorAll('#strips .end')].map((each) => each.textContent)")
     assert ends == [f"{end:,}" for end in last["visits"].values()]
@@ -111,8 +115,8 @@ def test_offsets_are_those_of_the_samples(window: Browser, kill: str) -> None:
 
 def test_it_plays_by_itself_and_by_keyboard(window: Browser, kill: str) -> None:
     opened(window, kill)
-    begin = second_of(window)
-    wait_until(lambda: second_of(window) > begin + 0.5, "the run to play", seconds=20)
+    first = second_of(window)
+    wait_until(lambda: second_of(window) > first + 0.5, "the run to play", seconds=20)
     window.press(SPACE)
     stands = second_of(window)
     assert "play" in window.part("play")
@@ -131,9 +135,9 @@ def test_it_plays_by_itself_and_by_keyboard(window: Browser, kill: str) -> None:
 def test_with_reduced_motion_nothing_moves_by_itself(window: Browser, kill: str) -> None:
     window.prefer(prefers_reduced_motion="reduce")
     opened(window, kill)
-    begin = second_of(window)
+    first = second_of(window)
     window.run("return new Promise((done) => setTimeout(done, 600))")
-    assert second_of(window) == begin
+    assert second_of(window) == first
 
 
 def test_the_scrubber_and_the_events_choose_a_moment(window: Browser, kill: str) -> None:
@@ -156,6 +160,9 @@ def test_it_fits_its_window_and_can_be_read(window: Browser, append: str, width:
     window.size(width, 900)
     opened(window, append, 10_000)
     assert window.run("return document.documentElement.scrollWidth") <= width
+    # On a phone too the log is on the first screen, below the verdict.
+    assert window.run("return document.querySelector('#strips .row:last-child').getBoundingClientRect().bottom") < 900
+    assert window.run(SHIFT) < STEADY
     assert (
         window.run(
             "return [...document.querySelectorAll('p, td, li, button, text')].filter((each) =>"
@@ -171,6 +178,11 @@ CONTRAST = """
 const curve = (part) => (part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
 const channel = (value) => curve(value / 255);
 const light = ([red, green, blue]) => 0.2126 * channel(red) + 0.7152 * channel(green) + 0.0722 * channel(blue);
+const opacity = (each) => {
+  let product = 1;
+  for (let up = each; up; up = up.parentElement) product *= Number(getComputedStyle(up).opacity);
+  return product;
+};
 const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
 const ground = (each) => {
   for (let up = each; up; up = up.parentElement) {
@@ -180,15 +192,49 @@ const ground = (each) => {
   return [255, 255, 255];
 };
 const faint = [];
-for (const each of document.querySelectorAll('h1, h2, p, li, dt, dd, td, th, button, .end, .name')) {
+for (const each of document.querySelectorAll('h1, h2, p, li, dt, dd, td, th, button, code, summary, .end, .name')) {
   if (!each.getClientRects().length || !each.textContent.trim() || each.closest('.future, :disabled')) continue;
-  const [one, other] = [light(parts(getComputedStyle(each).color)), light(ground(each))];
+  const [behind, share] = [ground(each), opacity(each)];
+  const colour = parts(getComputedStyle(each).color).slice(0, 3);
+  const seen = colour.map((part, place) => share * part + (1 - share) * behind[place]);
+  const [one, other] = [light(seen), light(behind)];
   const contrast = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
   if (contrast < 4.5) faint.push([each.className || each.tagName, each.textContent.slice(0, 30), contrast]);
 }
 return faint;
 """
 """Text with less contrast than WCAG 2 asks for, level AA."""
+SHIFT = """
+return new Promise((done) => {
+  let sum = 0;
+  const watch = (list) => { for (const each of list.getEntries()) if (!each.hadRecentInput) sum += each.value; };
+  new PerformanceObserver(watch).observe({ type: 'layout-shift', buffered: true });
+  setTimeout(() => done(sum), 500);
+});
+"""
+"""How much the layout has shifted since the page was opened: the sum of https://wicg.github.io/layout-instability/."""
+STEADY = 0.02
+"""A line of a table that grows by a word; 0.1 is the limit for a good page."""
+
+
+def test_it_begins_at_the_first_sample(window: Browser, kill: str) -> None:
+    opened(window, kill, 0)
+    done = [each["at"] for each in recording(KILL)["items"] if each["kind"] == "done"]
+    assert done[0] < begin(KILL) - 20
+    assert window.part("state") == "running"
+    ends = window.run("return [...document.querySelectorAll('#strips .end')].map((each) => each.textContent)")
+    assert ends == [f"{end:,}" for end in item(KILL, "log")["visits"].values()]
+    assert window.run("return document.querySelectorAll('#strips .reads:not([display])').length") == 2
+    length = float(window.run("const { store } = Faultline.page; return store.end - store.begin"))
+    assert length == pytest.approx(recording(KILL)["items"][-1]["at"] - begin(KILL))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_nothing_moves_while_it_loads_and_plays(window: Browser, kill: str, width: int) -> None:
+    window.size(width, 844)
+    opened(window, kill)
+    wait_until(lambda: "Broken" in window.part("story"), "the fault", seconds=30)
+    assert window.run(SHIFT) < STEADY
 
 
 def test_two_engines_can_be_distinguished_without_colour(window: Browser, kill: str) -> None:

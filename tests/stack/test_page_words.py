@@ -12,6 +12,7 @@ import pytest
 from faultline.page.document import saved
 from faultline.page.pictures.browser import Browser
 from tests.stack.browser import window
+from tests.stack.test_page_replay import CONTRAST
 
 __all__ = ["window"]
 pytestmark = pytest.mark.ci
@@ -159,6 +160,20 @@ def test_what_is_read_again_goes_back_then_reads_then_has_read(window: Browser, 
         assert window.part("again") == words
 
 
+def test_of_at_least_no_visits_nothing_is_said(window: Browser, page: Page) -> None:
+    nothing = {**AGAIN, "end": {"0": 880}, "visits": 0}
+    page(*RUNNING, flink(3, running=0), nothing, flink(6, position=890, restored=f"{OLD}/chk-6"), second=7)
+    assert window.part("again") == ""
+    assert count(window, "#strips rect.again") == 0
+
+
+def test_before_flink_was_asked_nothing_is_a_fault(window: Browser, page: Page) -> None:
+    page(log(0), done(-20), spark(0), services(0), flink(5), second=2)
+    assert window.part("state") == "starting"
+    page(log(0), done(-20), spark(0), services(0), flink(5), second=6)
+    assert window.part("state") == "running"
+
+
 def test_the_filled_diamond_is_of_the_job_that_runs(window: Browser, page: Page) -> None:
     listed = held(3, (OLD, "chk-6", 700), (OLD, "chk-7", 800), (NEW, "chk-7", 900))
     # A recorded run shows all offsets: from 600 on.
@@ -185,6 +200,7 @@ def test_an_unknown_verdict_has_its_reason_and_grows_old(window: Browser, page: 
     assert "1,200 lost" in window.part("verdict")
     assert "25 visits have come since" in window.part("verdict")
     assert count(window, "#verdict.old") == 1
+    assert window.run(CONTRAST) == []
 
 
 def test_the_window_of_a_running_stack_stands_still_until_the_end_is_at_its_edge(window: Browser, page: Page) -> None:

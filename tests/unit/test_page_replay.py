@@ -119,6 +119,12 @@ def test_the_file_in_the_docs_is_the_recorded_run() -> None:
     assert page == saved(recording(KILL)), "scripts/pictures.sh writes it"
 
 
+def test_the_picture_of_the_readme_leads_to_the_recorded_run() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    link = r"^\[!\[[^\]]+\]\(docs/pictures/page_read_again\.png\)\]\(docs/a_recorded_crash\.html\)$"
+    assert re.search(link, text, re.MULTILINE)
+
+
 @pytest.mark.parametrize("damage", ["", "[]", "{}", '{"events": ['])
 def test_a_damaged_timeline_is_one_line(tmp_path: Path, damage: str) -> None:
     (tmp_path / "timeline.json").write_text(damage, encoding="utf-8")

@@ -21,6 +21,7 @@ from faultline.page.kept import Kept
 from faultline.page.reached import answers_http, broker_words, spark_pages, taskmanager_words
 from faultline.page.watching import WAITING, Sampler, Watching
 from faultline.settings import Settings
+from faultline.stack.stack import open_stack
 from faultline.waiting import wait_until
 
 
@@ -321,3 +322,24 @@ def test_an_action_gets_the_checkpoint_under_its_name_on_the_host(
     run.start("restore", "/inside/chk-1")
     run.end(lambda: False)
     assert (tmp_path / "chosen").read_text(encoding="utf-8") == "/a home/chk-1\n"
+
+
+@pytest.mark.parametrize("profile", ["", "cluster"])
+def test_each_button_acts_on_what_the_stack_has(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, profile: str) -> None:
+    monkeypatch.setenv("STACK_HOME", str(tmp_path))
+    monkeypatch.setenv("STACK_PROFILE", profile)
+    stack = open_stack()
+    has, families = {row.name for row in stack.services}, {row.family for row in stack.services}
+    found = actions.actions()
+    for action in found.values():
+        for line in action.lines:
+            script, service, *_ = [*line.split(), ""]
+            if script.removeprefix("scripts/") in {"start.sh", "stop.sh", "kill.sh", "pause.sh", "resume.sh"}:
+                assert service in has
+                assert action.group == stack.service(service).family
+    assert {action.group for action in found.values()} <= families | {"Flink job", "verdict", "begin again"}
+    assert "broker-kill" in found
+    assert ("broker-2-kill" in found) == bool(profile)
+    # It deletes a file, and the profile has its checkpoints in an object store.
+    assert ("commit-deleted" in found) == (not profile)
+    assert all(f"{name}-repair" in found for name, action in found.items() if action.kind == "break")

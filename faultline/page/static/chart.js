@@ -5,6 +5,8 @@ Faultline.chart = (() => {
   const HEIGHT = 190;
   const LIVE_SECONDS = 180;
   const MAKE_MS = 1000;
+  // From one line of the grid to the next.
+  const SECONDS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600];
   // uPlot: a null is a gap up to the next value of its own series.
   const EXPAND = 2;
   const SERIES = [
@@ -75,7 +77,7 @@ Faultline.chart = (() => {
       cursor: { drag: { x: false, y: false }, points: { show: false }, y: false, bind: { mousedown: (plot, target, handler) => (event) => { this.click(event); return handler(event); } } },
       scales: { x: { time: false, range: () => [this.fixed ? 0 : Math.max(0, this.at - this.begin - LIVE_SECONDS), Math.max(10, this.store.end - this.begin)] } },
       axes: [
-        { ...axis, size: 26, values: (plot, values) => values.map((value) => `${number(Math.round(value))} s`) },
+        { ...axis, size: 26, incrs: SECONDS, values: (plot, values) => values.map((value) => `${number(Math.round(value))} s`) },
         { ...axis, size: 56, values: (plot, values) => values.map((value) => number(value)) },
       ],
       series: [{}, ...SERIES.map((each) => ({ stroke: colour(each.colour), width: each.width, dash: each.dash, spanGaps: false, points: { show: false }, paths: each.stepped ? uPlot.paths.stepped({ align: 1 }) : undefined }))],
@@ -100,7 +102,7 @@ Faultline.chart = (() => {
     context.fillStyle = colour("--fault-ground");
     const ranges = this.phased() ? this.faults() : this.downs();
     for (const [from, to] of ranges) {
-      const left = plot.valToPos(from - this.begin, "x", true);
+      const left = plot.valToPos(Math.max(from, this.begin) - this.begin, "x", true);
       context.fillRect(left, plot.bbox.top, Math.max(2, plot.valToPos(to - this.begin, "x", true) - left), plot.bbox.height);
     }
     context.restore();

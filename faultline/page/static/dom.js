@@ -22,6 +22,31 @@ Faultline.dom = (() => {
   function say(element, text) {
     if (element.textContent !== text) element.textContent = text;
   }
+  // A line for each item, in their order. A line stays the same element while its item is there, and as long as it has
+  // the focus: whoever moves by keyboard stays where they are.
+  function lines(parent, items, key, fresh) {
+    const keys = items.map(key);
+    for (const line of [...parent.children]) {
+      if (!keys.includes(line.dataset.key) && !line.contains(document.activeElement)) line.remove();
+    }
+    const there = new Map([...parent.children].map((line) => [line.dataset.key, line]));
+    let next = parent.firstElementChild;
+    return items.map((item, place) => {
+      let line = there.get(keys[place]);
+      if (!line) {
+        line = fresh(item);
+        line.dataset.key = keys[place];
+        parent.insertBefore(line, next);
+      }
+      next = line.nextElementSibling;
+      return line;
+    });
+  }
+  // The button that has the focus keeps it, and looks disabled; what it does must be refused.
+  function disable(button, is) {
+    button.disabled = is && button !== document.activeElement;
+    button.setAttribute("aria-disabled", String(is));
+  }
   const number = (value) => NUMBER.format(value);
   function size(bytes) {
     if (bytes === null || bytes === undefined) return "";
@@ -39,5 +64,5 @@ Faultline.dom = (() => {
     probe.style.color = `var(${name})`;
     return getComputedStyle(probe).color;
   }
-  return { make, draw, by, say, number, size, took, clock, sum, many, ago, still, colour };
+  return { make, draw, by, say, lines, disable, number, size, took, clock, sum, many, ago, still, colour };
 })();

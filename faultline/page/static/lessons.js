@@ -1,7 +1,7 @@
 "use strict";
 // The guided mode: lessons in steps, each with its words and, where it has one, its button.
 Faultline.lessons = (data, button, update) => {
-  const { make, say } = Faultline.dom;
+  const { make, say, disable } = Faultline.dom;
   const words = make("p", { class: "step", "aria-live": "polite" });
   const doing = make("div", { class: "acts" });
   const back = make("button", { type: "button", text: "← back", onclick: () => turn(-1) });
@@ -18,15 +18,15 @@ Faultline.lessons = (data, button, update) => {
     const step = lesson().steps[at];
     say(words, step.words);
     say(where, `step ${at + 1} of ${lesson().steps.length}`);
-    back.disabled = at === 0;
-    next.disabled = at === lesson().steps.length - 1;
+    disable(back, at === 0);
+    disable(next, at === lesson().steps.length - 1);
     const action = data.actions.find((each) => each.name === step.action);
     doing.replaceChildren();
     if (action && action.chooses) doing.append(make("p", { class: "quiet", text: "Choose the checkpoint under Break and repair, then:" }));
     if (action) doing.append(button(action));
-    else if (step.action) doing.append(make("p", { class: "quiet", text: `In a shell, ${lesson().walkthrough} does the whole lesson. Run scripts/page.sh for a page with a button for it.` }));
+    else if (step.action) doing.append(make("p", { class: "quiet", text: `In a shell, ${lesson().walkthrough} does the whole lesson. ${data.actions.length ? "This stack cannot have it, so there is no button for it." : "Run scripts/page.sh for a page with a button for it."}` }));
     update();
   }
-  const panel = make("details", { class: "panel", id: "lessons" }, make("summary", { text: "Lessons, step by step" }), make("div", { class: "turn" }, pick, where, back, next), words, doing);
+  const panel = make("details", { class: "panel", id: "lessons" }, make("summary", { text: "Lessons, step by step" }), make("div", { class: "turn" }, pick, where, back, next), words, make("div", { class: "doing" }, doing));
   return { panel, show };
 };

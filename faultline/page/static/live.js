@@ -2,7 +2,7 @@
 // A running stack: what comes from the server, what is kept in a file, and the panels that only a live page has.
 (() => {
   const { make, by, say } = Faultline.dom;
-  const { data, store, live, strips, begin, panels } = Faultline.page;
+  const { data, store, live, strips, panels } = Faultline.page;
   const AGAIN_MS = 2000;
 
   // The token comes after # in the address, and leaves it at once: nobody reads it from a projector.
@@ -19,6 +19,7 @@
   else place.append(make("p", { class: "quiet readonly", text: "This page is read-only. Run scripts/page.sh for a page with buttons." }));
   place.append(buttons.said);
   lessons.show();
+  document.body.classList.remove("loading");
 
   // What comes
 
@@ -31,7 +32,6 @@
   }
   function take(items) {
     for (const item of items) store.add(item);
-    begin();
     buttons.update();
   }
   function connect() {

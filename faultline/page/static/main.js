@@ -8,7 +8,7 @@ Faultline.start = () => {
   for (const item of data.items) store.add(item);
   const live = fixed ? null : { lost: false, full: 0, skew: 0 };
   const { panels, state } = Faultline;
-  const strips = new Faultline.strips(store, fixed, () => player && player.draw());
+  const strips = new Faultline.strips(store, fixed, data.partitions || 0, () => player && player.draw());
   let chart = null;
   let slow = 0;
 
@@ -67,11 +67,7 @@ Faultline.start = () => {
   panels.judged(data);
   say(by("keys"), `Space ${fixed ? "plays and pauses" : "pauses and goes on"}. Arrow keys move by a second, with Shift by ten.${fixed ? " F goes to the fault." : ""}`);
 
-  function begin() {
-    if (chart || !store.version) return;
-    chart = new Faultline.chart(store, fixed, (at) => player.seek(at, true));
-  }
-  begin();
+  chart = new Faultline.chart(store, fixed, (at) => player.seek(at, true));
   player.start();
   if (fixed) {
     // An address that ends in #31.5 opens at that second, and waits.
@@ -82,7 +78,8 @@ Faultline.start = () => {
       player.seek(fault ? fault.at - 6 : store.begin, true);
       if (!still.matches) player.toggle();
     }
+    document.body.classList.remove("loading");
   }
-  return { data, store, live, player, strips, begin, panels };
+  return { data, store, live, player, strips, panels };
 };
 Faultline.page = Faultline.start();

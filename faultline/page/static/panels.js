@@ -1,7 +1,7 @@
 "use strict";
 // In words: the state of everything at a moment, as status, inspector and verdict say it.
 Faultline.panels = (() => {
-  const { make, by, say, number, size, took, sum, many } = Faultline.dom;
+  const { make, by, say, lines, number, size, took, sum, many } = Faultline.dom;
   const SHOWN = 6;
   const SIGNS = { running: "●", answers: "●", visits: "●", paused: "‖", silent: "‖", exited: "○" };
   const PHASES = { load: "visits are sent", break: "the fault", heal: "the repair", settle: "windows close", judge: "the verdict" };
@@ -12,7 +12,7 @@ Faultline.panels = (() => {
     const spark = store.answer("spark", "spark", at);
     const told = (answer, words) => (answer.silent ? "not known" : answer.item ? words(answer.item) : "none yet");
     const batch = ({ planned }) => (planned ? `batch ${number(planned.batch)}, ${many(planned.visits, "visit")}` : "nothing");
-    const lines = [
+    const known = [
       ["Flink job", told(flink, (item) => item.state)],
       ["tasks", told(flink, (item) => `${item.running} of ${item.tasks}`)],
       ["restarts", told(flink, (item) => number(item.restarts))],
@@ -21,7 +21,7 @@ Faultline.panels = (() => {
       ["planned", told(spark, batch)],
     ];
     const place = by("facts");
-    lines.forEach(([name, value], row) => {
+    known.forEach(([name, value], row) => {
       if (!place.children[row * 2]) place.append(make("dt"), make("dd"));
       say(place.children[row * 2], name);
       say(place.children[row * 2 + 1], value);
@@ -44,49 +44,32 @@ Faultline.panels = (() => {
     const shown = store.until("done", at).filter((item) => item.engine === "flink").slice(-SHOWN + 2);
     const batches = store.until("done", at).filter((item) => item.engine === "spark").slice(-2);
     const all = [...shown, ...batches].sort((one, other) => other.at - one.at);
-    const body = by("done");
-    all.forEach((item, row) => {
-      const line = body.children[row] || body.appendChild(make("tr", {}, make("th", { scope: "row" }), make("td", { class: "number" }), make("td", { class: "number" }), make("td", { class: "number" })));
-      const name = line.children[0];
-      const key = `${item.job}/${item.name}`;
-      if (name.dataset.key !== key) {
-        name.dataset.key = key;
-        name.replaceChildren(open && item.engine === "flink" ? make("button", { type: "button", class: "plain", text: item.name, onclick: () => open(item) }) : item.name);
-      }
-      line.className = item.engine;
-      say(line.children[1], took(item.milliseconds));
-      say(line.children[2], size(item.bytes));
-      say(line.children[3], `${Math.max(0, at - item.at).toFixed(0)} s`);
+    const fresh = (item) => make("tr", { class: item.engine },
+      make("th", { scope: "row" }, open && item.engine === "flink" ? make("button", { type: "button", class: "plain", text: item.name, onclick: () => open(item) }) : item.name),
+      make("td", { class: "number", text: took(item.milliseconds) }), make("td", { class: "number", text: size(item.bytes) }), make("td", { class: "number" }),
+    );
+    lines(by("done"), all, (item) => `${item.job}/${item.name}`, fresh).forEach((line, row) => {
+      say(line.lastChild, `${Math.max(0, at - all[row].at).toFixed(0)} s`);
     });
-    while (body.children.length > all.length) body.lastChild.remove();
   }
 
   function happened(store, at, seek) {
-    const list = by("happened");
     const events = store.of("event").filter((item) => item.what !== "broken");
     const fault = store.of("event").find((item) => item.what === "phase" && item.text === "break");
     const zero = fault ? fault.at : store.begin;
-    // Old ones go as new ones come, so their number alone says nothing.
-    const key = events.length ? `${events[events.length - 1].at}/${events.length}` : "";
-    if ((list.dataset.key || "") !== key) {
-      list.dataset.key = key;
-      list.replaceChildren(
-        ...events.map((item) => {
-          const seconds = item.at - zero;
-          const text = item.what === "phase" ? PHASES[item.text] || item.text : item.text;
-          const button = make("button", { type: "button", class: "plain", onclick: () => seek(item.at) }, make("span", { class: "number", text: `${seconds < 0 ? "−" : "+"}${Math.abs(seconds).toFixed(1)} s` }), make(item.what === "command" ? "code" : "span", { text }));
-          return make("li", { class: item.what, "data-at": item.at }, button);
-        }),
-      );
-    }
-    let last = null;
-    for (const line of list.children) {
-      const past = Number(line.dataset.at) <= at + 0.01;
-      line.classList.toggle("future", !past);
-      line.classList.remove("current");
-      if (past) last = line;
-    }
-    if (last) last.classList.add("current");
+    const fresh = (item) => {
+      const text = item.what === "phase" ? PHASES[item.text] || item.text : item.text;
+      const button = make("button", { type: "button", class: "plain", onclick: () => seek(item.at) }, make("span", { class: "number" }), make(item.what === "command" ? "code" : "span", { text }));
+      return make("li", { class: item.what }, button);
+    };
+    const shown = lines(by("happened"), events, (item) => `${item.at}/${item.what}/${item.text}`, fresh);
+    const past = events.filter((item) => item.at <= at + 0.01).length;
+    shown.forEach((line, row) => {
+      const seconds = events[row].at - zero;
+      say(line.querySelector(".number"), `${seconds < 0 ? "−" : "+"}${Math.abs(seconds).toFixed(1)} s`);
+      line.classList.toggle("future", row >= past);
+      line.classList.toggle("current", row === past - 1);
+    });
   }
 
   function committed(store, at) {

@@ -40,7 +40,9 @@ Faultline.state = (() => {
     if (seen ? isNone(seen) : flink.silent && (log.silent || !log.item)) return ["no stack", "lost"];
     if (phase && phase.text === "break") return ["fault", "fault"];
     const bad = ran(store, at) ? ["fault", "fault"] : ["starting", "wait"];
-    if (broken(seen).length || log.silent || !log.item || flink.silent || !flink.item) return bad;
+    if (broken(seen).length || log.silent || flink.silent) return bad;
+    // Not asked yet.
+    if (!log.item || !flink.item) return ["starting", "wait"];
     if (ENDED.includes(flink.item.state)) return ["fault", "fault"];
     if (runs(flink)) return ["running", "well"];
     return ran(store, at) ? ["restoring", "wait"] : ["starting", "wait"];
@@ -81,7 +83,8 @@ Faultline.state = (() => {
   // What is read again: first the job goes back, then it reads, and then it has read.
   function again(store, at) {
     const found = ["flink", "spark"].map((engine) => store.until("again", at).filter((item) => item.engine === engine).pop());
-    return found.filter(Boolean).map((item) => (item.engine === "flink" ? byFlink(store, at, item) : bySpark(store, at, item))).join("; ");
+    // Of at least 0 visits nothing is known.
+    return found.filter((item) => item && item.visits).map((item) => (item.engine === "flink" ? byFlink(store, at, item) : bySpark(store, at, item))).join("; ");
   }
   function byFlink(store, at, item) {
     const visits = `at least ${many(item.visits, "visit")}`;

@@ -2,6 +2,9 @@
 // What is known, in the order of time: items of page/items.py by their kind.
 Faultline.store = (() => {
   const KEPT_SECONDS = 1800;
+  const FIRST_SECONDS = 2;
+  // Kinds that may be older than all that was sampled, or come without a sample.
+  const UNSAMPLED = ["done", "event"];
 
   // A recorded run keeps everything.
   function Store(fixed) {
@@ -45,11 +48,15 @@ Faultline.store = (() => {
     const list = this.of(kind);
     return list[newest(list, at) + 1] || null;
   };
+  // The first sample: a checkpoint that was complete before it is known, and its moment is not shown.
   Object.defineProperty(Store.prototype, "begin", {
     get() {
-      const lists = Object.values(this.kinds);
-      if (!lists.length) return Date.now() / 1000;
-      const first = Math.min(...lists.map((list) => list[0].at));
+      const kinds = Object.keys(this.kinds);
+      if (!kinds.length) return Date.now() / 1000;
+      const sampled = kinds.filter((kind) => !UNSAMPLED.includes(kind));
+      let first = Math.min(...(sampled.length ? sampled : kinds).map((kind) => this.of(kind)[0].at));
+      // All sources are sampled at once, and the log draws the most.
+      if (this.of("log").length) first = Math.min(this.of("log")[0].at, first + FIRST_SECONDS);
       return this.fixed ? first : Math.max(first, this.end - KEPT_SECONDS);
     },
   });

@@ -18,14 +18,25 @@ Faultline.strips = (() => {
     return value + ((to - value) * (at - now.at)) / (next.at - now.at);
   }
 
-  function Strips(store, fixed, redraw) {
+  // `partitions`: how many each topic has, as far as it is known before the first sample: their rows keep their place.
+  function Strips(store, fixed, partitions, redraw) {
     this.redraw = redraw;
     this.store = store;
     this.fixed = fixed;
     this.rows = {};
     this.small = {};
     this.windows = {};
+    for (let partition = 0; partition < partitions; partition += 1) {
+      this.visits(partition);
+      this.written(partition);
+    }
   }
+  Strips.prototype.visits = function (partition) {
+    return this.row(this.rows, by("strips"), "visits", partition, LANE);
+  };
+  Strips.prototype.written = function (partition) {
+    return this.row(this.small, by("window-strips"), "visit_windows", partition, SMALL);
+  };
   // Another log: its offsets are elsewhere.
   Strips.prototype.forget = function () {
     this.windows = {};
@@ -58,6 +69,13 @@ Faultline.strips = (() => {
     row.width = Math.max(120, picture.getBoundingClientRect().width || 600);
     return (rows[partition] = row);
   };
+
+  function removeOthers(rows, partitions) {
+    for (const partition of Object.keys(rows).filter((each) => !(each in partitions))) {
+      rows[partition].element.remove();
+      delete rows[partition];
+    }
+  }
 
   // One element for each name, made once: only attributes change from frame to frame.
   function mark(row, name, tag, attributes, text) {
@@ -107,12 +125,11 @@ Faultline.strips = (() => {
       .map((engine) => store.until("again", at).filter((item) => item.engine === engine).pop())
       .filter(Boolean);
     for (const partition of Object.keys(log.visits)) {
-      const row = this.row(this.rows, by("strips"), "visits", partition, LANE);
-      this.partition(row, partition, { at, log, next, flink, spark, held, again });
+      this.partition(this.visits(partition), partition, { at, log, next, flink, spark, held, again });
     }
-    for (const partition of Object.keys(log.windows)) {
-      this.output(this.row(this.small, by("window-strips"), "visit_windows", partition, SMALL), partition, log, next, at);
-    }
+    for (const partition of Object.keys(log.windows)) this.output(this.written(partition), partition, log, next, at);
+    removeOthers(this.rows, log.visits);
+    removeOthers(this.small, log.windows);
   };
 
   Strips.prototype.partition = function (row, partition, now) {
@@ -128,7 +145,7 @@ Faultline.strips = (() => {
 
     mark(row, "log", "rect", { class: "log", x: 0, y: bar, width: Math.max(0, x(end)), height: barHeight, rx: 3 });
     for (const item of again) {
-      if (item.begin[partition] === undefined) continue;
+      if (!(item.end[partition] > item.begin[partition])) continue;
       const left = x(item.begin[partition]);
       const width = Math.max(0, x(item.end[partition]) - left);
       const count = item.end[partition] - item.begin[partition];
@@ -213,7 +230,7 @@ Faultline.strips = (() => {
     const left = where > 110;
     mark(row, "spark", "path", { class: "committed", d: `M${where - 6} ${y + 11}h12l-6 -9z` }, `Spark has committed offset ${number(spark.offsets[partition])}`);
     mark(row, "spark-line", "rect", { class: "committed-line", x: where - 0.75, y: foot - LANE.barHeight, width: 1.5, height: LANE.barHeight + 6 });
-    mark(row, "spark-name", "text", { class: "spark-text strong", x: left ? where - 10 : where + 10, y: y + 11, "text-anchor": left ? "end" : "start" }, `Spark ${number(spark.offsets[partition])}`);
+    mark(row, "spark-name", "text", { class: "spark-text strong", x: left ? where - 10 : Math.max(2, where + 10), y: y + 11, "text-anchor": left ? "end" : "start" }, `Spark ${number(spark.offsets[partition])}`);
   };
 
   // visit_windows: what readers get, and what is prepared and not committed.

@@ -23,7 +23,7 @@ Faultline.verdict = (() => {
     const more = records.length ? [make("details", {}, make("summary", { text: `the records (${records.length} of them)` }), make("ul", {}, ...records))] : [];
     return [
       make("p", { class: `outcome ${all.outcome}`, text: OUTCOMES[all.outcome] || all.outcome }),
-      make("div", {}, make("p", { class: "age number" }), make("ul", { class: "reasons" }, ...lines), ...more),
+      make("div", {}, make("p", { class: "age number", text: judged(item) }), make("ul", { class: "reasons" }, ...lines), ...more),
     ];
   }
   function age(store, at, item, place) {
@@ -32,10 +32,10 @@ Faultline.verdict = (() => {
     const [then, now] = [known || store.of("log")[0], store.at("log", at)];
     const since = then && now ? Math.max(0, sum(now.visits) - sum(then.visits)) : 0;
     const visits = `${known ? "" : "at least "}${many(since, "visit")}`;
-    const judged = `judged ${clock(item.at)}${item.as_is ? ", while the stack ran" : ""}`;
-    say(place.querySelector(".age"), since ? `${judged}; ${visits} ${since === 1 ? "has" : "have"} come since` : judged);
+    say(place.querySelector(".age"), since ? `${judged(item)}; ${visits} ${since === 1 ? "has" : "have"} come since` : judged(item));
     place.classList.toggle("old", since > 0);
   }
+  const judged = (item) => `judged ${clock(item.at)}${item.as_is ? ", while the stack ran" : ""}`;
   // Only what violates is counted: of what is unknown the reason is to be seen.
   function why(one) {
     const wrong = COUNTED.filter((name) => one[name]);
@@ -43,5 +43,5 @@ Faultline.verdict = (() => {
     return wrong.map((name) => `${number(one[name])} ${name}`).join(", ");
   }
   const sentence = (example) => Object.values(example).filter((value) => value !== null && value !== "").join(" ");
-  return { show };
+  return { show, parts };
 })();
