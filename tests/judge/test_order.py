@@ -140,6 +140,19 @@ def is_met(world: World, needs: Needs, cut: Cut, end: int, partition: int, *, la
     return any(cut[other] < needs.held_up_to(other, end) for other in needs.holders[partition])
 
 
+def defined_need(world: World, decisions: Decisions, partition: int, end: int) -> int:
+    """Return need(q, w) by its definition."""
+    clock = world.clocks[partition]
+    on_time = [offset + 1 for (p, other), offset in decisions.on_time.items() if p == partition and other <= end]
+    late = [offset for (p, other), offset in decisions.late.items() if p == partition and other >= end]
+    read, passes = max(on_time, default=0), clock.position_of(end)
+    pause = next((pause for pause in clock.pauses if pause >= read), NEVER)
+    weighed = len(world.clocks) > 1 and pause < passes and pause <= min(late, default=NEVER)
+    if any(other != partition and other % world.shared == partition % world.shared for other in world.clocks):
+        return read
+    return max(read, pause if weighed else passes)
+
+
 def unmet(world: World, late: Decided, order: Iterable[int]) -> Decided:
     """Return the visits that do not meet Lemmas 1 and 2 in an order."""
     needs = world.needs(world.decisions(late))
@@ -173,8 +186,10 @@ def test_lemma_1_needs(seed: int, partitions: int) -> None:
     late = world.decide(order, chance)
     decisions = world.decisions(late)
     assert not unmet(world, late, order) & late
-    for group, offset in decisions.late.items():
-        assert world.needs(decisions).can_be_late(group, offset)
+    needs = world.needs(decisions)
+    assert all(needs.can_be_late(group, offset) for group, offset in decisions.late.items())
+    for partition, _, end in world.visits():
+        assert needs.need(partition, end) == defined_need(world, decisions, partition, end)
 
 
 @worlds
