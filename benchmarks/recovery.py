@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from benchmarks.own_stack import OwnStack, own_stack, row, run_benchmark
+from faultline.formats.verdict import ALL, Outcome, Verdicts
 from faultline.messages import say
 from faultline.stack.errors import StackError
 from faultline.stack.services import copies
@@ -162,9 +163,9 @@ def _judge(stack: OwnStack) -> None:
     stack.stop("generator")
     stack.ask(stack.service("generator"), "python", "-m", "generator.close")
     stack.tool("faultline.verdict.settled", "--wait", "120")
-    outcome = json.loads(stack.tool("verdict", "all", "--json"))["outcome"]
-    if outcome != "holds":
-        raise StackError(f"the verdict is {outcome}: not a valid measurement", 1)
+    outcome = Verdicts.from_json(json.loads(stack.tool("verdict", ALL, "--json"))).outcome
+    if outcome is not Outcome.HOLDS:
+        raise StackError(f"the verdict is {outcome.value}: not a valid measurement", 1)
 
 
 def measure(faults: Mapping[str, Fault], settings: Mapping[str, str], rounds: int) -> dict[str, list[float]]:
