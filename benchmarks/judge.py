@@ -16,6 +16,8 @@ import time
 
 import psutil
 
+from faultline.formats.verdict import Verdict
+
 LOOK_SECONDS = 0.1
 
 
@@ -46,13 +48,13 @@ def main() -> int:
     output, _ = judged.communicate()
     seconds = time.monotonic() - started
     try:
-        report = json.loads(output)
+        verdict = Verdict.from_json(json.loads(output))
     except json.JSONDecodeError:
         print(f"judge: the verdict on {sys.argv[1]} gave no report, see the lines above", file=sys.stderr)
         return 1
-    parts = report.get("seconds") or {"reading": 0.0, "judging": 0.0}
+    parts = verdict.seconds or {"reading": 0.0, "judging": 0.0}
     print(
-        report["outcome"], report.get("expected", 0), report.get("observed", 0), f"{seconds:.1f}",
+        verdict.outcome.value, verdict.expected, verdict.observed, f"{seconds:.1f}",
         f"{parts['reading']:.1f}", f"{parts['judging']:.1f}", peak >> 20,
     )  # fmt: skip
     return 0

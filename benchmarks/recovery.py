@@ -13,6 +13,7 @@ from benchmarks.own_stack import OwnStack, own_stack, run_benchmark
 from benchmarks.table import median_and_spread, row
 from faultline.faults.scene import Scene
 from faultline.faults.timeline import Timeline
+from faultline.formats.verdict import Outcome
 from faultline.messages import say
 from faultline.stack.errors import StackError
 from faultline.waiting import wait_until
@@ -144,9 +145,9 @@ def _judge(stack: OwnStack) -> None:
     """Settle, and raise StackError unless both pipelines hold."""
     stack.stop("generator")
     stack.stack.settle()
-    outcome = stack.stack.verdict()["outcome"]
-    if outcome != "holds":
-        raise StackError(f"the verdict is {outcome}: not a valid measurement", 1)
+    outcome = stack.stack.verdict().outcome
+    if outcome is not Outcome.HOLDS:
+        raise StackError(f"the verdict is {outcome.value}: not a valid measurement", 1)
 
 
 def measure(faults: Mapping[str, Fault], settings: Mapping[str, str], rounds: int) -> dict[str, list[float]]:

@@ -18,6 +18,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from faultline.formats.verdict import Verdicts
+
 if TYPE_CHECKING:
     from faultline.faults.model import Row
     from faultline.faults.scene import Scene
@@ -112,6 +114,6 @@ class Judge:
         """Look at what everything has come to."""
         return []
 
-    def verdict(self, look: Look, verdict: dict[str, Any]) -> list[Check]:  # noqa: ARG002
-        """Look at the verdict."""
+    def verdict(self, look: Look, found: Verdicts) -> list[Check]:  # noqa: ARG002
+        """Look at the verdicts."""
         return []

@@ -11,6 +11,7 @@ from faultline.faults.model import Outcome, Result, Row
 from faultline.faults.phases import not_applying, run_row
 from faultline.faults.plan import USUAL, Planned, turns
 from faultline.faults.repair import generator_runs, heal, kept, quietly
+from faultline.formats import verdict
 from faultline.messages import heard, say
 from faultline.settings import PREFIX
 from faultline.stack.errors import StackError
@@ -117,8 +118,8 @@ def _say_what_goes(row: Row) -> None:
 def _require_right(stack: Stack) -> None:
     """Raise StackError when the output is wrong already: what a row finds could have been there before."""
     with heard():
-        answer = stack.verdict(as_is=True)
-    if answer["outcome"] == "violated":
+        found = stack.verdict(as_is=True)
+    if found.outcome is verdict.Outcome.VIOLATED:
         raise StackError(
             "the output of this stack is already wrong (scripts/verdict.sh all); scripts/reset.sh starts clean"
         )

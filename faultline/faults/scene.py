@@ -17,6 +17,7 @@ from faultline.copies import name_of, setting_of
 from faultline.faults.repair import generator_runs, unheard
 from faultline.faults.steps import Step
 from faultline.faults.timeline import CHECKPOINTS, FLINK, Timeline, last_lines
+from faultline.formats.verdict import Verdicts
 from faultline.messages import heard
 from faultline.settings import ROOT
 from faultline.stack.errors import StackError
@@ -244,13 +245,13 @@ class Scene:
         self.stop_generator()
         self.ask("settle", lambda stack: stack.settle(_SETTLE_SECONDS))
 
-    def verdict(self, *, as_is: bool = False) -> dict[str, Any]:
-        """The verdict on both pipelines, which also goes to the folder. Raises StepFailed."""
+    def verdict(self, *, as_is: bool = False) -> Verdicts:
+        """Judge the source and both pipelines; the verdicts go to the folder, too. Raises StepFailed."""
         if not as_is:
             self.timeline.phase("judge")
-        answer = self.ask("the verdict", lambda stack: stack.verdict(as_is=as_is))
-        (self.folder / "verdict.json").write_text(json.dumps(answer, indent=2) + "\n", encoding="utf-8")
-        return answer
+        found = self.ask("the verdict", lambda stack: stack.verdict(as_is=as_is))
+        (self.folder / "verdict.json").write_text(json.dumps(found.as_json(), indent=2) + "\n", encoding="utf-8")
+        return found
 
     # Flink
 

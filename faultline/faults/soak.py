@@ -15,7 +15,6 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from faultline.command import CommandError, quiet_imports, run
 
@@ -30,6 +29,7 @@ from faultline.faults.shrink import shrink
 from faultline.faults.timeline import Timeline, write_timeline
 from faultline.faults.times import longest_gap
 from faultline.formats.jobs import EXACTLY_ONCE, MODES
+from faultline.formats.verdict import SOURCE, Outcome, Verdict
 from faultline.messages import say
 from faultline.settings import PREFIX, ROOT
 from faultline.stack.errors import StackError
@@ -38,7 +38,6 @@ from faultline.stop import interrupt_once
 
 SUMMARY = "soak.json"
 _TRIES = (1, 3)
-_COUNTS = ("lost", "duplicated", "unexpected")
 _OWN = (f"{PREFIX}HOME", f"{PREFIX}ARTIFACTS", f"{PREFIX}PORT_OFFSET")
 """Variables that say where this stack is, as each one's port does, and not how it behaves."""
 _LEAST_MINUTES, _MOST_MINUTES = 1.0, 600.0
@@ -112,13 +111,13 @@ class Soak:
         self.applied = len(strikes) - len(missed)
         return wrong
 
-    def _allowed(self, verdict: dict[str, Any]) -> bool:
+    def _allowed(self, verdict: Verdict) -> bool:
         """At-least-once allows duplicates, and nothing else."""
         return (
             self._mode != EXACTLY_ONCE
-            and verdict["pipeline"] == "flink"
-            and verdict["outcome"] == "violated"
-            and not verdict["lost"] + verdict["unexpected"]
+            and verdict.pipeline == "flink"
+            and verdict.outcome is Outcome.VIOLATED
+            and not verdict.lost + verdict.unexpected
         )
 
     def _judge(self, scene: Scene) -> list[str]:
@@ -126,14 +125,15 @@ class Soak:
             scene.settle()
         except StepFailed as error:
             return [f"not settled: {in_a_line(error)}"]
-        answer = scene.verdict()
-        source = answer["source"] or {"pipeline": "source", "outcome": "not judged", **dict.fromkeys(_COUNTS, 0)}
+        found = scene.verdict()
         wrong = [
-            f"{each['pipeline']} is {each['outcome']}: lost {each['lost']}, repeated {each['duplicated']}, "
-            f"unexpected {each['unexpected']}"
-            for each in [*answer["verdicts"], source]
-            if each["outcome"] != "holds" and not self._allowed(each)
+            f"{each.pipeline} is {each.outcome.value}: lost {each.lost}, repeated {each.duplicated}, "
+            f"unexpected {each.unexpected}"
+            for each in found.verdicts
+            if each.outcome is not Outcome.HOLDS and not self._allowed(each)
         ]
+        if SOURCE not in found.by_pipeline:
+            wrong.append(f"{SOURCE} is not judged")
         if not scene.watches():
             wrong.append("the watcher did not run to the end")
         seen = json.loads(scene.probe("reads_compared", str(scene.folder)))

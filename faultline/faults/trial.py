@@ -38,7 +38,7 @@ class Trial:
             # The job has committed beside the watcher's reader.
             self._look.job_before = scene.wait_for_checkpoints(2)
         time.sleep(moment * scene.checkpoint_seconds)
-        before = wrong(scene.verdict(as_is=True), row.caught) if row.caught else 0
+        before = wrong(scene.verdict(as_is=True).by_pipeline[row.caught]) if row.caught else 0
         predicted = self._break_and_heal()
         if row.unsettled:
             scene.timeline.phase("settle")
@@ -50,10 +50,10 @@ class Trial:
             scene.settle()
         for judge in self._judges:
             self.checks += judge.settled(self._look)
-        verdict = scene.verdict()
-        self.checks += of_control(row, verdict, before) if row.caught else of_verdict(row, verdict, predicted)
+        found = scene.verdict()
+        self.checks += of_control(row, found, before) if row.caught else of_verdict(row, found, predicted)
         for judge in self._judges:
-            self.checks += judge.verdict(self._look, verdict)
+            self.checks += judge.verdict(self._look, found)
 
     def _break_and_heal(self) -> Predicted:
         """Break and repair, once more when the moment was missed; returns what the checkpoints predict."""

@@ -1,1 +1,1 @@
-"""Data that crosses a process border, as dataclasses and their JSON: a visit, the ledger, notes of a run, the jobs."""
+"""Data that crosses a process border, as dataclasses and their JSON: visit, ledger, notes of a run, jobs, verdict."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from faultline.formats.verdict import Verdicts
 from faultline.messages import say
 from faultline.settings import PREFIX, ROOT, as_environment, store_of_data
 from faultline.stack.acts import job as job_acts
@@ -213,11 +214,8 @@ class Stack:
             judging.close(now)
         return judging.settled(self, seconds)
 
-    def verdict(self, *, as_is: bool = False) -> dict[str, Any]:
-        """Judge both pipelines; returns the object of `verdict.sh all --json`.
-
-        `as_is`: what is not due yet may be pending.
-        """
+    def verdict(self, *, as_is: bool = False) -> Verdicts:
+        """Judge the source and both pipelines, as `verdict.sh all`. `as_is`: what is not due yet may be pending."""
         return judging.verdict(self, as_is=as_is)
 
     def status(self) -> Status:

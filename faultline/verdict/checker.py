@@ -8,10 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from faultline.formats.verdict import Outcome
 from faultline.settings import Settings
 from faultline.storage.location import Location
 from faultline.verdict.cluster import Cluster
-from faultline.verdict.model import Judgement, Outcome, Unknown, plural
+from faultline.verdict.model import Judgement, Unknown, plural
 from faultline.verdict.records import Span, Spans
 from faultline.verdict.store import Store
 from faultline.waiting import Waiting, attempts

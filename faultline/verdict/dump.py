@@ -8,7 +8,8 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from faultline.verdict.model import CATEGORIES, Judgement
+from faultline.formats.verdict import CATEGORIES
+from faultline.verdict.model import Judgement
 
 
 def clear(folder: Path, pipelines: Iterable[str]) -> None:

@@ -18,13 +18,14 @@ from pathlib import Path
 import duckdb
 
 from faultline.command import drop_output, fail, seconds
+from faultline.formats.verdict import ALL, SOURCE, Verdict, Verdicts
 from faultline.settings import Settings, SettingsError
 from faultline.storage.words import location_argument
 from faultline.verdict.checker import Options, judge
 from faultline.verdict.checkers import CHECKERS, PIPELINES
 from faultline.verdict.cluster import Cluster
 from faultline.verdict.dump import clear, dump
-from faultline.verdict.model import NotJudged, Outcome, Unknown, Verdict, unknown, worst
+from faultline.verdict.model import NotJudged, Unknown, unknown
 from faultline.verdict.report import print_report
 from faultline.verdict.store import open_store
 
@@ -32,7 +33,7 @@ from faultline.verdict.store import open_store
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="scripts/verdict.sh", description=__doc__, allow_abbrev=False)
     parser.add_argument(
-        "pipeline", choices=[*CHECKERS, "all"], help="which pipeline to judge; the source is judged with each"
+        "pipeline", choices=[*CHECKERS, ALL], help="which pipeline to judge; the source is judged with each"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
     parser.add_argument("--verbose", action="store_true", help="also show pending records and how long it took")
@@ -81,9 +82,7 @@ def _judge(name: str, settings: Settings, bootstrap: str, options: Options, fold
         return unknown(name, f"the verdict itself failed: {type(error).__name__}; please report the stack trace above")
 
 
-def _judge_all(
-    names: Sequence[str], settings: Settings, arguments: argparse.Namespace
-) -> tuple[list[Verdict], list[str]]:
+def _judge_all(names: Sequence[str], settings: Settings, arguments: argparse.Namespace) -> Verdicts:
     options = Options(
         sink=arguments.sink,
         output=arguments.output,
@@ -97,7 +96,7 @@ def _judge_all(
             verdicts.append(_judge(name, settings, arguments.bootstrap or settings.bootstrap, options, arguments.dump))
         except NotJudged as reason:
             notes.append(f"{name}: {reason}")
-    return verdicts, notes
+    return Verdicts(tuple(verdicts), tuple(notes))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -110,20 +109,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         settings = Settings()
     except OSError as error:
         fail("verdict", f".env cannot be read: {error.strerror}")
-    asked = PIPELINES if chosen.pipeline == "all" else (chosen.pipeline,)
-    names = tuple(dict.fromkeys(("source", *asked)))
+    asked = PIPELINES if chosen.pipeline == ALL else (chosen.pipeline,)
+    names = tuple(dict.fromkeys((SOURCE, *asked)))
     if chosen.dump is not None:
         try:
             clear(chosen.dump, names)
         except OSError as error:
             fail("verdict", f"--dump {chosen.dump} cannot be written: {error.strerror}; choose another folder")
-    verdicts, notes = _judge_all(names, settings, chosen)
-    outcome = worst(verdicts)
+    found = _judge_all(names, settings, chosen)
     try:
         if not chosen.json:
-            print_report(verdicts, notes, verbose=chosen.verbose)
+            print_report(found, verbose=chosen.verbose)
         else:
-            print(json.dumps(_document(chosen.pipeline, outcome, verdicts, notes)))
+            print(json.dumps(found.as_json(chosen.pipeline)))
         sys.stdout.flush()
     except BrokenPipeError:
         # Its reader has seen enough (`| head`).
@@ -131,23 +129,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         drop_output()
         sys.stderr.write(f"verdict: the report cannot be printed: {error.strerror}\n")
-    return outcome.exit_code
-
-
-def _document(pipeline: str, outcome: Outcome, verdicts: Sequence[Verdict], notes: Sequence[str]) -> dict[str, object]:
-    """Build the output of `--json`: for one pipeline its verdict and the source's, for `all` a list of verdicts.
-
-    A pipeline's outcome is its own; the exit code, and the outcome of `all`, is the worst one with the source's.
-    """
-    source = next((verdict.as_json() for verdict in verdicts if verdict.pipeline == "source"), None)
-    if pipeline == "all":
-        listed = [verdict.as_json() for verdict in verdicts if verdict.pipeline != "source"]
-        return {
-            "pipeline": "all", "outcome": outcome.value, "verdicts": listed, "source": source, "notes": list(notes)
-        }  # fmt: skip
-    own = next((verdict for verdict in verdicts if verdict.pipeline == pipeline), None)
-    if own is None:
-        return {"pipeline": pipeline, "outcome": outcome.value, "reason": "; ".join(notes), "examples": []}
-    document = own.as_json()
-    document["notes"] = [*own.notes, *notes]
-    return document if pipeline == "source" else document | {"source": source}
+    return found.outcome.exit_code

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from faultline.formats.verdict import FAULTS, Outcome, Verdict, Verdicts
 from faultline.verdict.escape import printable
-from faultline.verdict.model import FAULTS, Outcome, Verdict
 
 _PLAIN_COLUMNS = 110
 """Width of the table in a pipe."""
@@ -39,7 +39,7 @@ class _Console(Console):
         raise BrokenPipeError
 
 
-def print_report(verdicts: Sequence[Verdict], notes: Sequence[str] = (), *, verbose: bool = False) -> None:
+def print_report(found: Verdicts, *, verbose: bool = False) -> None:
     """Write the report of one or more judgements to stdout: coloured on a terminal, plain in a pipe."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         # An ASCII-only terminal or pipe gets escapes, not an error.
@@ -47,14 +47,14 @@ def print_report(verdicts: Sequence[Verdict], notes: Sequence[str] = (), *, verb
     console = _Console(file=sys.stdout, highlight=False, soft_wrap=False)
     if not console.is_terminal:
         console = _Console(file=sys.stdout, highlight=False, width=_PLAIN_COLUMNS)
-    known = [verdict for verdict in verdicts if verdict.outcome is not Outcome.UNKNOWN or verdict.records]
+    known = [verdict for verdict in found.verdicts if verdict.outcome is not Outcome.UNKNOWN or verdict.records]
     if known:
         console.print(_table(known))
     for verdict in known:
         _print_details(console, verdict, verbose=verbose)
-    for note in notes:
+    for note in found.notes:
         console.print(escape(printable(note)), soft_wrap=True)
-    for verdict in verdicts:
+    for verdict in found.verdicts:
         style, word = _STYLES[verdict.outcome], verdict.outcome.value.upper()
         console.print(f"[{style}]{verdict.pipeline}: {word}[/]  {escape(printable(verdict.reason))}", soft_wrap=True)
 
@@ -68,7 +68,7 @@ def _table(verdicts: Sequence[Verdict]) -> Table:
     for category, meaning in _MEANINGS.items():
         cells = []
         for verdict in verdicts:
-            count = getattr(verdict, category)
+            count = verdict.counts[category]
             bad = category in FAULTS and count
             cells.append(f"[bold red]{count:,}[/]" if bad else f"{count:,}")
         table.add_row(category, *cells, meaning)

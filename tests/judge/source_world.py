@@ -9,8 +9,8 @@ from pathlib import Path
 
 from faultline.formats.digest import record_digest
 from faultline.formats.ledger import SUFFIX, acked_line, ledger_files, sent_line, topic_line
+from faultline.formats.verdict import CATEGORIES, Finding, Verdict
 from faultline.verdict.checker import Stopwatch
-from faultline.verdict.model import CATEGORIES, Finding, Verdict
 from faultline.verdict.records import Batch, Record, Span, Spans, batch_of
 from faultline.verdict.source.findings import judgement
 from faultline.verdict.source.judge import SourceFacts

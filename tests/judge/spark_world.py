@@ -20,12 +20,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from faultline.formats.run import SINKS, SPARK_RUN_FILE, SparkRun, as_json
+from faultline.formats.verdict import CATEGORIES, Finding, Verdict
 from faultline.formats.visit import iso_time, output_line, parse_event_time
 from faultline.settings import Settings
 from faultline.storage.data import noted
 from faultline.verdict.checker import Options
 from faultline.verdict.checkers.spark import judge_output as judge_query
-from faultline.verdict.model import CATEGORIES, Finding, Judgement, Verdict
+from faultline.verdict.model import Judgement
 from faultline.verdict.records import Batch as Rows
 from faultline.verdict.records import Record, Span, Spans, batch_of
 from faultline.verdict.spark.locations import locations

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pytest
 
+from faultline.formats.verdict import Outcome, Verdict
 from faultline.formats.visit import iso_time
 from faultline.verdict.classic.judge import ClassicFacts, judge
 from faultline.verdict.flink.reader import VISITS, WINDOWS, visit_rows, window_rows
-from faultline.verdict.model import Outcome, Verdict
 from faultline.verdict.records import Record, batch_of
 from faultline.verdict.store import Store, open_store
 

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from benchmarks.hostile_values import VALUES
 from faultline.formats.ledger import ledger_files
 from faultline.formats.run import SINKS, RunError, as_json, flink_run_of, flink_runs
+from faultline.formats.verdict import CATEGORIES, Outcome
 from faultline.formats.visit import MAX_NESTING, parse_visit, refusal_reasons
 from faultline.settings import Settings
 from faultline.verdict.checker import Moved, Options
 from faultline.verdict.keys import key_hashes
-from faultline.verdict.model import CATEGORIES, Judgement, Outcome, Unknown
+from faultline.verdict.model import Judgement, Unknown
 from faultline.verdict.records import UNREADABLE, Record
 from faultline.verdict.source.ledger import load_ledgers
 from faultline.verdict.spark.checkpoint import newest_commit

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from faultline.formats.ledger import acked_line
+from faultline.formats.verdict import Outcome, Verdict
 from faultline.formats.visit import iso_time
-from faultline.verdict.model import Outcome, Unknown, Verdict
+from faultline.verdict.model import Unknown
 from faultline.verdict.records import Span
 from faultline.verdict.source.judge import not_judged
 from faultline.verdict.source.ledger import ledgers_of

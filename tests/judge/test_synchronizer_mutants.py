@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from faultline.verdict.model import Outcome
+from faultline.formats.verdict import Outcome
 from tests.judge.spark_world import Query, judge_output, random_world, write_output
 from tests.judge.synchronizer_mutants import MUTANTS, Mutant
 from tests.tiers import SEED, examples

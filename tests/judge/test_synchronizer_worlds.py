@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faultline.verdict.model import Outcome, Unknown, Verdict
+from faultline.formats.verdict import Outcome, Verdict
+from faultline.verdict.model import Unknown
 from tests.judge.spark_world import (
     FILES,
     FOREACH_APPEND,

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from faultline.verdict.model import Outcome
+from faultline.formats.verdict import Outcome
 from tests.judge.flink_world import judge_outputs
 from tests.judge.reading_orders import content, could_be_faultless
 from tests.judge.windows_mutants import MUTANTS, Mutant

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from faultline.formats.verdict import Outcome
 from faultline.formats.visit import CLOSING_PREFIX
-from faultline.verdict.model import Outcome
 from tests.judge.flink_world import BOUND_MS, START, WINDOW_MS, Source, add, judge_outputs, visit_value
 from tests.judge.reading_orders import Orders, outputs_of
 from tests.judge.windows_worlds import examples, says

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faultline.verdict.model import Outcome
+from faultline.formats.verdict import Outcome
 from tests.judge.flink_world import judge_outputs
 from tests.judge.windows_worlds import RULES, TOPIC_SETS, Reader, World, examples, says, worlds
 

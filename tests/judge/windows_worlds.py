@@ -14,9 +14,9 @@ from typing import NamedTuple
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
+from faultline.formats.verdict import Verdict
 from faultline.formats.visit import CLOSING_PREFIX, Visit, parse_visit
 from faultline.verdict.flink.clock import Rules
-from faultline.verdict.model import Verdict
 from faultline.verdict.records import Record
 from tests import tiers
 from tests.judge.flink_world import BOUND_MS, START, WINDOW_MS, Job, PartitionJob, Source, visit_value

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from faultline.formats.run import SPARK_RUN_FILE
+from faultline.formats.verdict import CATEGORIES, Outcome
 from faultline.inspector.__main__ import main
 from faultline.inspector.model import as_dict
 from faultline.inspector.reading import flink_reports
@@ -22,7 +23,7 @@ from faultline.storage.objects import CREDENTIALS
 from faultline.storage.words import location_of
 from faultline.verdict.checker import Options
 from faultline.verdict.checkers.spark import judge_output
-from faultline.verdict.model import CATEGORIES, Outcome, Unknown
+from faultline.verdict.model import Unknown
 from faultline.verdict.spark import reader
 from faultline.verdict.spark.checkpoint import newest_commit
 from faultline.verdict.spark.locations import locations

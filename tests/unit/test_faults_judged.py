@@ -6,7 +6,6 @@ import json
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,6 +19,7 @@ from faultline.faults.scene import Scene
 from faultline.faults.timeline import SPARK, Timeline
 from faultline.faults.verdicts import none_holds, of_verdict
 from faultline.formats.jobs import AT_LEAST_ONCE
+from faultline.formats.verdict import CATEGORIES, SOURCE, Outcome, Verdict, Verdicts
 from faultline.stack.stack import open_stack
 from faultline.storage.engines import flink_name
 
@@ -27,18 +27,21 @@ KILL = ROWS["taskmanager-kill"]
 OLDER = ROWS["cancel-restore-older"]
 OUTAGE = ROWS["outage-longer-than-the-transaction-timeout"]
 APPEND = ROWS["sink-foreach-append"]
-COUNTS = ("lost", "duplicated", "unexpected", "disordered", "pending")
 
 
-def one(pipeline: str, outcome: str = "holds", **counts: int) -> dict[str, Any]:
-    return {"pipeline": pipeline, "outcome": outcome, **dict.fromkeys((*COUNTS, "late", "rejected"), 0), **counts}
+def one(pipeline: str, outcome: Outcome = Outcome.HOLDS, **counts: int) -> Verdict:
+    return Verdict.from_json({**Verdict(pipeline, outcome, "why").as_json(), **counts})
 
 
-def verdict(flink: dict[str, Any], spark: dict[str, Any] | None = None) -> dict[str, Any]:
-    return {"verdicts": [spark or one("spark"), flink], "source": one("source")}
+def verdict(flink: Verdict, spark: Verdict | None = None) -> Verdicts:
+    return Verdicts((one(SOURCE), spark or one("spark"), flink))
 
 
-def passes(row: Row, found: dict[str, Any], predicted: Predicted | None = None) -> bool:
+def one_more(found: Verdict, name: str) -> Verdict:
+    return Verdict.from_json({**found.as_json(), name: found.counts[name] + 1})
+
+
+def passes(row: Row, found: Verdicts, predicted: Predicted | None = None) -> bool:
     return all(check.ok for check in of_verdict(row, found, predicted or Predicted()))
 
 
@@ -46,31 +49,31 @@ def passes(row: Row, found: dict[str, Any], predicted: Predicted | None = None) 
     ("row", "predicted", "right"),
     [
         (KILL, Predicted(), one("flink")),
-        (OLDER, Predicted(repeated=7), one("flink", "violated", duplicated=7)),
-        (OUTAGE, Predicted(lost=3), one("flink", "violated", lost=3)),
-        (replace(KILL, mode=AT_LEAST_ONCE), Predicted(), one("flink", "violated", duplicated=5)),
+        (OLDER, Predicted(repeated=7), one("flink", Outcome.VIOLATED, duplicated=7)),
+        (OUTAGE, Predicted(lost=3), one("flink", Outcome.VIOLATED, lost=3)),
+        (replace(KILL, mode=AT_LEAST_ONCE), Predicted(), one("flink", Outcome.VIOLATED, duplicated=5)),
         (replace(KILL, mode=AT_LEAST_ONCE), Predicted(), one("flink")),
     ],
 )
 def test_a_row_passes_with_what_is_predicted_and_with_nothing_else(
-    row: Row, predicted: Predicted, right: dict[str, Any]
+    row: Row, predicted: Predicted, right: Verdict
 ) -> None:
     assert passes(row, verdict(right), predicted)
-    for name in COUNTS:
+    for name in CATEGORIES:
         if name != "duplicated" or row.mode != AT_LEAST_ONCE:
-            wrong = {**right, "outcome": "violated", name: right[name] + 1}
+            wrong = replace(one_more(right, name), outcome=Outcome.VIOLATED)
             assert not passes(row, verdict(wrong), predicted), name
-    assert not passes(row, verdict(one("flink", "unknown")), predicted)
-    assert not passes(row, {**verdict(right), "source": None}, predicted)
+    assert not passes(row, verdict(one("flink", Outcome.UNKNOWN)), predicted)
+    assert not passes(row, Verdicts((one("spark"), right)), predicted)
 
 
 def test_a_batch_that_is_written_twice_is_all_that_is_wrong() -> None:
     predicted = Predicted(lines=10)
-    right = one("spark", "violated", duplicated=10)
+    right = one("spark", Outcome.VIOLATED, duplicated=10)
     assert passes(APPEND, verdict(one("flink"), right), predicted)
-    for name in COUNTS:
-        assert not passes(APPEND, verdict(one("flink"), {**right, name: right[name] + 1}), predicted), name
-    assert not passes(APPEND, verdict(one("flink"), one("spark", "unknown")), predicted)
+    for name in CATEGORIES:
+        assert not passes(APPEND, verdict(one("flink"), one_more(right, name)), predicted), name
+    assert not passes(APPEND, verdict(one("flink"), one("spark", Outcome.UNKNOWN)), predicted)
 
 
 def test_rows_that_predict_say_what() -> None:
@@ -80,12 +83,12 @@ def test_rows_that_predict_say_what() -> None:
 
 
 def test_no_verdict_is_not_a_verdict_that_does_not_hold() -> None:
-    def ok(*found: dict[str, Any]) -> bool:
-        return all(check.ok for check in none_holds({"verdicts": list(found)}))
+    def ok(*found: Verdict) -> bool:
+        return all(check.ok for check in none_holds(Verdicts(found)))
 
-    assert ok(one("flink", "unknown"), one("spark", "violated"))
-    assert not ok(one("flink", "holds"), one("spark", "violated"))
-    assert not ok(one("spark", "violated"))
+    assert ok(one("flink", Outcome.UNKNOWN), one("spark", Outcome.VIOLATED))
+    assert not ok(one("flink", Outcome.HOLDS), one("spark", Outcome.VIOLATED))
+    assert not ok(one("spark", Outcome.VIOLATED))
     assert not ok()
 
 

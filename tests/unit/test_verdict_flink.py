@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
+from faultline.formats.verdict import Outcome, Verdict
 from faultline.formats.visit import CLOSING_PREFIX, LATE_REASON, NO_EVENT_TIME, iso_time
-from faultline.verdict.model import Outcome, Verdict
 from faultline.verdict.records import Record
 from tests.judge.flink_world import (
     BOUND_MS,

@@ -14,16 +14,18 @@ from hypothesis import strategies as st
 from kafka.partitioner.default import murmur2
 
 from faultline.formats.digest import digest, record_digest
+from faultline.formats.verdict import Finding, Outcome, Verdict, Verdicts
 from faultline.formats.visit import VisitWindow, iso_time
 from faultline.settings import ROOT
 from faultline.verdict.escape import printable, shown
 from faultline.verdict.flink.reader import parse_window, routed_rows
 from faultline.verdict.keys import key_hashes
-from faultline.verdict.model import Finding, Outcome, Verdict, unknown, worst
+from faultline.verdict.model import unknown
 from faultline.verdict.program import main
 from faultline.verdict.records import Headers, Record, batch_of
 from faultline.verdict.report import print_report
 from faultline.verdict.store import open_store
+from tests.golden.archives import golden
 from tests.judge.flink_world import START, WINDOW_MS
 
 WINDOW: dict[str, object] = {
@@ -127,19 +129,38 @@ def test_the_json_has_the_promised_fields() -> None:
     assert document["examples"] == [{"category": "lost", "text": "text", "visit_id": "a"}]
 
 
+def test_recorded_verdicts_are_decoded_and_encoded_as_they_were() -> None:
+    files = sorted(golden("runs").rglob("verdict.json"))
+    assert files
+    for file in files:
+        text = file.read_text(encoding="utf-8")
+        assert json.dumps(Verdicts.from_json(json.loads(text)).as_json(), indent=2) + "\n" == text
+
+
+def test_one_pipelines_json_has_the_sources_verdict_and_the_notes() -> None:
+    source, spark = Verdict("source", Outcome.HOLDS, "all there"), Verdict("spark", Outcome.UNKNOWN, "", notes=("a",))
+    document = Verdicts((source, spark), ("b",)).as_json("spark")
+    assert document == {**spark.as_json(), "notes": ["a", "b"], "source": source.as_json()}
+    assert Verdict.from_json(document).notes == ("a", "b")
+    assert Verdicts((), ("no ledger",)).as_json("source") == {
+        "pipeline": "source", "outcome": "unknown", "reason": "no ledger", "examples": []
+    }  # fmt: skip
+
+
 def test_violated_comes_before_unknown_before_holds() -> None:
     holds = Verdict("spark", Outcome.HOLDS, "")
     violated = Verdict("flink", Outcome.VIOLATED, "")
-    assert worst([holds, unknown("flink", ""), violated]) is Outcome.VIOLATED
-    assert worst([holds, unknown("flink", "")]) is Outcome.UNKNOWN
-    assert worst([holds]) is Outcome.HOLDS
+    assert Verdicts((holds, unknown("flink", ""), violated)).outcome is Outcome.VIOLATED
+    assert Verdicts((holds, unknown("flink", ""))).outcome is Outcome.UNKNOWN
+    assert Verdicts((holds,)).outcome is Outcome.HOLDS
+    assert Verdicts(()).outcome is Outcome.UNKNOWN
     assert [outcome.exit_code for outcome in Outcome] == [0, 1, 2]
 
 
 def test_the_report_is_plain_in_a_pipe_and_keeps_brackets(capsys: pytest.CaptureFixture[str]) -> None:
     example = Finding("unexpected", "x.txt line 1 was never sent: [red]{}[/]", {})
     verdict = Verdict("spark", Outcome.VIOLATED, "why", examples=(example,), records={"source": 1, "lost": 1})
-    print_report([verdict, unknown("flink", "no broker")])
+    print_report(Verdicts((verdict, unknown("flink", "no broker"))))
     output = capsys.readouterr().out
     assert "\x1b" not in output
     assert "[red]{}[/]" in output
@@ -154,12 +175,12 @@ def test_examples_are_shown_when_something_is_wrong_or_in_the_verbose_report(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     holds = Verdict("flink", Outcome.HOLDS, "", pending=1, examples=pending_and_lost()[1:], records={"source": 1})
-    print_report([holds])
+    print_report(Verdicts((holds,)))
     assert "not due\n" not in capsys.readouterr().out
-    print_report([holds], verbose=True)
+    print_report(Verdicts((holds,)), verbose=True)
     assert "  pending: not due" in capsys.readouterr().out
     violated = Verdict("flink", Outcome.VIOLATED, "", examples=pending_and_lost(), records={"source": 1})
-    print_report([violated])
+    print_report(Verdicts((violated,)))
     output = capsys.readouterr().out
     assert "  lost: gone" in output
     assert "  pending: not due" not in output
@@ -172,7 +193,7 @@ def test_no_text_forges_a_line_or_moves_the_cursor(capsys: pytest.CaptureFixture
     assert shown(b"\xff\n") == "\ufffd\\n"
     assert shown(None) == "null"
     verdict = Verdict("flink", Outcome.VIOLATED, hostile, examples=(Finding("lost", hostile),), records={"source": 1})
-    print_report([verdict], [hostile])
+    print_report(Verdicts((verdict,), (hostile,)))
     output = capsys.readouterr().out
     assert not any(line.startswith("flink: HOLDS") for line in output.splitlines())
     assert all(line.isprintable() for line in output.split("\n"))
@@ -180,8 +201,8 @@ def test_no_text_forges_a_line_or_moves_the_cursor(capsys: pytest.CaptureFixture
 
 def test_an_ascii_terminal_gets_escapes_and_no_error() -> None:
     program = (
-        "from faultline.verdict.model import *; from faultline.verdict.report import print_report;"
-        "print_report([Verdict('flink', Outcome.VIOLATED, 'caf\\u00e9', records={'source': 1})])"
+        "from faultline.formats.verdict import *; from faultline.verdict.report import print_report;"
+        "print_report(Verdicts((Verdict('flink', Outcome.VIOLATED, 'caf\\u00e9', records={'source': 1}),)))"
     )
     environment = os.environ | {"PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
     done = subprocess.run(

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from faultline.formats.verdict import Outcome, Verdict
 from faultline.formats.visit import output_line
 from faultline.verdict.checker import Options
-from faultline.verdict.model import Outcome, Unknown, Verdict
+from faultline.verdict.model import Unknown
 from faultline.verdict.records import Batch as Rows
 from faultline.verdict.records import Spans
 from tests.judge.spark_world import (

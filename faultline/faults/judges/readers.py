@@ -8,6 +8,7 @@ from typing import Any
 
 from faultline.faults.judge import Check, Judge, Look
 from faultline.faults.timeline import broken_at, read_lines
+from faultline.formats.verdict import Verdicts
 
 _WAITED_SECONDS = 8.0
 """Longer than two checkpoints, shorter than the timeout of the transaction that is in the way."""
@@ -62,7 +63,7 @@ class Wrote(Judge):
     what: str
     least: int
 
-    def verdict(self, look: Look, verdict: dict[str, Any]) -> list[Check]:  # noqa: ARG002
+    def verdict(self, look: Look, found: Verdicts) -> list[Check]:  # noqa: ARG002
         """Look at the lines."""
-        found = json.loads(look.scene.probe("written", str(look.scene.folder)))[self.what]
-        return [Check(f"{self.what} in the lines written, at least {self.least}", str(found >= self.least), "True")]
+        written = json.loads(look.scene.probe("written", str(look.scene.folder)))[self.what]
+        return [Check(f"{self.what} in the lines written, at least {self.least}", str(written >= self.least), "True")]

@@ -8,6 +8,7 @@ from typing import Any
 
 from faultline.faults.judge import Check, Judge, Look, Predicted
 from faultline.faults.judges.moments import InTransaction
+from faultline.formats.verdict import Verdicts
 from faultline.storage.engines import flink_name
 
 _WINDOWS = "windows"
@@ -81,10 +82,10 @@ class SetsAside(Judge):
 
     names: tuple[str, ...]
 
-    def verdict(self, look: Look, verdict: dict[str, Any]) -> list[Check]:  # noqa: ARG002
+    def verdict(self, look: Look, found: Verdicts) -> list[Check]:  # noqa: ARG002
         """Look at the verdict's counts."""
-        [flink] = [each for each in verdict["verdicts"] if each["pipeline"] == "flink"]
-        return [Check(f"some visits are {name}", str(flink[name] > 0), "True") for name in self.names]
+        flink = found.by_pipeline["flink"]
+        return [Check(f"some visits are {name}", str(flink.counts[name] > 0), "True") for name in self.names]
 
 
 def _stable_offsets(look: Look) -> list[str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from faultline.formats.verdict import ALL, Outcome, Verdicts
 from faultline.stack.backend import PAUSED, RUNNING
 from faultline.stack.errors import StackError
 
@@ -12,8 +13,8 @@ if TYPE_CHECKING:
     from faultline.stack.stack import Stack
 
 SETTLE_SECONDS = 120
-JUDGED = (0, 1, 2)
-"""Exit codes of a verdict: it holds, it is violated, it is unknown."""
+JUDGED = tuple(outcome.exit_code for outcome in Outcome)
+"""Exit codes of a verdict."""
 
 
 def close(stack: Stack) -> None:
@@ -38,11 +39,10 @@ def settled(stack: Stack, seconds: int) -> str:
     return done.stdout
 
 
-def verdict(stack: Stack, *, as_is: bool) -> dict[str, Any]:
-    """Judge both pipelines; returns the object of `verdict.sh all --json`. Raises StackError when there is none."""
-    command = ["python", "-m", "faultline.verdict", "all", "--json", *(["--as-is"] if as_is else [])]
+def verdict(stack: Stack, *, as_is: bool) -> Verdicts:
+    """Judge the source and both pipelines. Raises StackError when there is no verdict."""
+    command = ["python", "-m", "faultline.verdict", ALL, "--json", *(["--as-is"] if as_is else [])]
     done = stack.backend.tool(command, capture=True)
     if done.returncode not in JUDGED or not done.stdout:
         raise StackError("", done.returncode)
-    answer: dict[str, Any] = json.loads(done.stdout)
-    return answer
+    return Verdicts.from_json(json.loads(done.stdout))

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
+from faultline.formats.verdict import CATEGORIES, Finding, Outcome, Verdict
 from faultline.formats.visit import iso_time
 from faultline.verdict.escape import printable
 from faultline.verdict.flink.reader import decode
-from faultline.verdict.model import CATEGORIES, Finding, Judgement, Outcome, Verdict, first_findings, plural
+from faultline.verdict.model import Judgement, first_findings, plural
 from faultline.verdict.store import Store
 
 

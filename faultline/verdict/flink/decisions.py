@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from faultline.verdict.flink.clock import NEVER, PartitionClock
-from faultline.verdict.flink.order import Decisions, Explanation, Group, Needs, explain
+from faultline.verdict.flink.order import Decisions, Explanation, Group, Needs, alone, explain
 from faultline.verdict.flink.proof import proven
 from faultline.verdict.store import Store
 
@@ -105,11 +105,11 @@ def _late_by_own_clock(clocks: list[PartitionClock], late: dict[Group, int]) -> 
 
 def _fill_decided(store: Store, clocks: list[PartitionClock], shared: int, positions: dict[int, int]) -> None:
     """Create `decided`: each partition's position, and from where a visit may be late without its own clock."""
+    own = alone((clock.partition for clock in clocks), shared)
     rows = []
     for clock in clocks:
-        sharers = sum(other.partition % shared == clock.partition % shared for other in clocks)
-        free_from = 0 if sharers > 1 else NEVER
-        if sharers == 1 and len(clocks) > 1 and clock.pauses:
+        free_from = NEVER if clock.partition in own else 0
+        if free_from and len(clocks) > 1 and clock.pauses:
             free_from = clock.pauses[0]
         rows.append((clock.partition, positions.get(clock.partition, 0), free_from))
     store.create("decided", _DECIDED)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from faultline.formats.verdict import Finding
 from faultline.formats.visit import iso_time
 from faultline.verdict.escape import printable
 from faultline.verdict.flink.reader import decode
-from faultline.verdict.model import Finding
 from faultline.verdict.store import Store
 
 _FAULTS = {

@@ -8,13 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
+from faultline.formats.verdict import CATEGORIES, FAULTS, Outcome, Verdict
 from faultline.formats.visit import LATE_REASON
 from faultline.verdict.flink.clock import PartitionClock, Rules
 from faultline.verdict.flink.decisions import LateCounts, explain_late
 from faultline.verdict.flink.findings import Names, all_findings
 from faultline.verdict.flink.reader import REASONS
 from faultline.verdict.flink.windows import Totals, compare_windows
-from faultline.verdict.model import CATEGORIES, FAULTS, Findings, Judgement, Outcome, Verdict, first_findings, plural
+from faultline.verdict.model import Findings, Judgement, first_findings, plural
 from faultline.verdict.store import Store
 
 

@@ -1,105 +1,117 @@
 """Finds the late visits that are late in every order of reading that makes the other decisions right.
 
-A decision can require that some records are read before others. All requirements together give the records that every
-order reads before a visit; if these alone move each partition past the visit's window, the visit is always late.
+The model, the definitions and Lemmas 1 to 8 are those of `faultline.verdict.flink.order`. "Every order" here means:
+every order that meets Lemmas 1 and 2 for all decisions that the search has explained.
+
+Definitions
+    A demand of a record on partition q is a position: before the record is read, q has come to it.
+    forced(r) has the largest position of each other partition that follows from demands: from those of r, from those
+    of earlier records of its partition, and, for a position of q, from what is forced for q's record before it.
+
+Lemma 9, demands: in every order, the first late visit of w demands need(q, w) of each other partition q. When a visit
+    of p on time, that p's own clock has passed, has one holder only, the record with which that holder passes the
+    window demands the position after that visit.
+    These are Lemmas 1 and 2. With several holders any one of them can have held the clock: nothing is demanded.
+Lemma 10, forced: in every order each partition has come to forced(r) before r is read.
+    A partition is read in the order of its offsets, and a record that is read before an earlier one is read before r.
+Lemma 11, late anyway: a late visit is late in every order that makes the other decisions right, when its own partition
+    has passed its window, and the positions forced without its own demands bring each other one to where it passes.
+    By (c): its own decision is not used. A visit that demands nothing is asked only when it has no other partition.
+Lemma 12, in turn: the records with demands can be taken one by one, each after those that its demands are about.
+    By Lemma 8 the explained decisions have an order, and it meets all demands. So a pass over them comes to the end,
+    and when a record is taken, what is known does not depend on its own demands.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from faultline.verdict.flink.clock import NEVER
 from faultline.verdict.flink.order import Decisions, Explanation, Group, Needs
 
 
 @dataclass(frozen=True)
-class _Demand:
-    """Before `offset` of a partition is read, `other` is read up to `position`; `by`: the late group, or None."""
+class Demands:
+    """Positions of other partitions that are read before a record of `partition`; `late`: its late group, or None."""
 
+    partition: int
     offset: int
-    other: int
-    position: int
-    by: Group | None
+    positions: Mapping[int, int]
+    late: Group | None
 
 
-class _Forced:
-    """For each record with a requirement: up to where every other partition is read before it, in every order."""
+class Forced:
+    """For each record with demands: up to where every other partition is read before it, in every order (Lemma 10)."""
 
     def __init__(self, partitions: Iterable[int]) -> None:
         self._offsets: dict[int, list[int]] = {partition: [] for partition in partitions}
-        self._vectors: dict[int, list[dict[int, int]]] = {partition: [] for partition in partitions}
+        self._positions: dict[int, list[dict[int, int]]] = {partition: [] for partition in self._offsets}
 
-    def add(self, partition: int, demand: _Demand) -> None:
-        """Add a requirement, with the requirements of reading the other partition so far."""
-        vector = dict(self.last(partition))
-        behind = self._at(demand.other, demand.position - 1)
-        for other, position in [*behind.items(), (demand.other, demand.position)]:
-            if other != partition and position > vector.get(other, 0):
-                vector[other] = position
-        if vector != self.last(partition):
-            self._offsets[partition].append(demand.offset)
-            self._vectors[partition].append(vector)
+    def add(self, demands: Demands) -> None:
+        """Add what a record demands, and what is forced for the records that its demands are about."""
+        positions = dict(self.before(demands.partition, NEVER))
+        for other, demanded in demands.positions.items():
+            for partition, position in [*self.before(other, demanded).items(), (other, demanded)]:
+                if partition != demands.partition:
+                    positions[partition] = max(positions.get(partition, 0), position)
+        self._offsets[demands.partition].append(demands.offset)
+        self._positions[demands.partition].append(positions)
 
-    def _at(self, partition: int, offset: int) -> dict[int, int]:
-        index = bisect_right(self._offsets[partition], offset)
-        return self._vectors[partition][index - 1] if index else {}
-
-    def last(self, partition: int) -> dict[int, int]:
-        """Return what is read before the last record with a requirement so far."""
-        return self._vectors[partition][-1] if self._vectors[partition] else {}
+    def before(self, partition: int, position: int) -> Mapping[int, int]:
+        """Return what is forced, by the demands added so far, for the last record before a position."""
+        index = bisect_right(self._offsets[partition], position - 1)
+        return self._positions[partition][index - 1] if index else {}
 
 
 def proven(needs: Needs, decisions: Decisions, explanation: Explanation) -> set[Group]:
     """Find the groups whose first late visit is late in every order that makes the other decisions right."""
-    queues = _demands(needs, decisions, explanation)
-    heads = dict.fromkeys(needs.clocks, 0)
-    forced = _Forced(needs.clocks)
-    found: set[Group] = set()
-    asked: set[Group] = set()
+    forced, found = Forced(needs.clocks), set[Group]()
+    for demands in in_turn(demands_of(needs, decisions, explanation)):
+        if demands.late is not None and _is_late_anyway(needs, demands, demands.late[1], forced):
+            found.add(demands.late)
+        forced.add(demands)
+    return found
+
+
+def demands_of(needs: Needs, decisions: Decisions, explanation: Explanation) -> dict[int, list[Demands]]:
+    """Return the demands of each partition's records, in the order of their offsets (Lemma 9)."""
+    found: dict[int, list[Demands]] = {partition: [] for partition in needs.clocks}
+    for (partition, end), offset in decisions.late.items():
+        positions = {q: need for q in needs.clocks if q != partition and (need := needs.need(q, end))}
+        if (partition, end) not in explanation.not_late and (positions or len(needs.clocks) == 1):
+            found[partition].append(Demands(partition, offset, positions, late=(partition, end)))
+    for (partition, end), offset in decisions.passed.items():
+        holders = needs.holders[partition]
+        if (partition, end) not in explanation.not_on_time and len(holders) == 1:
+            [holder] = holders
+            if (position := needs.held_up_to(holder, end)) < NEVER:
+                found[holder].append(Demands(holder, position - 1, {partition: offset + 1}, late=None))
+    return {partition: sorted(demands, key=lambda each: each.offset) for partition, demands in found.items()}
+
+
+def in_turn(queues: Mapping[int, list[Demands]]) -> Iterator[Demands]:
+    """Yield all demands, each after those of the records that it is about (Lemma 12)."""
+    taken = dict.fromkeys(queues, 0)
+
+    def is_next(demands: Demands) -> bool:
+        return all(
+            taken[other] == len(queues[other]) or queues[other][taken[other]].offset >= position
+            for other, position in demands.positions.items()
+        )
+
     moved = True
     while moved:
         moved = False
         for partition, queue in queues.items():
-            while heads[partition] < len(queue):
-                demand = queue[heads[partition]]
-                other, ahead = queues[demand.other], heads[demand.other]
-                read = other[ahead].offset if ahead < len(other) else needs.clocks[demand.other].end
-                if read < demand.position:
-                    break
-                if demand.by is not None and demand.by not in asked:
-                    asked.add(demand.by)
-                    if _is_late_anyway(needs, demand, partition, forced.last(partition)):
-                        found.add(demand.by)
-                forced.add(partition, demand)
-                heads[partition] += 1
+            while taken[partition] < len(queue) and is_next(queue[taken[partition]]):
+                yield queue[taken[partition]]
+                taken[partition] += 1
                 moved = True
-    if len(needs.clocks) == 1:
-        # No other partition can hold back the clock.
-        found |= decisions.late.keys() - explanation.not_late
-    return found
 
 
-def _demands(needs: Needs, decisions: Decisions, explanation: Explanation) -> dict[int, list[_Demand]]:
-    demands: dict[int, list[_Demand]] = defaultdict(list)
-    for (partition, end), offset in decisions.late.items():
-        if (partition, end) not in explanation.not_late:
-            for other in needs.clocks:
-                position = needs.read_before_late(other, end)
-                if other != partition and position:
-                    demands[partition].append(_Demand(offset, other, position, (partition, end)))
-    for (partition, end), offset in decisions.passed.items():
-        holders = needs.holders(partition, end)
-        if (partition, end) not in explanation.not_on_time and holders is not None and len(holders) == 1:
-            passes = needs.clocks[holders[0]].position_of(end) - 1
-            demands[holders[0]].append(_Demand(passes, partition, offset + 1, None))
-    return {p: sorted(demands[p], key=lambda demand: demand.offset) for p in needs.clocks}
-
-
-def _is_late_anyway(needs: Needs, demand: _Demand, partition: int, before: dict[int, int]) -> bool:
-    assert demand.by is not None
-    _, end = demand.by
-    return needs.clocks[partition].position_of(end) <= demand.offset and all(
-        before.get(other, 0) >= clock.position_of(end) for other, clock in needs.clocks.items() if other != partition
-    )
+def _is_late_anyway(needs: Needs, demands: Demands, end: int, forced: Forced) -> bool:
+    """Return whether a late visit, whose own demands are not added yet, is late in every order (Lemma 11)."""
+    read = {**forced.before(demands.partition, NEVER), demands.partition: demands.offset}
+    return all(read.get(partition, 0) >= clock.position_of(end) for partition, clock in needs.clocks.items())

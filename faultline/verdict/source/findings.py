@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
 
+from faultline.formats.verdict import FAULTS, Finding
 from faultline.formats.visit import iso_time, parse_event_time
 from faultline.verdict.checker import Stopwatch
 from faultline.verdict.escape import printable, shown
 from faultline.verdict.loading import TopicReader
-from faultline.verdict.model import EXAMPLES_PER_CATEGORY, FAULTS, Finding, Judgement
+from faultline.verdict.model import EXAMPLES_PER_CATEGORY, Judgement
 from faultline.verdict.records import Record
 from faultline.verdict.source.judge import SourceFacts, judge
 from faultline.verdict.source.reader import Position, with_records

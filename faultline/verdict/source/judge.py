@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from faultline.verdict.model import NotJudged, Outcome, Unknown, Verdict, plural
+from faultline.formats.verdict import Outcome, Verdict
+from faultline.verdict.model import NotJudged, Unknown, plural
 from faultline.verdict.records import Spans
 from faultline.verdict.source.ledger import LedgerSummary
 from faultline.verdict.store import Store

@@ -8,11 +8,12 @@ from itertools import islice
 
 from confluent_kafka import KafkaException
 
+from faultline.formats.verdict import CATEGORIES, Finding
 from faultline.formats.visit import iso_time, parse_visit
 from faultline.verdict.checker import Stopwatch
 from faultline.verdict.escape import name_of, printable, shown
 from faultline.verdict.loading import TopicReader
-from faultline.verdict.model import CATEGORIES, EXAMPLES_PER_CATEGORY, Finding, Judgement, Unknown
+from faultline.verdict.model import EXAMPLES_PER_CATEGORY, Judgement, Unknown
 from faultline.verdict.records import Span
 from faultline.verdict.spark.cases import Case, cases_of
 from faultline.verdict.spark.judge import SparkFacts, judge, missing_file

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from faultline.formats.verdict import Outcome, Verdict
 from faultline.verdict.escape import printable
-from faultline.verdict.model import Outcome, Verdict, plural
+from faultline.verdict.model import plural
 from faultline.verdict.records import Spans
 from faultline.verdict.spark.checkpoint import Commit
 from faultline.verdict.spark.locations import Locations
