@@ -78,8 +78,10 @@ def test_the_changelog_backend_is_named_with_its_claim_mode(reports: dict[str, R
 def test_a_native_savepoint_is_no_checkpoint(reports: dict[str, Report]) -> None:
     report = reports["native-savepoint"]
     assert not report.problems
+    assert any("native savepoint" in note for note in report.notes)
     (state,) = operator(report, KEYED).state
-    assert "native savepoint" in state.note
+    assert (state.name, state.kind, state.keys, state.note) == ("accState", "value", 16, "")
+    assert {row["key"] for row in state.rows} < {str(number) for number in range(16)}
     assert "incremental" not in render(report)
 
 
