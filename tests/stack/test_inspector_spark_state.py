@@ -131,9 +131,11 @@ def test_rows_as_csv_and_their_difference(tmp_path: Path) -> None:
         return list(csv.DictReader(io.StringIO(done.stdout)))
 
     rows = said(str(checkpoint), "--operator", "stateStoreSave")
-    assert [(row["key"], row["value"]) for row in rows] == [(row["key"], row["value"]) for row in store["rows"]]
+    shown = sorted((row["key"], row["value"]) for row in store["rows"])
+    assert sorted((row["key"], row["value"]) for row in rows) == shown
     assert len(rows) == store["keys"] > 2
-    assert said(str(checkpoint), "--limit", "2") == rows[:2]
+    limited = said(str(checkpoint), "--limit", "2")
+    assert len(limited) == 2 and all(row in rows for row in limited)
 
     # The state of the batch before the last one.
     older = shutil.copytree(checkpoint, tmp_path / "query")
