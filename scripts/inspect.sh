@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Summary: Open a Spark or Flink checkpoint: what is in it, and what a restart from it would do.
-# Usage: scripts/inspect.sh PATH [--json] [--follow] [--state] [--all] [--bootstrap HOST:PORT] [--backend compose|local]
-#        scripts/inspect.sh --diff PATH OTHER_PATH [--json] [--backend compose|local]
-#        scripts/inspect.sh PATH --garbage [--json] [--sink DIR] [--backend compose|local]
+# Usage: scripts/inspect.sh PATH [--json] [--follow] [--all] [--bootstrap HOST:PORT] [--backend compose|local]
+#        scripts/inspect.sh PATH --state [--operator NAME] [--limit N] [--csv | --json]
+#        scripts/inspect.sh --diff PATH OTHER_PATH [--state [--operator NAME] [--limit N] [--csv]] [--json]
+#        scripts/inspect.sh PATH --garbage [--json] [--sink DIR]
 #        scripts/inspect.sh PATH --against windows|classic|FILE.py [--json] [-- ARGUMENT...]
 #
 # PATH: checkpoints/spark/<query>, checkpoints/flink[/<job id>[/chk-N]], a savepoint; in an object store

@@ -3,7 +3,8 @@
 Usage:
     python -m faultline.inspector PATH [--json | --format prose|table] [--bootstrap HOST:PORT] [--state] [--all]
         [--follow]
-    python -m faultline.inspector --diff PATH OTHER_PATH [--json]
+    python -m faultline.inspector PATH --state [--operator NAME] [--limit N] [--csv | --json]
+    python -m faultline.inspector --diff PATH OTHER_PATH [--json] [--state [--operator NAME] [--limit N] [--csv]]
     python -m faultline.inspector PATH --against windows|classic|FILE.py [--json] [-- ARGUMENT...]
     python -m faultline.inspector PATH --garbage [--json] [--sink DIR]
 
@@ -38,14 +39,26 @@ from faultline.inspector.errors import InspectorError
 from faultline.inspector.flink.garbage import find_garbage as flink_garbage
 from faultline.inspector.held_back import add_fates
 from faultline.inspector.model import Report, as_dict
-from faultline.inspector.reading import flink_comparison, flink_python, flink_reports, sink_folder, spark_report
+from faultline.inspector.reading import (
+    flink_comparison,
+    flink_python,
+    flink_reports,
+    sink_folder,
+    spark_report,
+    state_rows,
+)
 from faultline.inspector.recognize import engine_of
 from faultline.inspector.render import prose
+from faultline.inspector.rows import compare as compare_rows
+from faultline.inspector.rows import documents, write_changes_csv, write_csv
+from faultline.inspector.rows import render as render_changes
 from faultline.inspector.spark.garbage import find_garbage as spark_garbage
 from faultline.settings import ROOT, Settings, SettingsError
 from faultline.storage.location import Location
 from faultline.storage.words import location_argument
 
+SHOWN = 5
+"""Rows of each state in a report."""
 FOLLOW_SECONDS = 0.5
 """Seconds between two looks at a Spark checkpoint that is followed."""
 
@@ -82,8 +95,14 @@ def arguments_of(argv: list[str] | None) -> argparse.Namespace:
         "--bootstrap", metavar="HOST:PORT", help="broker whose topic ends give the lag; default: the stack's"
     )
     parser.add_argument("--no-lag", action="store_true", help="do not ask a broker")
-    parser.add_argument("--state", action="store_true", help="read Spark's state too; starts Spark, some seconds")
-    parser.add_argument("--rows", type=int, default=5, help="rows of each state to show")
+    parser.add_argument(
+        "--state", action="store_true", help="read all state: keys, values, timers; with --diff what changed, by key"
+    )
+    parser.add_argument("--operator", metavar="NAME", help="with --state: of this operator alone (uid, name, hash)")
+    parser.add_argument("--csv", action="store_true", help="with --state: only the rows, all of them, as CSV")
+    parser.add_argument(
+        "--limit", "--rows", type=int, metavar="N", help=f"rows of each state (default {SHOWN}; with --csv all)"
+    )
     parser.add_argument("--last", type=int, default=10, help="batches to show")
     parser.add_argument("--all", action="store_true", help="show every batch")
     parser.add_argument(
@@ -102,8 +121,13 @@ def arguments_of(argv: list[str] | None) -> argparse.Namespace:
         parser.error("--against goes with neither --diff nor --follow")
     if arguments.garbage and (arguments.diff or arguments.follow or arguments.against):
         parser.error("--garbage goes with none of --diff, --follow and --against")
-    if arguments.last < 1 or arguments.rows < 0:
-        parser.error("--last must be at least 1 and --rows at least 0")
+    if (arguments.csv or arguments.operator is not None) and not arguments.state:
+        parser.error("--csv and --operator go with --state")
+    if arguments.csv and (arguments.json or arguments.follow):
+        parser.error("--csv goes with neither --json nor --follow")
+    if arguments.last < 1 or (arguments.limit or 0) < 0:
+        parser.error("--last must be at least 1 and --limit at least 0")
+    arguments.rows = SHOWN if arguments.limit is None else arguments.limit
     return arguments
 
 
@@ -111,17 +135,29 @@ def reports(arguments: argparse.Namespace, settings: Settings) -> Iterator[Repor
     """Yield one report per path; with --follow, reports without end."""
     engines = [engine_of(path) for path in arguments.path]
     if set(engines) == {"flink"}:
-        yield from flink_reports(arguments.path, arguments.rows, arguments.follow)
+        yield from flink_reports(arguments.path, arguments.rows, arguments.follow, arguments.state)
         return
     for path, engine in zip(arguments.path, engines, strict=True):
         if engine == "flink":
-            yield from flink_reports([path], arguments.rows, False)
+            yield from flink_reports([path], arguments.rows, False, arguments.state)
             continue
         while True:
             yield spark_report(path, arguments, settings)
             if not arguments.follow:
                 break
             time.sleep(FOLLOW_SECONDS)
+
+
+def of_operator(report: Report, operator: str | None) -> Report:
+    """Leave out the other operators. Raises InspectorError when the report has no such operator."""
+    if operator is None:
+        return report
+    chosen = [each for each in report.operators if operator in (each.uid, each.name, each.id)]
+    if not chosen:
+        there = ", ".join(each.label for each in report.operators if each.state_bytes)
+        raise InspectorError(f"{report.path} has no operator {operator}; those with state: {there or 'none'}")
+    report.operators = chosen
+    return report
 
 
 def can_read(paths: list[Location]) -> bool:
@@ -191,6 +227,28 @@ def show_diff(before: Report, after: Report, as_json: bool) -> None:
         print("  no figure differs")
 
 
+def show_rows(arguments: argparse.Namespace) -> None:
+    """Print the state of one checkpoint as CSV, or what changed in it to another one, by key."""
+    engines = {engine_of(path) for path in arguments.path}
+    if len(engines) > 1:
+        raise InspectorError(
+            "one of the two checkpoints is of Spark and one of Flink: their states have no key in common"
+        )
+    (engine,) = engines
+    if not arguments.diff:
+        write_csv(state_rows(arguments.path[0], engine, arguments.operator, arguments.limit), sys.stdout)
+        return
+    before, after = (state_rows(path, engine, arguments.operator, None) for path in arguments.path)
+    differences = compare_rows(before, after)
+    if arguments.csv:
+        write_changes_csv(differences, arguments.limit, sys.stdout)
+    elif arguments.json:
+        print(json.dumps(list(documents(differences, arguments.limit)), indent=2))
+    else:
+        print(f"state, from {arguments.path[0]} to {arguments.path[1]}:")
+        print(render_changes(differences, arguments.rows))
+
+
 def show_comparison(arguments: argparse.Namespace) -> int:
     """Print whether a job can restore a checkpoint; returns the exit code."""
     try:
@@ -222,10 +280,13 @@ def run(arguments: argparse.Namespace) -> int:
         return 0 if can_read(arguments.path) else 1
     if arguments.against:
         return show_comparison(arguments)
+    if arguments.state and (arguments.csv or arguments.diff):
+        show_rows(arguments)
+        return 0
     settings = Settings()
     if arguments.garbage:
         return show_garbage(arguments.path[0], arguments, settings)
-    found = reports(arguments, settings)
+    found = (of_operator(report, arguments.operator) for report in reports(arguments, settings))
     if arguments.follow:
         with contextlib.suppress(KeyboardInterrupt):
             follow(found, arguments)

@@ -10,12 +10,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from faultline.inspector.against import Comparison, comparison_from
 from faultline.inspector.errors import InspectorError
 from faultline.inspector.model import Report, report_from
 from faultline.inspector.spark.report import read_report
-from faultline.inspector.spark.state import list_operators, read_state
+from faultline.inspector.spark.state import list_operators, read_state, spark_rows
 from faultline.settings import ROOT, Settings, artifacts
 from faultline.storage.data import spark_checkpoints, spark_outputs
 from faultline.storage.location import Location
@@ -49,11 +50,26 @@ def _flink_lines(*words: str) -> Iterator[str]:
         raise InspectorError(f"reading Flink's files ended with exit code {process.returncode}")
 
 
-def flink_reports(paths: Sequence[Location], rows: int, follow: bool) -> Iterator[Report]:
-    """Yield the reports that the Flink environment prints. Raises InspectorError when it fails."""
-    flags = [f"--rows={rows}", *(["--follow"] if follow else [])]
+def flink_reports(paths: Sequence[Location], rows: int, follow: bool, state: bool = False) -> Iterator[Report]:
+    """Yield the reports that the Flink environment prints; `state`: with entries of all states.
+
+    Raises InspectorError when it fails.
+    """
+    flags = [f"--rows={rows}", *(["--follow"] if follow else []), *(["--state"] if state else [])]
     for line in _flink_lines("describe", *flags, *map(str, paths)):
         yield report_from(json.loads(line))
+
+
+def state_rows(path: Location, engine: str, operator: str | None, limit: int | None) -> Iterator[dict[str, Any]]:
+    """Yield the state of a checkpoint, at most `limit` rows of each state, of one operator or of all.
+
+    Raises InspectorError when it cannot be read, or has no such operator.
+    """
+    if engine == "spark":
+        yield from spark_rows(path, operator, limit)
+        return
+    flags = [f"--{name}={value}" for name, value in (("operator", operator), ("limit", limit)) if value is not None]
+    yield from map(json.loads, _flink_lines("rows", *flags, str(path)))
 
 
 def flink_comparison(path: Location, job: str, arguments: Sequence[str]) -> Comparison:
@@ -78,7 +94,6 @@ def spark_report(path: Location, arguments: argparse.Namespace, settings: Settin
     try:
         report.operators = list_operators(path, report.problems, report.notes)
         if arguments.state and report.operators:
-            print("reading state by Spark's own readers: Spark starts, this takes some seconds", file=sys.stderr)
             for operator, read in zip(report.operators, read_state(path, arguments.rows), strict=True):
                 operator.state, operator.name = read.state, read.name
     except InspectorError as error:

@@ -111,8 +111,10 @@ def test_a_copy_that_lacks_a_file_cannot_be_put_back(tmp_path: Path) -> None:
 def test_a_native_savepoint_is_no_checkpoint(reports: dict[str, Report]) -> None:
     report = reports["native-savepoint"]
     assert not report.problems
+    assert any("native savepoint" in note for note in report.notes)
     (state,) = operator(report, KEYED).state
-    assert "native savepoint" in state.note
+    assert (state.name, state.kind, state.keys, state.note) == ("accState", "value", 16, "")
+    assert {row["key"] for row in state.rows} < {str(number) for number in range(16)}
     assert "incremental" not in render(report)
 
 

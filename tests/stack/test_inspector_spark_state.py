@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 import shutil
@@ -116,3 +118,35 @@ def test_state_equals_sparks_own_readers(tmp_path: Path) -> None:
     assert sorted(json.loads(row["key"])["visit_id"] for row in store["rows"]) == names
     counts = sorted(json.loads(row["value"])["count"] for row in expected["rows"])
     assert sorted(json.loads(row["value"])["count"] for row in store["rows"]) == counts
+
+
+def test_rows_as_csv_and_their_difference(tmp_path: Path) -> None:
+    checkpoint = golden("spark-4.0") / "files_windowed" / "checkpoint"
+    [operator] = json.loads(inspected(checkpoint).stdout)["operators"]
+    [store] = operator["state"]
+
+    def said(*words: str) -> list[dict[str, str]]:
+        command = [sys.executable, "-m", "faultline.inspector", "--no-lag", "--state", "--csv", *words]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        return list(csv.DictReader(io.StringIO(done.stdout)))
+
+    rows = said(str(checkpoint), "--operator", "stateStoreSave")
+    shown = sorted((row["key"], row["value"]) for row in store["rows"])
+    assert sorted((row["key"], row["value"]) for row in rows) == shown
+    assert len(rows) == store["keys"] > 2
+    limited = said(str(checkpoint), "--limit", "2")
+    assert len(limited) == 2 and all(row in rows for row in limited)
+
+    # The state of the batch before the last one.
+    older = shutil.copytree(checkpoint, tmp_path / "query")
+    for log in ("offsets", "commits"):
+        newest = max(int(path.name) for path in (older / log).iterdir() if path.name.isdigit())
+        (older / log / str(newest)).unlink()
+    changes = said("--diff", str(older), str(checkpoint))
+    before = {(row["operator"], row["state"], row["key"]): row["value"] for row in said(str(older))}
+    after = {(row["operator"], row["state"], row["key"]): row["value"] for row in rows}
+    expected = {
+        key: (before.get(key, ""), after.get(key, "")) for key in before | after if before.get(key) != after.get(key)
+    }
+    assert {(row["operator"], row["state"], row["key"]): (row["before"], row["after"]) for row in changes} == expected
+    assert expected

@@ -4,7 +4,8 @@ Usage:
     python -m faultline.inspector.flink list [--json]      chk-N and savepoints of this stack, newest last
     python -m faultline.inspector.flink resolve WHICH      the folder of latest, chk-N or a path, if it can be restored
     python -m faultline.inspector.flink offsets PATH       {"0": 900, "1": 900}: where a restore reads on, if it may
-    python -m faultline.inspector.flink describe PATH... [--follow] [--rows N]   a JSON report a line, for the inspector
+    python -m faultline.inspector.flink describe PATH... [--follow] [--rows N] [--state]   a JSON report a line
+    python -m faultline.inspector.flink rows PATH [--operator NAME] [--limit N]   the state, a line of JSON a row
     python -m faultline.inspector.flink follow [--until FILE] [--words FOLDER]   retained checkpoints, at each change
     python -m faultline.inspector.flink against PATH JOB [ARGUMENT...]   whether the job can restore it, as JSON
 
@@ -61,7 +62,7 @@ def print_list(folders: list[CheckpointFolder], as_json: bool) -> None:
         print(f"{folder.job_id or '-':32}  {folder.name:24}  {age:8.0f} s old  {folder.size:10} bytes  {state}")
 
 
-def print_reports(paths: list[Location], rows: int, follow: bool) -> None:
+def print_reports(paths: list[Location], rows: int, follow: bool, everything: bool) -> None:
     """Print one JSON report per path; with `follow`, again whenever the newest restorable checkpoint changes."""
     from faultline.inspector.flink.jvm import flink_jvm  # noqa: PLC0415
     from faultline.inspector.flink.report import describe, folder_report  # noqa: PLC0415
@@ -79,13 +80,27 @@ def print_reports(paths: list[Location], rows: int, follow: bool) -> None:
                 if states != described:
                     if folders:
                         jvm = jvm or stack.enter_context(flink_jvm(paths))
-                        describe(jvm, report, folders, rows)
+                        describe(jvm, report, folders, rows, everything)
                     print(json.dumps(as_dict(report)), flush=True)
                 described = states
                 if not follow:
                     break
                 if signal.sigtimedwait({signal.SIGINT}, FOLLOW_SECONDS):
                     raise KeyboardInterrupt
+
+
+def print_rows(path: Location, operator: str | None, limit: int | None) -> None:
+    """Print the state of the checkpoint, or of the newest below the path, a line of JSON a row."""
+    from faultline.inspector.flink.jvm import flink_jvm  # noqa: PLC0415
+    from faultline.inspector.flink.report import folder_report  # noqa: PLC0415
+    from faultline.inspector.flink.rows import rows  # noqa: PLC0415
+
+    report, folders = folder_report(path)
+    if not folders:
+        raise InspectorError("; ".join(report.problems))
+    with flink_jvm([path]) as jvm:
+        for lines in rows(jvm, folders[0], operator, limit):
+            sys.stdout.write(lines)
 
 
 def print_retained(root: Location, until: Path | None, words: Path | None) -> None:
@@ -120,6 +135,11 @@ def main() -> int:
     describe_parser.add_argument("paths", type=location_argument, nargs="+")
     describe_parser.add_argument("--rows", type=int, default=5)
     describe_parser.add_argument("--follow", action="store_true")
+    describe_parser.add_argument("--state", action="store_true")
+    rows_parser = commands.add_parser("rows")
+    rows_parser.add_argument("path", type=location_argument)
+    rows_parser.add_argument("--operator")
+    rows_parser.add_argument("--limit", type=int)
     follow_parser = commands.add_parser("follow")
     follow_parser.add_argument("--until", type=Path, metavar="FILE")
     follow_parser.add_argument("--words", type=Path, metavar="FOLDER")
@@ -135,7 +155,9 @@ def main() -> int:
         elif arguments.command == "resolve":
             print(resolve(arguments.which, root))
         elif arguments.command == "describe":
-            print_reports(arguments.paths, arguments.rows, arguments.follow)
+            print_reports(arguments.paths, arguments.rows, arguments.follow, arguments.state)
+        elif arguments.command == "rows":
+            print_rows(arguments.path, arguments.operator, arguments.limit)
         elif arguments.command == "follow":
             print_retained(root, arguments.until, arguments.words)
         elif arguments.command == "against":

@@ -32,7 +32,7 @@ from faultline.inspector.flink.offsets import (
 )
 from faultline.inspector.flink.restart import partitions_of, predict
 from faultline.inspector.flink.sink import COMMITTER_STATE, WRITER_STATE, prepared, transactional_writers
-from faultline.inspector.flink.state import is_of_changelog, keyed_state
+from faultline.inspector.flink.state import NOT_READ, is_of_changelog, keyed_state
 from faultline.inspector.growth import MINIMUM, bytes_per_day
 from faultline.inspector.model import Growth, Operator, Report, Restart, SourceRange, StateStore, Step
 from faultline.inspector.words import count, positions, size_words, time_words
@@ -55,8 +55,6 @@ COPIED = "copied"
 """State of a checkpoint that has all its files, and none where its metadata names them."""
 LEVELS = 4
 """Folders from a checkpoint up, in which a copy of a recorded folder is looked for."""
-CLOSED_STATE = ("changelog", "rocksdb", "unknown")
-"""Kinds of keyed state that nothing here opens."""
 CHANGELOG_NOTE = (
     "its state is of the changelog state backend: a job restores it with the claim mode CLAIM; restored with NO_CLAIM,"
     " the default, the job fails"
@@ -149,11 +147,11 @@ def _completed_after(other: CheckpointFolder, folder: CheckpointFolder) -> bool:
     return (other.completed_at or 0) > (folder.completed_at or 0)
 
 
-def describe(jvm: Any, report: Report, folders: list[Location], rows: int) -> None:
+def describe(jvm: Any, report: Report, folders: list[Location], rows: int, everything: bool = False) -> None:
     """Fill the report from the first checkpoint that can be restored; its problems say why those before it cannot.
 
     When none can, the report has what can be read of the first. Without a checkpoint it stays as it is: it says why
-    there is none.
+    there is none. `everything`: the entries of all states are read, timers and lists too.
     """
     if not folders:
         return
@@ -163,7 +161,7 @@ def describe(jvm: Any, report: Report, folders: list[Location], rows: int) -> No
         # A skipped checkpoint had completed: the job committed what belongs to it.
         one.counts["later"] = one.counts.get("later", 0) + len(found)
         one.steps = [step for step in report.steps if step.path == str(folder)]
-        _describe(jvm, one, folder, rows)
+        _describe(jvm, one, folder, rows, everything)
         report.problems += one.problems
         found.append(one)
         if not one.problems:
@@ -179,7 +177,7 @@ def describe(jvm: Any, report: Report, folders: list[Location], rows: int) -> No
     report.notes += chosen.notes
 
 
-def _describe(jvm: Any, report: Report, folder: Location, rows: int) -> None:
+def _describe(jvm: Any, report: Report, folder: Location, rows: int, everything: bool) -> None:
     try:
         metadata = load_metadata(jvm, folder)
     except UnknownFormat as error:
@@ -198,7 +196,7 @@ def _describe(jvm: Any, report: Report, folder: Location, rows: int) -> None:
         report.kind = "savepoint"
     if native:
         report.notes.append("a native savepoint: its state is in the format of the state backend that wrote it")
-    reading = _Reading(rows, native)
+    reading = _Reading(rows, everything)
     for entry in operators(jvm, metadata):
         _operator(jvm, report, reading, entry)
     recorded = _copied(report, reading, folder)
@@ -226,13 +224,13 @@ def _is_native(properties: Any) -> bool:
 class _Reading:
     """Findings on a checkpoint's operators.
 
-    `rows` limits the preview of each state; `native`: the checkpoint is a savepoint in its state backend's format.
+    `rows` limits the preview of each state; `everything`: timers and lists have one too.
     `unread`: sources whose positions are not read here, with a word on each. `unseen`: what a restore reads and this
     program does not. `exactly_once`: None without a sink of Kafka.
     """
 
     rows: int
-    native: bool
+    everything: bool
     offsets: dict[str, Offsets] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
     unseen: list[str] = field(default_factory=list)
@@ -274,11 +272,12 @@ def _operator(jvm: Any, report: Report, reading: _Reading, entry: Entry) -> None
             reading.ranks[entry.id] = SINK
             operator.words = _sink(jvm, report, reading, entry, counts)
         operator.watermark = _watermark(jvm, entry, set(counts))
-        operator.state = [
-            *keyed_state(jvm, entry, reading.rows, reading.native),
-            *_clocks(jvm, entry, set(counts)),
-            *_other_states(reading, operator, counts),
-        ]
+        found = keyed_state(jvm, entry, reading.rows, reading.everything)
+        lists = _other_states(reading, operator, counts)
+        if reading.everything:
+            operator.state = found
+        else:
+            operator.state = [*found, *_clocks(jvm, entry, set(counts)), *lists]
     except (InspectorError, Py4JError, OSError) as error:
         why = java_cause(error) if isinstance(error, Py4JError) else str(error)
         if files.elsewhere or isinstance(error, UnknownConnector):
@@ -286,8 +285,7 @@ def _operator(jvm: Any, report: Report, reading: _Reading, entry: Entry) -> None
         else:
             report.problems.append(why)
         return
-    closed = [store for store in operator.state if store.kind in CLOSED_STATE]
-    if closed:
+    if any(store.note.startswith(NOT_READ) for store in found):
         reading.unseen.append(f"the keyed state of {operator.label}")
 
 

@@ -126,14 +126,13 @@ def windows(report: Report) -> Table | None:
 
 def previews(report: Report) -> Table | None:
     """Rows of state; None when there are none."""
-    table = Table("operator", "state", "key", "window ends", "value", title="A preview of the state")
+    table = Table("operator", "state", "key", "window ends", "entry", "value", title="A preview of the state")
     for operator in report.operators:
         for store in operator.state:
             for row in store.rows:
                 end = time_words(int(row["window_end"])) if "window_end" in row else ""
-                table.add_row(
-                    _text(operator.label), _text(store.name), _text(row["key"]), end, _text(row.get("value", ""))
-                )
+                key, entry, value = (_text(row.get(name, "")) for name in ("key", "entry", "value"))
+                table.add_row(_text(operator.label), _text(store.name), key, end, entry, value)
     return table if table.row_count else None
 
 

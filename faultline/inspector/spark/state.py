@@ -9,6 +9,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +26,7 @@ from faultline.storage.location import Location
 from faultline.storage.reading import size_below
 
 if TYPE_CHECKING:
-    from pyspark.sql import Row, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 OPERATORS = {
     "stateStoreSave": "an aggregation",
@@ -83,6 +86,38 @@ def read_state(checkpoint: Location, rows: int) -> list[Operator]:
 
     Raises InspectorError when Spark cannot read the state; the message has Spark's own first line.
     """
+    operators: dict[int, Operator] = {}
+    with _stores(checkpoint) as stores:
+        for store in stores:
+            operator = operators.setdefault(store.entry.operatorId, Operator(store.operator, store.entry.operatorName))
+            content = store.content()
+            state = StateStore(store.name, store.kind, content.count(), store.entry.numPartitions)
+            state.note = f"batches {store.entry.minBatchId} to {store.entry.maxBatchId}"
+            for row in store.rows(content.limit(rows)):
+                state.rows.append({name: json.dumps(row[name]) for name in ("key", "entry", "value") if name in row})
+            operator.state.append(state)
+    return [operators[number] for number in sorted(operators)]
+
+
+def spark_rows(checkpoint: Location, operator: str | None, limit: int | None) -> Iterator[dict[str, Any]]:
+    """Yield the rows of each state store, at most `limit` of each, of one operator (number or name) or of all.
+
+    Raises InspectorError when Spark cannot read the state, or there is no such operator.
+    """
+    with _stores(checkpoint) as stores:
+        chosen = [store for store in stores if operator in (None, store.operator, store.entry.operatorName)]
+        if operator is not None and not chosen:
+            there = sorted({f"{store.operator} ({store.entry.operatorName})" for store in stores})
+            raise InspectorError(f"{checkpoint} has no operator {operator}; there are: {', '.join(there) or 'none'}")
+        for store in chosen:
+            content = store.content()
+            for row in store.rows(content if limit is None else content.limit(limit)):
+                yield {"operator": store.operator, "state": store.name, "kind": store.kind} | row
+
+
+@contextlib.contextmanager
+def _stores(checkpoint: Location) -> Iterator[list[_Store]]:
+    """Start Spark and list what its readers read; of a transformWithState operator's one store each state variable."""
     if not isinstance(checkpoint, Path):
         raise InspectorError(f"{checkpoint}/state: Spark reads it from a disk only; copy the checkpoint to one")
     # Importing pyspark takes most of a second, which reading offsets must not cost.
@@ -93,12 +128,20 @@ def read_state(checkpoint: Location, rows: int) -> list[Operator]:
         metadata = {folder: read_metadata(folder) for folder in operator_folders(checkpoint)}
     except MetadataError as error:
         raise InspectorError(str(error)) from None
+    if not metadata:
+        yield []
+        return
+    print("reading state by Spark's own readers: Spark starts, this takes some seconds", file=sys.stderr)
     homes = {folder.name: home for folder, each in metadata.items() if each and (home := home_of(each, folder))}
     variables = {folder.name: each.variables for folder, each in metadata.items() if each}
     spark = _session()
     try:
         with corrected(checkpoint, homes) if homes else contextlib.nullcontext(checkpoint) as place:
-            return _read_operators(spark, place, variables, rows)
+            yield [
+                _Store(spark, place, entry, variable)
+                for entry in spark.read.format("state-metadata").load(str(place)).collect()
+                for variable in variables.get(str(entry.operatorId)) or (None,)
+            ]
     except PySparkException as error:
         raise InspectorError(f"{checkpoint}/state: Spark cannot read it: {str(error).splitlines()[0]}") from None
     except Py4JJavaError as error:
@@ -107,43 +150,51 @@ def read_state(checkpoint: Location, rows: int) -> list[Operator]:
         spark.stop()
 
 
-def _read_operators(
-    spark: SparkSession, checkpoint: Path, variables: dict[str, tuple[Variable, ...]], rows: int
-) -> list[Operator]:
-    operators: dict[int, Operator] = {}
-    for entry in spark.read.format("state-metadata").load(str(checkpoint)).collect():
-        operator = operators.setdefault(entry.operatorId, Operator(str(entry.operatorId), entry.operatorName))
-        for variable in variables.get(operator.id) or (None,):
-            operator.state.append(_store(spark, checkpoint, entry, variable, rows))
-    return [operators[number] for number in sorted(operators)]
+@dataclass(frozen=True)
+class _Store:
+    """A state store, or a state variable in it, whose lists and maps have a row for each entry.
 
+    `entry`: its row of the reader state-metadata.
+    """
 
-def _store(spark: SparkSession, checkpoint: Path, entry: Row, variable: Variable | None, rows: int) -> StateStore:
-    """Read a store, or of transformWithState's one a state variable, whose lists and maps have a row for each entry."""
-    reader = (
-        spark.read.format("statestore")
-        .option("operatorId", entry.operatorId)
-        .option("storeName", entry.stateStoreName)
-    )  # fmt: skip
-    store = StateStore(entry.stateStoreName, "state store", partitions=entry.numPartitions)
-    if variable is not None:
-        reader = reader.option(
-            *(("readRegisteredTimers", "true") if variable.timers else ("stateVarName", variable.name))
-        )
-        store.name, store.kind = variable.name, _kind(variable)
-    content = reader.load(str(checkpoint))
-    store.keys = content.count()
-    store.note = f"batches {entry.minBatchId} to {entry.maxBatchId}"
-    for row in content.drop("partition_id").limit(rows).collect():
-        values = row.asDict(recursive=True)
-        key = values.pop("key")
-        value = values["value"] if set(values) == {"value"} else values
-        store.rows.append({"key": _plain(key), "value": _plain(value)})
-    return store
+    spark: SparkSession
+    checkpoint: Path
+    entry: Row
+    variable: Variable | None
 
+    @property
+    def operator(self) -> str:
+        return str(self.entry.operatorId)
 
-def _plain(value: dict[str, Any] | None) -> str:
-    return "none" if value is None else json.dumps(value, default=str)
+    @property
+    def name(self) -> str:
+        return str(self.entry.stateStoreName) if self.variable is None else self.variable.name
+
+    @property
+    def kind(self) -> str:
+        return "state store" if self.variable is None else _kind(self.variable)
+
+    def content(self) -> DataFrame:
+        reader = (
+            self.spark.read.format("statestore")
+            .option("operatorId", self.entry.operatorId)
+            .option("storeName", self.entry.stateStoreName)
+        )  # fmt: skip
+        if self.variable is not None:
+            timers = ("readRegisteredTimers", "true")
+            reader = reader.option(*(timers if self.variable.timers else ("stateVarName", self.variable.name)))
+        return reader.load(str(self.checkpoint)).drop("partition_id")
+
+    def rows(self, content: DataFrame) -> Iterator[dict[str, Any]]:
+        """Yield key, entry (of a map) and value of each row, as JSON types; Spark itself writes the JSON."""
+        columns = ", ".join(f"`{name}`" for name in content.columns)
+        text = content.selectExpr(f"to_json(struct({columns}), map('ignoreNullFields', 'false')) AS row")
+        for row in text.toLocalIterator():
+            found = json.loads(row.row)
+            shown = {"key": found.pop("key")}
+            if "user_map_key" in found:
+                shown["entry"] = found.pop("user_map_key")
+            yield shown | {"value": next(iter(found.values())) if set(found) <= {"value", "user_map_value"} else found}
 
 
 def _session() -> SparkSession:

@@ -1,0 +1,54 @@
+"""Write savepoints of a Flink job whose classes (java/faultline/written) no reader has. Flink environment.
+
+Usage: written_state.py FOLDER hashmap|rocksdb KEYS
+
+Prints two paths: a savepoint in canonical format, and one in the format of the backend.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from urllib.parse import urlparse
+
+from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+
+from faultline.inspector.flink.jvm import FLAGS, class_path
+
+SOURCES = Path(__file__).parent / "java"
+
+
+def main() -> None:
+    """Compile the job by Flink's compiler into a folder of the class path, and run it."""
+    folder, backend, keys = Path(sys.argv[1]).resolve(), sys.argv[2], int(sys.argv[3])
+    with tempfile.TemporaryDirectory() as scratch:
+        classes, logging = Path(scratch) / "classes", Path(scratch) / "log4j2.properties"
+        classes.mkdir()
+        logging.write_text("rootLogger.level = off\n")
+        options = [*FLAGS, f"-Djava.io.tmpdir={scratch}", f"-Dlog4j.configurationFile={logging}"]
+        path = os.pathsep.join([class_path(None), str(classes)])
+        port = launch_gateway(classpath=path, javaopts=options, die_on_exit=True)
+        gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auto_convert=True))
+        java = gateway.jvm.java
+        files = sorted(SOURCES.rglob("*.java"))
+        sources = gateway.new_array(java.io.File, len(files))
+        for index, file in enumerate(files):
+            sources[index] = java.io.File(str(file))
+        compiler = gateway.jvm.org.codehaus.janino.CompilerFactory().newCompiler()
+        compiler.setDestinationDirectory(java.io.File(str(classes)), False)
+        compiler.setTargetVersion(8)
+        jars = class_path(None).split(os.pathsep)
+        entries = gateway.new_array(java.io.File, len(jars))
+        for index, jar in enumerate(jars):
+            entries[index] = java.io.File(jar)
+        compiler.setClassPath(entries)
+        compiler.compile(sources)
+        for written in gateway.jvm.faultline.written.Writer.run(folder.as_uri(), backend, keys):
+            print(urlparse(written).path)
+        gateway.shutdown()
+
+
+if __name__ == "__main__":
+    main()
