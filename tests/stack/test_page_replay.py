@@ -212,7 +212,7 @@ return new Promise((done) => {
   setTimeout(() => done(sum), 500);
 });
 """
-"""How much the layout has shifted since the page was opened: the sum of https://wicg.github.io/layout-instability/."""
+"""The sum of the shifts of the layout since the page was opened, as in https://wicg.github.io/layout-instability/."""
 STEADY = 0.02
 """A line of a table that grows by a word; 0.1 is the limit for a good page."""
 

@@ -46,7 +46,7 @@ def ages(times: list[float]) -> list[float | None]:
     recent, fetched, found = Recent(), -100.0, []
     for now in times:
         age = now - fetched
-        # It answers with what it has, and fetches anew after that.
+        # It answers with what it has, and fetches again after that.
         if age > FETCH_SECONDS:
             fetched = now
         found.append(age if recent.is_recent("one", now) else None)
