@@ -107,6 +107,7 @@ public final class Writer {
     public static String[] run(String folder, String backend, long keys) throws Exception {
         Configuration options = new Configuration();
         options.setString("state.backend.type", backend);
+        options.setString("execution.checkpointing.dir", folder);
         options.setString("execution.checkpointing.data-inline-threshold", "0");
         options.setString("rest.bind-address", "127.0.0.1");
         options.setString("rest.bind-port", "0");
