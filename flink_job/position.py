@@ -1,6 +1,6 @@
 """The position of the running job: the offset that its source reports as a metric of each partition.
 
-The JobManager answers from what it fetched before, and a question makes it fetch them again, at most once in
+The JobManager answers from what it fetched before, and a question makes it fetch again, at most once in
 `metrics.fetcher.update-interval` (MetricFetcherImpl of Flink). So the first answer is as old as the question before it.
 """
 

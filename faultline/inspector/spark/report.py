@@ -95,23 +95,24 @@ def read_report(path: Location, last: int | None, output: Location | None) -> Re
     report.notes += _changed_sources(path, offsets.batches)
     report.problems += _backwards(path, offsets.batches, report.restart)
     if report.restart.action == "re-run":
-        report.restart.details += _written_again(report.restart.step, report.sink)
+        _say_what_is_written_again(report.restart, report.sink)
     return report
 
 
-def _written_again(batch: int | None, sink: Sink | None) -> list[str]:
+def _say_what_is_written_again(restart: Restart, sink: Sink | None) -> None:
     """Say what the batch that runs again writes twice, which its sink decides: the checkpoint does not name the sink.
 
     The same in all releases that were tried (labs/failure_before_the_commit.py).
     """
     if sink is None:
-        return [
-            f"a plain append in foreachBatch repeats what it had written of batch {batch}; a write keyed by the batch"
-            f" id, as by Delta's txnVersion={batch} with the txnAppId of before, is not repeated"
-        ]
-    if batch in sink.batches:
-        return ["the sink has this batch already and skips it: no line is written twice"]
-    return []
+        words = (
+            f"a plain append in foreachBatch repeats what it had written of batch {restart.step}; a write keyed by the"
+            f" batch id, as by Delta's txnVersion={restart.step} with the txnAppId of before, is not repeated"
+        )
+        # In the line of the restart itself, behind what was not looked at.
+        restart.details[:1] = ["; ".join([*restart.details[:1], words])]
+    elif restart.step in sink.batches:
+        restart.details.append("the sink has this batch already and skips it: no line is written twice")
 
 
 def _backwards(path: Location, batches: dict[int, PlannedBatch], restart: Restart) -> list[str]:
