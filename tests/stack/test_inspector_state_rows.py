@@ -20,7 +20,7 @@ from tests.golden.archives import SCRATCH, golden, releases
 from tests.stack.flink_cluster import PYTHON
 from tests.stack.test_inspector_flink import expected_windows
 
-pytestmark = pytest.mark.timeout(1800)
+pytestmark = [pytest.mark.ci, pytest.mark.timeout(1800)]
 
 Rows = list[dict[str, Any]]
 KEYS = 20
@@ -192,8 +192,11 @@ def test_a_pojo_whose_class_is_not_here_is_read_as_its_fields(name: str, written
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_type_that_is_not_known_is_named_with_its_size(name: str, written: dict[str, Rows]) -> None:
-    rows = [row for row in written[name] if row["operator"] == "baskets"]
-    assert {row["state"] for row in rows} == {"basket"}
+    found = [row for row in written[name] if row["operator"] == "baskets"]
+    rows = of(found, "basket")
+    # A native savepoint of a heap has the states of a key group one after the other: those behind it are not found.
+    behind = {row["state"] for row in found} - {"basket"}
+    assert all(each.startswith("_timer_state/") for each in behind) and (not behind or name == "hashmap native")
     assert {row["value"]["unknown"] for row in rows} == {"faultline.written.Basket"}
     assert all(row["value"]["bytes"] > 0 for row in rows)
     if name == "hashmap native":
