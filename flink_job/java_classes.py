@@ -25,9 +25,19 @@ def compile_into(folder: Path) -> Path:
     """Compile all classes into a jar in an empty folder; returns its path. Raises CompileError."""
     classes, jar = folder / "classes", folder / "visits.jar"
     classes.mkdir()
-    gateway = get_gateway()
+    compile_sources(get_gateway(), SOURCES, classes)
+    with zipfile.ZipFile(jar, "w") as archive:
+        for path in sorted(classes.rglob("*.class")):
+            archive.write(path, path.relative_to(classes))
+        for name, text in _SERVICES.items():
+            archive.writestr(name, text)
+    return jar
+
+
+def compile_sources(gateway: Any, folder: Path, classes: Path) -> None:
+    """Compile all Java files below a folder into the folder `classes`, by the JVM of `gateway`. Raises CompileError."""
     java = gateway.jvm.java
-    files = sorted(SOURCES.rglob("*.java"))
+    files = sorted(folder.rglob("*.java"))
     sources = gateway.new_array(java.io.File, len(files))
     for index, file in enumerate(files):
         sources[index] = java.io.File(str(file))
@@ -39,12 +49,6 @@ def compile_into(folder: Path) -> Path:
         compiler.compile(sources)
     except Py4JJavaError as error:
         raise CompileError(str(error.java_exception.getMessage())) from None
-    with zipfile.ZipFile(jar, "w") as archive:
-        for path in sorted(classes.rglob("*.class")):
-            archive.write(path, path.relative_to(classes))
-        for name, text in _SERVICES.items():
-            archive.writestr(name, text)
-    return jar
 
 
 def _class_path(gateway: Any) -> Any:

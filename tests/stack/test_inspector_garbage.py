@@ -17,7 +17,7 @@ from faultline.packages.release import THIS_RELEASE
 from faultline.settings import ROOT, as_environment
 from tests.golden.archives import golden
 from tests.stack.running_stack import RunningStack
-from tests.stack.test_inspector_damage import START
+from tests.stack.test_inspector_damage import started
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(1800)]
 
@@ -105,16 +105,5 @@ def test_spark_starts_with_state_of_the_kept_batches_alone(tmp_path: Path) -> No
     for part in ("/state/", "/commits/"):
         assert any(part in each["path"] for each in found["files"]), part
     remove(found, left)
-    answer = tmp_path / "answer.json"
-    done = subprocess.run(
-        [sys.executable, "-c", START, str(answer), str(folder)],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=400,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert json.loads(answer.read_text()) == {"query": ""}
+    assert started(tmp_path / "answer.json", folder) == {"query": ""}
     assert (checkpoint / "commits" / str(last + 1)).exists()

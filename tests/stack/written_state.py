@@ -16,6 +16,7 @@ from urllib.parse import urlparse
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
 from faultline.inspector.flink.jvm import FLAGS, class_path
+from flink_job.java_classes import compile_sources
 
 SOURCES = Path(__file__).parent / "java"
 
@@ -31,20 +32,7 @@ def main() -> None:
         path = os.pathsep.join([class_path(None), str(classes)])
         port = launch_gateway(classpath=path, javaopts=options, die_on_exit=True)
         gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auto_convert=True))
-        java = gateway.jvm.java
-        files = sorted(SOURCES.rglob("*.java"))
-        sources = gateway.new_array(java.io.File, len(files))
-        for index, file in enumerate(files):
-            sources[index] = java.io.File(str(file))
-        compiler = gateway.jvm.org.codehaus.janino.CompilerFactory().newCompiler()
-        compiler.setDestinationDirectory(java.io.File(str(classes)), False)
-        compiler.setTargetVersion(8)
-        jars = class_path(None).split(os.pathsep)
-        entries = gateway.new_array(java.io.File, len(jars))
-        for index, jar in enumerate(jars):
-            entries[index] = java.io.File(jar)
-        compiler.setClassPath(entries)
-        compiler.compile(sources)
+        compile_sources(gateway, SOURCES, classes)
         for written in gateway.jvm.faultline.written.Writer.run(folder.as_uri(), backend, keys):
             print(urlparse(written).path)
         gateway.shutdown()
