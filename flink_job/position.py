@@ -14,7 +14,7 @@ _OFFSET = re.compile(r"\.KafkaSourceReader\.topic\.(?P<topic>.+)\.partition\.(?P
 _SOURCE = "Source"
 _FETCH_SECONDS = 1.0
 """`metrics.fetcher.update-interval` in flink_job/conf/config.yaml."""
-_PAUSE_SECONDS = 2.0
+_PAUSE_SECONDS = 5.0
 """The longest time between two questions of which the second answer is still taken for the present."""
 
 
@@ -38,7 +38,7 @@ def position(base: str, job_id: str, topic: str) -> dict[int, int]:
 
 
 class Recent:
-    """Tells which positions are recent: at most 3 s old, and 1.5 s when somebody asks twice a second."""
+    """Tells which positions are recent: at most 6 s old, and 1.5 s when somebody asks twice a second."""
 
     def __init__(self) -> None:
         self._attempt: object = None

@@ -47,7 +47,7 @@ def garbage(stack: RunningStack, path: Path) -> dict[str, Any]:
 
 def test_both_engines_go_on_without_what_is_listed(tmp_path: Path) -> None:
     """State in RocksDB: checkpoints share files. The kills leave what they leave, more is planted beside it."""
-    settings = as_environment({"FLINK_STATE_BACKEND": "rocksdb", "FLINK_CHECKPOINTS_RETAINED": "3"})
+    settings = {"FLINK_STATE_BACKEND": "rocksdb", "FLINK_CHECKPOINTS_RETAINED": "3"}
     query, output = tmp_path / "checkpoints" / "spark" / "visits_json", tmp_path / "output" / "visits_json"
     with RunningStack(tmp_path, "local", **settings) as stack:
         stack.script("up.sh")

@@ -69,14 +69,14 @@ def test_a_position_of_a_cache_is_not_the_present() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_no_position_is_older_than_three_seconds_however_it_is_asked_for(seed: int) -> None:
+def test_no_position_is_older_than_six_seconds_however_it_is_asked_for(seed: int) -> None:
     chance = random.Random(seed)
     times = [0.0]
     for _ in range(400):
         times.append(times[-1] + chance.choice([0.1, 0.5, 0.5, 1.0, 1.9, 2.1, 9.0]) * chance.uniform(0.9, 1.1))
     found = [age for age in ages(times) if age is not None]
     assert len(found) > 100
-    assert max(found) <= 3.0
+    assert max(found) <= 6.0
 
 
 def test_the_metrics_of_tasks_that_ended_are_not_those_of_their_successors() -> None:
