@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from faultline.packages.release import THIS_RELEASE
-from faultline.settings import ROOT, as_environment
+from faultline.settings import ROOT
 from tests.golden.archives import golden
 from tests.stack.running_stack import RunningStack
 from tests.stack.test_inspector_damage import started
