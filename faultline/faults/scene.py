@@ -20,6 +20,7 @@ from faultline.faults.timeline import CHECKPOINTS, FLINK, Timeline, last_lines
 from faultline.formats.verdict import Verdicts
 from faultline.messages import heard
 from faultline.settings import ROOT
+from faultline.stack import backend
 from faultline.stack.errors import StackError
 from faultline.stack.stack import Stack
 from faultline.storage.data import flink_checkpoints, spark_checkpoints, spark_outputs
@@ -339,4 +340,4 @@ class Scene:
 
 
 def _tail(words: str) -> str:
-    return "\n".join(words.splitlines()[-_SHOWN_LINES:])
+    return backend.last_lines(words, _SHOWN_LINES)
