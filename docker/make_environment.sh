@@ -24,15 +24,17 @@ pip=("${folder}/bin/python" -m pip)
 "${pip[@]}" check
 "${pip[@]}" uninstall --quiet --yes setuptools wheel pip
 
-# A third of the size, which no service needs: test suites, C headers, debug information, parts of Arrow that are only
+# A third of the size, which no service needs: test suites, C headers, debug information, a part of Arrow that is only
 # loaded by name, and the native libraries of other platforms.
 site="$(echo "${folder}"/lib/python3*/site-packages)"
 rm -rf "${site}"/{pandas,pyarrow,numpy,apache_beam}/tests "${site}"/numpy/*/tests "${site}"/pyarrow/include \
-  "${site}"/pyarrow/libarrow_{flight,s3}.so* "${site}"/pyarrow/_{flight,s3fs}.*
+  "${site}"/pyarrow/libarrow_flight.so* "${site}"/pyarrow/_flight.*
 # Not in all packages: a library that auditwheel has renamed does not load after strip.
 for package in "${site}"/{apache_beam,fastavro,zstandard}; do
   [[ ! -e "${package}" ]] || find "${package}" -name '*.so' -exec strip --strip-debug {} +
 done
+declare -A natives=([amd64]=linux64 [arm64]=linux-aarch64)
 for jar in "${site}"/pyflink/lib/flink-dist-*.jar "${site}"/pyspark/jars/rocksdbjni-*.jar; do
-  [[ ! -e "${jar}" ]] || zip --quiet "${jar}" --delete 'lib*jni-*' --exclude '*linux64.so' '*linux-aarch64.so'
+  [[ ! -e "${jar}" ]] || zip --quiet "${jar}" --delete 'lib*jni-*' --exclude "*-${natives[$(dpkg --print-architecture)]}.so"
 done
+rm -f "${site}"/pyspark/jars/netty-tcnative-*-{osx,windows}-*.jar
