@@ -17,6 +17,7 @@ from faultline.copies import name_of, setting_of
 from faultline.faults.repair import generator_runs, unheard
 from faultline.faults.steps import Step
 from faultline.faults.timeline import CHECKPOINTS, FLINK, Timeline, last_lines
+from faultline.formats.checkpoint import Checkpoint, of_newest_job
 from faultline.formats.verdict import Verdicts
 from faultline.messages import heard
 from faultline.settings import ROOT
@@ -162,7 +163,7 @@ class Scene:
         complete = self.complete_checkpoints()
         if not complete:
             raise StepFailed("the job has no complete checkpoint")
-        return self.stack.backend.path_outside(complete[number]["path"])
+        return self.stack.backend.path_outside(complete[number].path)
 
     PLACES: ClassVar[Mapping[str, Callable[[Scene], str]]] = {
         "newest": lambda scene: scene._checkpoint(-1),
@@ -285,12 +286,9 @@ class Scene:
             sampled, what, seconds=seconds, explain=lambda: str(fresh or "no answer"), every=_POLL_SECONDS
         )
 
-    def complete_checkpoints(self) -> list[dict[str, Any]]:
-        """Complete checkpoints of the newest job that has some, the oldest first, as listed. Raises StepFailed."""
-        listed = self.ask("the list of checkpoints", lambda stack: stack.checkpoints())
-        complete = [each for each in listed if each["complete"] and each["number"] is not None]
-        newest = max(complete, key=lambda each: each["completed_at"], default={"job_id": ""})["job_id"]
-        return [each for each in complete if each["job_id"] == newest]
+    def complete_checkpoints(self) -> list[Checkpoint]:
+        """Complete checkpoints of the newest job that has some, the oldest first. Raises StepFailed."""
+        return of_newest_job(self.ask("the list of checkpoints", lambda stack: stack.checkpoints()))
 
     # Watching
 

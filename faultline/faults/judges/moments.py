@@ -51,7 +51,7 @@ class BetweenPhases(Judge):
     def in_time(self, look: Look) -> bool:
         """Return whether a checkpoint was completed after the moment from which the broker could not answer."""
         moment = (look.scene.folder / "moment").stat().st_mtime
-        return any(each["completed_at"] > moment for each in look.scene.complete_checkpoints())
+        return any((each.completed_at or 0.0) > moment for each in look.scene.complete_checkpoints())
 
 
 WRITTEN = "written.json"
