@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from faultline.faults.lane import CLAIMS
-from faultline.faults.repair import kept, quietly
+from faultline.faults.repair import pinned, quietly
 from faultline.messages import say
 from faultline.settings import ROOT, as_environment
 from faultline.stack.errors import StackError
@@ -33,7 +33,7 @@ def run_side_by_side(
     row has failed. Raises StackError when one could not run its rows; KeyboardInterrupt after all have repaired.
     """
     (folder / CLAIMS).mkdir(parents=True)
-    usual = kept(stack).variables
+    usual = pinned(stack).variables
     command = [
         sys.executable,
         "-m",

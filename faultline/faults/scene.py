@@ -16,7 +16,7 @@ from faultline.command import CommandError
 from faultline.copies import name_of, setting_of
 from faultline.faults.repair import generator_runs, unheard
 from faultline.faults.steps import Step
-from faultline.faults.timeline import CHECKPOINTS, FLINK, Timeline, last_lines
+from faultline.faults.timeline import CHECKPOINTS, FLINK, Timeline, last_samples
 from faultline.formats.checkpoint import Checkpoint, of_newest_job
 from faultline.formats.verdict import Verdicts
 from faultline.messages import heard
@@ -276,7 +276,7 @@ class Scene:
 
         def sampled() -> dict[str, Any] | None:
             nonlocal fresh
-            samples = [each for each in last_lines(self.folder / FLINK, 2) if each["at"] > begin]
+            samples = [each for each in last_samples(self.folder / FLINK, 2) if each["at"] > begin]
             fresh = samples[-1] if len(samples) == 2 else {}
             if not self.watches():
                 raise StepFailed(f"the watcher has ended; see {self.folder / 'watch.log'}")

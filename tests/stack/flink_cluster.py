@@ -52,7 +52,7 @@ class Cluster:
         self.topics = Topics(*(f"{topic}-{name}" for topic in asdict(Topics()).values()))
         own = host.environment if host else own_environment(home)
         self.rest = f"http://127.0.0.1:{own['STACK_FLINK_UI_PORT']}"
-        self.environment = own | {
+        self.environment: dict[str, str] = own | {
             "STACK_FLINK_REST": self.rest, "STACK_KAFKA_BOOTSTRAP": broker.bootstrap,
             "STACK_VISITS_TOPIC": self.topics.visits, "STACK_VISIT_WINDOWS_TOPIC": self.topics.windows,
             "STACK_VISITS_LATE_TOPIC": self.topics.late, "STACK_VISITS_REJECTED_TOPIC": self.topics.rejected,

@@ -122,8 +122,8 @@ class Flink(Page):
         """`flink run`, with the client's own configuration; returns when the job runs."""
         program = self.home / "program.py"
         program.write_text(FLINK_PROGRAM)
-        command = f'eval "$("{FLINK_PYTHON}" -m flink_job.home client)"; exec "$FLINK_HOME/bin/flink" run --detached '
-        command += f'--python {program} --pyClientExecutable "{FLINK_PYTHON}" --pyExecutable "{FLINK_PYTHON}"'
+        command = f'eval "$("{FLINK_PYTHON}" -m flink_job.configuration client)"; exec "$FLINK_HOME/bin/flink" run '
+        command += f'-d --python {program} --pyClientExecutable "{FLINK_PYTHON}" --pyExecutable "{FLINK_PYTHON}"'
         done = subprocess.run(
             ["bash", "-c", command],
             env=self.environment, capture_output=True, text=True, check=False, timeout=LIMIT_SECONDS,
