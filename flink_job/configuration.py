@@ -1,4 +1,4 @@
-"""Configuration, classpath and folders of one Flink service, made anew at each start.
+"""Configuration, classpath and folders of one Flink service, made again at each start.
 
 The pip package of Flink is a whole distribution. It is not changed: its scripts read the folders of
 configuration, jars, logs and pid files from the environment, so each service has its own.

@@ -150,7 +150,7 @@ class Scene:
 
     def _filler(self, text: str) -> Callable[[str], str]:
         """Ask for each {name} of a text once; the result puts the answers into any text."""
-        found = {f"{{{name}}}": place(self) for name, place in self.PLACES.items() if f"{{{name}}}" in text}
+        found = {f"{{{name}}}": answer(self) for name, answer in self.PLACEHOLDERS.items() if f"{{{name}}}" in text}
 
         def fill(other: str) -> str:
             for name, answer in found.items():
@@ -165,7 +165,7 @@ class Scene:
             raise StepFailed("the job has no complete checkpoint")
         return self.stack.backend.path_outside(complete[number].path)
 
-    PLACES: ClassVar[Mapping[str, Callable[[Scene], str]]] = {
+    PLACEHOLDERS: ClassVar[Mapping[str, Callable[[Scene], str]]] = {
         "newest": lambda scene: scene._checkpoint(-1),
         "oldest": lambda scene: scene._checkpoint(0),
         "flink": lambda scene: str(scene.flink),
@@ -188,11 +188,11 @@ class Scene:
         """Ask again who works and who leads: the next attempt may meet another one."""
         self._named.clear()
 
-    def _once(self, place: str, ask: Callable[[], str]) -> str:
+    def _once(self, name: str, ask: Callable[[], str]) -> str:
         """Ask once in an attempt: the one that was broken is the one to repair."""
-        if place not in self._named:
-            self._named[place] = ask()
-        return self._named[place]
+        if name not in self._named:
+            self._named[name] = ask()
+        return self._named[name]
 
     def working(self, job: Mapping[str, Any]) -> str:
         """The TaskManager that runs the job's first task, by the name under which it has registered."""

@@ -14,6 +14,7 @@ from faultline.formats.checkpoint import Checkpoint, of_newest_job
 from faultline.settings import as_environment
 from faultline.stack.own import own_environment
 from faultline.stack.stack import open_stack
+from faultline.storage.batches import newest_batch
 from faultline.verdict.cluster import Cluster
 from faultline.waiting import wait_until
 
@@ -114,7 +115,7 @@ class RunningStack:
     def newest_batch(self) -> int:
         """The newest batch that Spark has committed, on a disk; -1 before the first."""
         folder = self.home / "checkpoints" / "spark" / "visits_json" / "commits"
-        return max((int(path.name) for path in folder.glob("[0-9]*")), default=-1)
+        return -1 if (batch := newest_batch(folder)) is None else batch
 
     def wait_for_batches(self, count: int) -> None:
         """Wait until Spark has committed this number of further batches."""

@@ -66,15 +66,15 @@ def test_rows_say_what_is_promised_and_why() -> None:
     require_none(name for name, row in ROWS.items() if not (row.promise and row.why))
 
 
-def test_places_in_a_line_are_known() -> None:
-    places = [
-        (name, place)
+def test_placeholders_of_a_line_are_known() -> None:
+    found = [
+        (name, placeholder)
         for name, row in ROWS.items()
         for step in steps_of(row)
-        for place in re.findall(r"(?<!\$)\{(\w+)\}", step.line)
+        for placeholder in re.findall(r"(?<!\$)\{(\w+)\}", step.line)
     ]
-    assert places
-    require_none(f"{name}: {{{place}}}" for name, place in places if place not in Scene.PLACES)
+    assert found
+    require_none(f"{name}: {{{placeholder}}}" for name, placeholder in found if placeholder not in Scene.PLACEHOLDERS)
 
 
 FILES = re.compile(r"\{(?:flink|spark|output)\}|\b(?:mv|cp|rm|find|truncate)\b[^|&;]*\{(?:newest|oldest)\}")

@@ -11,7 +11,7 @@ from faultline.probes.batches import batch_range
 from faultline.probes.planned import NoneWritten, as_it_is, being_written, lines_of, wait_written
 from faultline.probes.written import lines_since
 from faultline.verdict.spark.sink_log import METADATA_FOLDER
-from tests.unit.test_measure_batches import commit, plan, write
+from tests.unit.test_probes_batches import commit, plan, write
 
 
 def logged(uri: str) -> str:
