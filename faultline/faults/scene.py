@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -307,11 +308,11 @@ class Scene:
             self._start_watchers(seconds)
 
     def _start_watchers(self, seconds: float) -> None:
-        self._watcher = self._begin("watch", "watch.log", "--limit", str(seconds))
-        self._follower = self._begin("watch_checkpoints", CHECKPOINTS, "--words")
+        self._watcher = self._begin("watch.log", "samples", str(self.folder), str(seconds))
+        self._follower = self._begin(CHECKPOINTS, "checkpoints", str(self.folder), "--words")
 
-    def _begin(self, verb: str, output: str, *words: str) -> subprocess.Popen[bytes]:
-        command = [str(ROOT / "scripts" / "lib" / "verb.sh"), "scripts/faults.sh", verb, str(self.folder), *words]
+    def _begin(self, output: str, *words: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "faultline.stack.watch", *words]
         environ = self.stack.variables
         with (self.folder / output).open("ab") as out, (self.folder / "watch.log").open("ab") as log:
             # It ends when the pipe closes, which a SIGKILL to this program does too.
