@@ -35,7 +35,8 @@ ALLOWED: dict[str, set[str]] = {
     "deploy": BASE | {"services", "flink_job", "storage", "packages", "spark_job"},
     # Their baselines are variants of the windowing job.
     "benchmarks": BASE
-    | {"storage", "flink_job", "generator", "inspector", "verdict", "stack", "faults", "page", "verbs", "tests"},
+    | {"storage", "flink_job", "generator", "inspector", "verdict", "probes", "stack", "faults", "page", "verbs"}
+    | {"tests"},
 }
 MODULES = [name for name in files() if name.endswith(".py") and not name.startswith("tests/")]
 
