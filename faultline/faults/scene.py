@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from flink_job.rest import FlinkError, call
+from flink_job.rest import FlinkError, working_taskmanager
 
 from faultline.command import CommandError
 from faultline.copies import name_of, setting_of
@@ -178,7 +178,7 @@ class Scene:
         "bootstrap": lambda scene: scene.stack.backend.bootstrap_inside,
         "kafka_port": lambda scene: scene.stack.settings.values["KAFKA_PORT"],
         "rpc_port": lambda scene: scene.stack.settings.values["FLINK_RPC_PORT"],
-        "working": lambda scene: scene._once("working", lambda: scene.working(scene.job())),
+        "working": lambda scene: scene._once("working", scene._working),
         "leading": lambda scene: scene._once("leading", scene._leading),
         "controlling": lambda scene: scene.controlling(),
         "inner_ports": lambda scene: scene._inner_ports(),
@@ -195,15 +195,11 @@ class Scene:
             self._named[name] = ask()
         return self._named[name]
 
-    def working(self, job: Mapping[str, Any]) -> str:
-        """The TaskManager that runs the job's first task, by the name under which it has registered."""
-        base, job_id = self.stack.settings.typed.flink_rest, job["job_id"]
+    def _working(self) -> str:
         try:
-            vertex = call(base, f"/jobs/{job_id}")["vertices"][0]["id"]
-            managers = call(base, f"/jobs/{job_id}/vertices/{vertex}/taskmanagers")["taskmanagers"]
+            return working_taskmanager(self.stack.settings.typed.flink_rest, self.job()["job_id"])
         except FlinkError as error:
             raise StepFailed(str(error)) from None
-        return str(managers[0]["taskmanager-id"]).rpartition("_")[0]
 
     def _leading(self) -> str:
         """The JobManager that was elected last, by the logs, whose lines begin with their time."""
