@@ -308,7 +308,7 @@ class Scene:
         self._follower = self._begin(CHECKPOINTS, "checkpoints", str(self.folder), "--words")
 
     def _begin(self, output: str, *words: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "faultline.stack.watch", *words]
+        command = [sys.executable, "-m", "faultline.stack.watchers", *words]
         environ = self.stack.variables
         with (self.folder / output).open("ab") as out, (self.folder / "watch.log").open("ab") as log:
             # It ends when the pipe closes, which a SIGKILL to this program does too.

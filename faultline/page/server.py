@@ -240,7 +240,7 @@ def with_buttons() -> tuple[Settings, Watching, Inspect, Any]:
 
     def follow(folder: Path) -> Sequence[str] | None:
         # While a stack is down, nothing may be started that belongs to it.
-        command = [sys.executable, "-m", "faultline.stack.watch", "checkpoints", str(folder)]
+        command = [sys.executable, "-m", "faultline.stack.watchers", "checkpoints", str(folder)]
         return command if stack.home.up() else None
 
     def outside(path: str) -> str:

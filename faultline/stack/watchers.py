@@ -1,7 +1,7 @@
-"""Watch a stack beside a program that breaks it or shows it, on either backend.
+"""The watchers of a stack, beside a program that breaks it or shows it, on either backend.
 
-Usage: python -m faultline.stack.watch samples FOLDER SECONDS
-       python -m faultline.stack.watch checkpoints FOLDER [--words]
+Usage: python -m faultline.stack.watchers samples FOLDER SECONDS
+       python -m faultline.stack.watchers checkpoints FOLDER [--words]
 
 `samples` go to files in FOLDER: faultline/probes/watch.py. `checkpoints` are printed whenever other ones are retained:
 faultline/inspector/flink/follow.py; with `--words`, FOLDER gets the inspector's words on each, in
@@ -36,7 +36,7 @@ def _end_with_stdin() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code of the program that watches."""
     interrupt_once()
-    parser = Flags("watch", prog="watch", description="Watch a stack.")
+    parser = Flags("watchers", prog="watchers", description="Watch a stack.")
     parser.add_argument("what", choices=("samples", "checkpoints"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("seconds", type=float, nargs="?", default=3600.0)
@@ -54,4 +54,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    run("watch", main)
+    run("watchers", main)
