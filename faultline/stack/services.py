@@ -199,7 +199,7 @@ TABLE = (
     ),
     # It reads, and only while somebody looks.
     Service(
-        "page", "page", "page", port="PAGE_PORT", published="PAGE_PORT", page="live page", listens=("PAGE_PORT",),
+        "page", "page", "flink", port="PAGE_PORT", published="PAGE_PORT", page="live page", listens=("PAGE_PORT",),
         grace_seconds=10, mebibytes=256,
     ),
     Service("submit", "flink", "flink", needs=("kafka", "store", "jobmanager"), one_shot=True),

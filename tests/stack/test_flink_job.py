@@ -114,13 +114,10 @@ def test_nothing_is_lost_or_twice_at_any_parallelism(cluster: Cluster, paralleli
     assert_late_by_the_rule(cluster)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "cluster",
-    [
-        pytest.param({"STACK_FLINK_PARALLELISM": "2", "partitions": "3"}, marks=pytest.mark.ci),
-        pytest.param({}, marks=pytest.mark.full),
-        pytest.param({"STACK_FLINK_PARALLELISM": "2"}, marks=pytest.mark.full),
-    ],
+    [{"STACK_FLINK_PARALLELISM": "2", "partitions": "3"}, {}, {"STACK_FLINK_PARALLELISM": "2"}],
     indirect=True,
 )
 def test_visits_of_an_idle_partition_are_late_also_after_a_restore(cluster: Cluster) -> None:

@@ -75,7 +75,7 @@ VARIANTS = {
     "sliding windows": Variant(MAPS, patch="Sliding windows"),
 }
 
-CI = ("unchanged", "a lower maximum parallelism", "another uid", "another aggregate")
+CI = ("unchanged", "another aggregate")
 """The others are compared in the tier full only, and carried out there, too."""
 
 
@@ -113,6 +113,7 @@ def test_a_changed_job_against_a_recorded_checkpoint(name: str, tmp_path: Path) 
     assert not (tmp_path / "checkpoints").exists(), "planning a job must not leave anything"
 
 
+@pytest.mark.full
 def test_a_program_by_its_file_with_arguments(tmp_path: Path) -> None:
     program = PROGRAMS["windows"]
     done = inspect(CHECKPOINT, "--against", str(program), "--", "--mode", "at-least-once", home=tmp_path)
@@ -123,6 +124,7 @@ def test_a_program_by_its_file_with_arguments(tmp_path: Path) -> None:
     assert "failed before it submitted its job" in done.stderr
 
 
+@pytest.mark.full
 def test_a_checkpoint_that_the_job_deletes_meanwhile_is_still_compared(tmp_path: Path) -> None:
     checkpoint = Path(shutil.copytree(next(CHECKPOINT.glob("*/chk-*")), tmp_path / "chk-7"))
     program = tmp_path / "program.py"
@@ -137,6 +139,7 @@ def test_a_checkpoint_that_the_job_deletes_meanwhile_is_still_compared(tmp_path:
     assert f"can restore {checkpoint}" in done.stdout
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("place", "code", "words"),
     [

@@ -179,7 +179,15 @@ def test_foreign_variables_are_named_and_not_used(stack: RunningStack) -> None:
     assert "KAFKA_BOOTSTRAP=prod.example:9092 is not used" in words
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGTERM,
+        pytest.param(signal.SIGINT, marks=pytest.mark.full),
+        pytest.param(signal.SIGHUP, marks=pytest.mark.full),
+    ],
+    ids=lambda number: number.name,
+)
 def test_an_interrupted_up_leaves_nothing_behind(tmp_path: Path, number: signal.Signals) -> None:
     with RunningStack(tmp_path, "local") as second:
         with hearing_hangups():

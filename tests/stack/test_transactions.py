@@ -210,7 +210,7 @@ def test_a_promised_transaction_is_committed_and_the_verdict_holds(cluster: Clus
     elsewhere = {"STACK_HOME": str(tmp_path / "ledger-of-the-closing-visits")}
     assert in_tools(cluster.environment | elsewhere, "generator.close").returncode == 0
     cluster.drain(job)
-    judged = in_tools(cluster.environment, "verdict", "flink", "--json", "--wait", "60")
+    judged = in_tools(cluster.environment, "faultline.verdict", "flink", "--json", "--wait", "60")
     verdict = json.loads(judged.stdout)
     assert (judged.returncode, verdict["outcome"]) == (0, "holds"), json.dumps(verdict, indent=1)
     assert verdict["lost"] == verdict["duplicated"] == 0

@@ -14,8 +14,8 @@ pytestmark = [pytest.mark.full, pytest.mark.timeout(1800)]
 
 SLOW = ("--program", "benchmarks/jobs/slow_step.py")
 OVERTAKEN = "of records that barriers overtook"
-RATE = "600"
-"""Visits a second: more than the slow step takes."""
+TRAFFIC = ("--rate", "600", "--total", "20000")
+"""More visits a second than the slow step takes, and no more than it can take at last."""
 
 
 def holds_records(stack: RunningStack, checkpoint: Checkpoint) -> bool:
@@ -41,7 +41,7 @@ def test_a_checkpoint_with_records_in_flight_is_restored_whole(tmp_path: Path) -
         # Not submitted: a job without state would write again what the first one wrote.
         stack.script("flink_restore.sh", "latest", *SLOW)
         stack.script("generator_stop.sh")
-        stack.script("generator_start.sh", "--rate", RATE)
+        stack.script("generator_start.sh", *TRAFFIC)
         wait_for_overtaken(stack)
         # The newest one when the job has ended, which is the one to restore.
         stack.script("flink_cancel.sh")
@@ -57,8 +57,7 @@ def test_a_checkpoint_with_records_in_flight_is_restored_whole(tmp_path: Path) -
 
         stack.script("flink_restore.sh", newest.name, *SLOW)
         assert stack.wait_for_checkpoints(1)["restored_from"].endswith(newest.name)
-        stack.script("generator_stop.sh")
-        stack.script("settle.sh", "--wait", "300")
+        stack.script("settle.sh", "--wait", "900")
         code, verdict = stack.verdict("flink")
     assert (code, verdict["outcome"], verdict["lost"], verdict["duplicated"]) == (0, "holds", 0, 0)
     assert verdict["observed"] > 0
