@@ -34,8 +34,8 @@ _HEADING = (
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """Figures of one run.
+class Figures:
+    """Measurements of one run.
 
     `checkpoints`: those that ended while visits waited in the topic. `windows`: number of windows that came out.
     """
@@ -48,17 +48,17 @@ class Outcome:
     disturbed: bool
 
 
-def cells(outcome: Outcome) -> tuple[object, ...]:
+def cells(figures: Figures) -> tuple[object, ...]:
     """The cells of its line: medians of the checkpoints that completed, and the share that these are."""
-    complete = [each for each in outcome.checkpoints if each.complete]
-    share = f"{len(complete) / len(outcome.checkpoints):.0%}" if outcome.checkpoints else "-"
+    complete = [each for each in figures.checkpoints if each.complete]
+    share = f"{len(complete) / len(figures.checkpoints):.0%}" if figures.checkpoints else "-"
     return (
-        outcome.kind, f"{outcome.visits_per_second:,.0f}", len(outcome.checkpoints), share,
+        figures.kind, f"{figures.visits_per_second:,.0f}", len(figures.checkpoints), share,
         _median([each.seconds for each in complete], "{:.1f}"),
         f"{max((each.seconds for each in complete), default=0):.1f}",
         _median([each.written_bytes / 1024 for each in complete], "{:,.0f}"),
         _median([each.in_flight_bytes / 1024 for each in complete], "{:,.0f}"),
-        f"{outcome.windows:,}", said(outcome.verdict, disturbed=outcome.disturbed),
+        f"{figures.windows:,}", said(figures.verdict, disturbed=figures.disturbed),
     )  # fmt: skip
 
 
@@ -66,7 +66,7 @@ def _median(figures: Sequence[float], form: str) -> str:
     return form.format(statistics.median(figures)) if figures else "-"
 
 
-def run(stack: OwnStack, kind: str, visits: int) -> Outcome:
+def run(stack: OwnStack, kind: str, visits: int) -> Figures:
     """Read the backlog with one kind of checkpoint. Raises StackError when not every visit is accounted for."""
     own = settings_of_run(kind, f"visits-{kind}", _PARALLELISM)
     changed = stack.changed({**own, "FLINK_UNALIGNED": _KINDS[kind]})
@@ -83,7 +83,7 @@ def run(stack: OwnStack, kind: str, visits: int) -> Outcome:
     close_windows(changed)
     judged = changed.require_right("flink", "--wait", "300")
     job.cancel()
-    return Outcome(
+    return Figures(
         kind, visits / seconds, tuple(seen.values()), judged.observed, judged.outcome, disturbance.disturbed()
     )
 
@@ -94,10 +94,10 @@ def measure(visits: int) -> None:
         stack.start("kafka", "jobmanager", "taskmanager")
         for number, kind in enumerate(_KINDS):
             say(f"{kind} checkpoints, a backlog of {visits} visits ...")
-            outcome = run(stack, kind, visits)
+            figures = run(stack, kind, visits)
             if not number:
                 row(_WIDTHS, *_HEADING)
-            row(_WIDTHS, *cells(outcome))
+            row(_WIDTHS, *cells(figures))
 
 
 if __name__ == "__main__":

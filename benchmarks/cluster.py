@@ -20,9 +20,7 @@ from benchmarks.cluster_table import missed, show_costs, show_costs_heading, sho
 from benchmarks.flink_runs import topic_of
 from benchmarks.own_stack import own_stack, run_benchmark
 from faultline.messages import say
-from faultline.ports import free_ports
 from faultline.settings import ROOT, read_env_file
-from faultline.stack.services import LOCAL_PORTS
 
 PARTITIONS = 4
 """A multiple of the tasks. Few, so that a file of a micro-batch is as large as in docs/scaling_out.md."""
@@ -38,14 +36,8 @@ Runs = Mapping[str, Sequence[Run]]
 @contextlib.contextmanager
 def both_sides() -> Iterator[tuple[Side, Side]]:
     """Two stacks, neither with services yet."""
-    number = len(LOCAL_PORTS)
-    # All at once: ports of a stack that does not listen yet look free to the other.
-    ports = free_ports("127.0.0.1", 2 * number)
-    single, cluster = (
-        {**dict(zip(LOCAL_PORTS, map(str, chosen), strict=True)), "TOPIC_PARTITIONS": str(PARTITIONS), **settings}
-        for chosen, settings in ((ports[:number], {}), (ports[number:], read_env_file(ROOT / ".env.cluster")))
-    )
-    with own_stack(single) as one, own_stack(cluster) as many:
+    single = {"TOPIC_PARTITIONS": str(PARTITIONS)}
+    with own_stack(single) as one, own_stack({**single, **read_env_file(ROOT / ".env.cluster")}) as many:
         yield Side("single", one, [many.mark]), Side("cluster", many, [one.mark])
 
 

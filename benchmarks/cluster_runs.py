@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
-import urllib.request
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from benchmarks.cpu import Disturbance, Threads, seconds_by_name, seconds_by_service, threads_of
 from benchmarks.flink_runs import settings_of_run, wait_until_quiet
@@ -15,6 +13,7 @@ from benchmarks.job_times import READ_SECONDS, submitted
 from benchmarks.own_stack import OwnStack
 from benchmarks.spread import records_by_executor, records_by_taskmanager, worker_of
 from faultline.copies import setting_of
+from faultline.probes.spark_application import application
 from faultline.stack.backend import RUNNING
 from faultline.stack.errors import StackError
 from faultline.stack.services import copies
@@ -32,7 +31,6 @@ _BATCHES = 4
 """Of the synchronizer; an even number."""
 _LEAST_SECONDS = 0.1
 _ALL_TASKS = 100_000
-_ANSWER_SECONDS = 30
 
 
 @dataclass(frozen=True)
@@ -195,27 +193,18 @@ def spark(side: Side, name: str, topic: str, records: int) -> Run:
 
 def _read_by_worker(stack: OwnStack) -> dict[str, int]:
     """Records by the service that read them: a worker, or the driver itself."""
-    values = stack.settings.values
-    root = f"http://127.0.0.1:{values['SPARK_UI_PORT']}/api/v1/applications"
-    base = f"{root}/{_asked(root)[0]['id']}"
+    values, settings = stack.settings.values, stack.settings.typed
     workers = {int(values[setting_of("SPARK_WORKER", "UI_PORT", row.copy)]): row.name for row in copies(WORKER, values)}
     tasks = [
         task
-        for stage in _asked(f"{base}/stages")
-        for task in _asked(f"{base}/stages/{stage['stageId']}/{stage['attemptId']}/taskList?length={_ALL_TASKS}")
+        for stage in application(settings, "stages")
+        for task in application(
+            settings, "stages", f"{stage['stageId']}", f"{stage['attemptId']}", f"taskList?length={_ALL_TASKS}"
+        )
     ]
-    names = {each["id"]: worker_of(each, workers) or DRIVER for each in _asked(f"{base}/allexecutors")}
+    names = {each["id"]: worker_of(each, workers) or DRIVER for each in application(settings, "allexecutors")}
     # A worker whose executor got nothing has a share, too: none.
     found = dict.fromkeys(workers.values(), 0)
     for executor, records in records_by_executor(tasks).items():
         found[names[executor]] = found.get(names[executor], 0) + records
     return found
-
-
-def _asked(url: str) -> Any:
-    """The driver's answer. Raises StackError when it gives none."""
-    try:
-        with urllib.request.urlopen(url, timeout=_ANSWER_SECONDS) as response:
-            return json.load(response)
-    except (OSError, ValueError) as error:
-        raise StackError(f"the synchronizer's driver does not answer at {url}: {error}", 1) from None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,18 +11,17 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from faultline.command import run
-from faultline.ports import free_ports
-from faultline.settings import DISK, PREFIX, ROOT
+from faultline.settings import DISK, ROOT
 from faultline.stack.backends.local import LocalBackend
 from faultline.stack.errors import StackError
+from faultline.stack.own import own_environment
 from faultline.stack.processes import Program
-from faultline.stack.services import COUNTS, LOCAL_PORTS, TABLE, Service
+from faultline.stack.services import COUNTS, TABLE, Service
 from faultline.stack.stack import Stack, open_stack
 from faultline.stop import interrupt_once
 from faultline.verbs.arguments import count
 from faultline.waiting import wait_until
 
-_ADDRESS = "127.0.0.1"
 _START_SECONDS = 90.0
 
 
@@ -119,12 +117,11 @@ class OwnStack:
 
 def claimed(home: Path, settings: Mapping[str, str]) -> OwnStack:
     """Claim a home for a stack with these settings, on free ports; nothing runs yet."""
-    ports = dict(zip(LOCAL_PORTS, map(str, free_ports(_ADDRESS, len(LOCAL_PORTS))), strict=True))
     # The script's own environment names the broker, the JobManager and the data of the user's stack.
     reach = {"KAFKA_BOOTSTRAP": "", "FLINK_REST": "", "DATA": DISK, "PROFILE": ""}
     usual = {name: str(numbers[0]) for name, numbers in COUNTS.items()}
-    chosen = {**ports, **reach, **usual, **settings, "BIND_ADDRESS": _ADDRESS, "BACKEND": "local"}
-    stack = open_stack(chosen, {**os.environ, f"{PREFIX}HOME": str(home)})
+    chosen = {**reach, **usual, **settings, "BIND_ADDRESS": "127.0.0.1", "BACKEND": "local"}
+    stack = open_stack({}, own_environment(home, chosen))
     stack.home.claim(stack.topics)
     return OwnStack(stack)
 

@@ -17,7 +17,7 @@ from faultline.formats.verdict import Outcome
 from faultline.messages import say
 from faultline.stack.errors import StackError
 from faultline.waiting import wait_until
-from flink_job.rest import FlinkError, active_job, call, checkpoints
+from flink_job.rest import FlinkError, active_job, call, checkpoints, working_taskmanager
 
 _SPARES = {"FLINK_TASKMANAGERS": "2", "FLINK_JOBMANAGERS": "2"}
 _LIMIT_SECONDS = 120.0
@@ -84,7 +84,7 @@ def kill_taskmanager_with_spare(stack: OwnStack) -> float:
     """Kill the TaskManager that runs the tasks; the other one takes over."""
     flink = Flink(stack)
     wait_until(lambda: flink.taskmanagers() == 2, "the spare TaskManager", seconds=_LIMIT_SECONDS)
-    name = _scene(stack).working({"job_id": flink.job()})
+    name = working_taskmanager(stack.settings.typed.flink_rest, flink.job())
     seconds = flink.seconds_to_checkpoint(_kill(stack, name))
     stack.start(name)
     return seconds

@@ -7,16 +7,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from faultline.copies import taskmanager_service
+
 
 def shares(figures: Mapping[str, float]) -> dict[str, float]:
     """Each figure in units of a fair share: 1.0 when all are equal. No work at all is shared equally."""
     fair = sum(figures.values()) / len(figures) if figures else 0.0
     return {name: figure / fair if fair else 1.0 for name, figure in figures.items()}
-
-
-def taskmanager_service(resource_id: str) -> str:
-    """The service of a TaskManager, whose id is its name and the time of its start (flink_job/conf/config.yaml)."""
-    return resource_id.rpartition("_")[0]
 
 
 def records_by_taskmanager(vertex: Mapping[str, Any], metric: str) -> dict[str, int]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-import urllib.request
 from dataclasses import dataclass
 
+from faultline.direct import open_direct
 from faultline.stack.errors import StackError
 
 _COUNTER = re.compile(r"^SeaweedFS_s3_request_total\{([^}]*)\} ([0-9.e+]+)$", re.MULTILINE)
@@ -46,7 +46,7 @@ def parse(metrics: str) -> Requests:
 def requests(port: int) -> Requests:
     """Ask the store; the question itself is not counted. Raises StackError when it does not answer."""
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=_ANSWER_SECONDS) as response:
+        with open_direct(f"http://127.0.0.1:{port}/metrics", _ANSWER_SECONDS) as response:
             return parse(response.read().decode())
     except OSError as error:
         raise StackError(f"the object store's metrics on port {port} cannot be read: {error}", 1) from None

@@ -11,8 +11,8 @@ from faultline.formats.jobs import MAIN, PROGRAMS
 from faultline.packages.sbom import locked_packages
 from faultline.settings import ROOT, Settings
 from faultline.storage.engines import flink_s3_options
+from flink_job.configuration import TEMPLATES, cluster_values, render
 from flink_job.guarantees import job_configuration
-from flink_job.home import TEMPLATES, cluster_values, render
 
 _FLINK = "/opt/flink"
 """Flink's folder in the image, where Flink's own Kubernetes code looks for it."""

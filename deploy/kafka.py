@@ -29,17 +29,17 @@ def broker_settings(settings: Settings) -> dict[str, str]:
     """The local broker's configuration as it is in a cluster: replicated, without addresses and folders."""
     lines = configuration(settings, 1, Path("/data")).splitlines()
     local = dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
-    kept = {
+    properties = {
         name: value
         for name, value in local.items()
         if not name.startswith(_SET_BY_STRIMZI) and name not in _COUNTS_OF_ONE_MACHINE
     }
-    for name in kept:
+    for name in properties:
         if name.endswith("replication.factor"):
-            kept[name] = settings.text("KAFKA_REPLICATION")
+            properties[name] = settings.text("KAFKA_REPLICATION")
         elif name.endswith(("min.isr", "min.insync.replicas")):
-            kept[name] = settings.text("KAFKA_MIN_INSYNC")
-    return kept
+            properties[name] = settings.text("KAFKA_MIN_INSYNC")
+    return properties
 
 
 def _cluster(settings: Settings) -> Object:

@@ -33,14 +33,14 @@ def spark_options(settings: Settings) -> dict[str, str]:
     """`sparkConf`: the local session's settings, and the class path of the images."""
     scratch = Path("/scratch")
     local = configuration(alone(settings, settings.query(), scratch), settings, scratch)
-    kept = {name: value for name, value in local.items() if name not in _OF_ONE_MACHINE | _BY_FIELD}
+    shared = {name: value for name, value in local.items() if name not in _OF_ONE_MACHINE | _BY_FIELD}
     # Driver and executors have the same image: jars are read in place and never copied.
     # The pod's JVM runs before the program does, so the file system of the store is on its class path from the start.
     folders = (artifacts() / "jars" / "spark", store_jars("spark"))
     jars = ":".join(f"{pod.ARTIFACTS}/{folder.relative_to(artifacts())}/*" for folder in folders)
     guard = Path(pod.ARTIFACTS) / guard_jar("spark").relative_to(artifacts())
     return {
-        **kept,
+        **shared,
         **SILENT_EXECUTOR,
         "spark.driver.extraClassPath": f"{guard}:{jars}",
         "spark.executor.extraClassPath": jars,

@@ -14,3 +14,8 @@ def name_of(service: str, copy: int) -> str:
 def setting_of(prefix: str, setting: str, copy: int) -> str:
     """Name of a copy's setting: KAFKA_PORT, KAFKA_2_PORT, KAFKA_3_PORT for the prefix KAFKA and the setting PORT."""
     return f"{prefix}_{setting}" if copy == 1 else f"{prefix}_{copy}_{setting}"
+
+
+def taskmanager_service(resource_id: str) -> str:
+    """The service of a TaskManager, whose id is its name and the time of its start (flink_job/conf/config.yaml)."""
+    return resource_id.rpartition("_")[0]

@@ -11,6 +11,8 @@ import socket
 _ANSWER_SECONDS = 2.0
 FREE_PORTS = range(20_000, 32_000)
 """Ports that `free_ports` tries: below the ports of outgoing connections."""
+_given: set[int] = set()
+"""Ports that this program was given: a stack does not listen on its ports at once."""
 
 
 def answers(address: str, port: int) -> bool:
@@ -47,10 +49,12 @@ def refusal(address: str, port: int) -> str:
 
 
 def free_ports(address: str, count: int) -> list[int]:
-    """Return ports that nothing listens on now, no two the same.
+    """Return ports that nothing listens on now and that no call in this program has returned; no two the same.
 
     They are below those that systems give to outgoing connections, one of which could take a port before its server.
     """
     candidates = random.SystemRandom().sample(FREE_PORTS, len(FREE_PORTS))
-    free = (port for port in candidates if not refusal(address, port))
-    return list(itertools.islice(free, count))
+    free = (port for port in candidates if port not in _given and not refusal(address, port))
+    found = list(itertools.islice(free, count))
+    _given.update(found)
+    return found

@@ -13,6 +13,7 @@ from http import HTTPStatus
 from typing import Any
 
 from faultline.command import CommandError
+from faultline.copies import taskmanager_service
 from faultline.direct import open_direct
 from faultline.waiting import attempts
 
@@ -87,6 +88,13 @@ def failures(base: str, job_id: str) -> list[tuple[int, str]]:
     """The failures of a job, the newest first: milliseconds since the epoch and innermost cause. Raises FlinkError."""
     entries = call(base, f"/jobs/{job_id}/exceptions")["exceptionHistory"]["entries"]
     return [(int(each["timestamp"]), cause(each["stacktrace"])) for each in entries]
+
+
+def working_taskmanager(base: str, job_id: str) -> str:
+    """The TaskManager that runs the job's first task, by the name of its service. Raises FlinkError."""
+    vertex = call(base, f"/jobs/{job_id}")["vertices"][0]["id"]
+    managers = call(base, f"/jobs/{job_id}/vertices/{vertex}/taskmanagers")["taskmanagers"]
+    return taskmanager_service(managers[0]["taskmanager-id"])
 
 
 def cause(stacktrace: str) -> str:

@@ -28,7 +28,7 @@ from faultline.settings import Settings
 from faultline.storage.words import is_uri
 from faultline.waiting import wait_until
 from flink_job.cancel import cancel
-from flink_job.home import CLIENT, prepare
+from flink_job.configuration import CLIENT, prepare
 from flink_job.rest import FlinkError, active_job, call, failures
 from flink_job.writable import require_writable_checkpoints
 
@@ -43,7 +43,7 @@ SAME_FAILURES = 3
 
 
 def client_command(program: Path, checkpoint: str | None, arguments: Sequence[str]) -> list[str]:
-    """The `flink run` command line. Its configuration names the interpreter and the packages, see flink_job/home.py."""
+    """The `flink run` command line. flink_job/configuration.py names the interpreter and the packages."""
     command = ["flink", "run", "--detached"]
     if checkpoint:
         uri = checkpoint if is_uri(checkpoint) else Path(checkpoint).as_uri()
@@ -62,7 +62,9 @@ def submit(
     say: Sequence[str] = (),
     show: str | None = None,
 ) -> str:
-    """Submit a program of a job with its arguments; returns the job id. Raises FlinkError when refused, and HomeError.
+    """Submit a program of a job with its arguments; returns the job id.
+
+    Raises FlinkError when refused, and ConfigurationError.
 
     `say`: lines to print once nothing refuses the job. `show`: print the command line after these words, as a person
     types it.
@@ -80,7 +82,7 @@ def submit(
     require_writable_checkpoints(settings)
     for line in say:
         print(line, file=sys.stderr)
-    # The client's home is of the cluster, not of the job: the cluster's id is beside the windowing job's checkpoints.
+    # The client's configuration is of the cluster: the cluster's id is beside the windowing job's checkpoints.
     environment = os.environ | prepare(stack, CLIENT)
     command = client_command(program, checkpoint, arguments)
     if show:
@@ -124,10 +126,10 @@ def wait_until_running(settings: Settings, job_id: str) -> None:
             causes = failures(settings.flink_rest, job_id)
             reason = causes[0][1] if causes else "no cause given"
             raise FlinkError(f"job {job_id} is {job['state']}: {reason}; see scripts/logs.sh jobmanager")
-        if again := repeated([cause for _, cause in failures(settings.flink_rest, job_id)]):
+        if failure := repeated([cause for _, cause in failures(settings.flink_rest, job_id)]):
             cancel(settings.flink_rest, job_id)
             raise FlinkError(
-                f"job {job_id} failed {SAME_FAILURES} times before it ran, and was cancelled: {again}; "
+                f"job {job_id} failed {SAME_FAILURES} times before it ran, and was cancelled: {failure}; "
                 "see scripts/logs.sh taskmanager"
             )
         return False

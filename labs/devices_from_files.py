@@ -161,13 +161,13 @@ def checkpoint_deleted(do: Experiment) -> None:
     do.story.step("the checkpoint deleted")
     do.lab.folder.delete(do.options.checkpoint)
     files = sorted(do.input.iterdir())
-    again = [
+    every_row = [
         (event["eventId"], device["deviceId"], device["temperature"])
         for path in files
         for event in map(json.loads, path.read_text(encoding="utf-8").splitlines())
         for device in event["data"]["devices"]
     ]
-    ran = do.run(again)
+    ran = do.run(every_row)
     do.story.prove(
         "With the checkpoint deleted every file is read again, from batch 0 on: this sink writes those rows again.",
         same("batches", [batch.id for batch in ran], list(range(len(files)))),

@@ -207,10 +207,10 @@ def check_file_system(options: Options) -> None:
 
 def check_java() -> None:
     """Raise UserError when no Java is found."""
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    java_home = os.environ.get("JAVA_HOME")
+    java = str(Path(java_home) / "bin" / "java") if java_home else shutil.which("java")
     if java is None or not os.access(java, os.X_OK):
-        where = f"JAVA_HOME={home} has none" if home else "none on PATH, and JAVA_HOME is not set"
+        where = f"JAVA_HOME={java_home} has none" if java_home else "none on PATH, and JAVA_HOME is not set"
         raise UserError(f"Spark needs Java {Settings().text('JAVA_VERSION')}: {where}; install it or set JAVA_HOME")
 
 

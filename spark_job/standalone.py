@@ -75,10 +75,10 @@ def java_options(settings: Settings, copy: int, folder: Path) -> list[str]:
     ]
 
 
-def environment(settings: Settings, copy: int, folder: Path, home: Path) -> dict[str, str]:
-    """Return the variables that Spark's script and its programs read. `home`: of Spark. Raises SettingsError."""
+def environment(settings: Settings, copy: int, folder: Path, spark_home: Path) -> dict[str, str]:
+    """Return the variables that Spark's script and its programs read. Raises SettingsError."""
     return {
-        "SPARK_HOME": str(home),
+        "SPARK_HOME": str(spark_home),
         "SPARK_CONF_DIR": str(CONF_DIR),
         # spark-env.sh is for the driver's JVM: this one has to end with SIGTERM.
         "SPARK_ENV_LOADED": "1",
@@ -125,10 +125,10 @@ def main() -> int:
         check_guard()
         found = find_spec("pyspark")
         assert found is not None and found.origin is not None
-        home, folder = Path(found.origin).parent, settings.state / name
+        spark_home, folder = Path(found.origin).parent, settings.state / name
         make_folders(settings, folder)
-        environ = {**os.environ, **environment(settings, copy, folder, home)}
-        program = str(home / "bin" / "spark-class")
+        environ = {**os.environ, **environment(settings, copy, folder, spark_home)}
+        program = str(spark_home / "bin" / "spark-class")
         os.execve(program, [program, *command(settings, copy, folder)], environ)
     except (UserError, SettingsError) as error:
         sys.stderr.write(f"{name or 'standalone'}: {error}\n")

@@ -146,15 +146,15 @@ def page(record: Mapping[str, Any]) -> str:
 
 
 def _summary(rows: Mapping[str, Mapping[str, Any]], seeds: Iterable[int]) -> str:
-    again = [f"`{name}` {each['attempts']}" for name, each in rows.items() if each["attempts"] > 1]
+    retried = [f"`{name}` {each['attempts']}" for name, each in rows.items() if each["attempts"] > 1]
     duplicates = sum(any(judge.repeats for judge in row.judged) for row in ROWS.values())
     losses = sum(any(judge.loses for judge in row.judged) for row in ROWS.values())
     summary = (
         f"{len(ROWS)} rows, seed {', '.join(map(str, seeds))}. {duplicates} of them write twice and {losses} lose "
         "windows; they pass only with the number that the checkpoint predicts."
     )
-    if again:
-        summary += f" Attempts until the fault met the moment that the row is about: {', '.join(again)}."
+    if retried:
+        summary += f" Attempts until the fault met the moment that the row is about: {', '.join(retried)}."
     return summary
 
 

@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import IO
 
 from faultline.faults.lane import CLAIMS
-from faultline.faults.repair import kept, quietly
+from faultline.faults.repair import pinned, quietly
 from faultline.messages import say
-from faultline.ports import free_ports
 from faultline.settings import ROOT, as_environment
 from faultline.stack.errors import StackError
 from faultline.stack.home import Home
-from faultline.stack.services import LOCAL_PORTS
+from faultline.stack.own import own_environment
 from faultline.stack.stack import Stack, open_stack
 from faultline.stop import ENDING
 
@@ -34,7 +33,7 @@ def run_side_by_side(
     row has failed. Raises StackError when one could not run its rows; KeyboardInterrupt after all have repaired.
     """
     (folder / CLAIMS).mkdir(parents=True)
-    usual = kept(stack).variables
+    usual = pinned(stack).variables
     command = [
         sys.executable,
         "-m",
@@ -45,7 +44,10 @@ def run_side_by_side(
         "reset" if may_reset else "keep",
         *names,
     ]
-    environments = [usual, *(_new_stack(usual, stack.address, folder, number) for number in range(2, stacks + 1))]
+    environments = [
+        usual,
+        *(own_environment(_home(folder, number), {}, usual, stack.address) for number in range(2, stacks + 1)),
+    ]
     lanes: list[subprocess.Popen[str]] = []
     printers: list[threading.Thread] = []
     with _interrupting(lanes) as interrupted:
@@ -101,12 +103,6 @@ def _interrupting(lanes: Sequence[subprocess.Popen[str]]) -> Iterator[Callable[[
 
 def _home(folder: Path, number: int) -> Path:
     return folder / f"stack-{number}"
-
-
-def _new_stack(usual: Mapping[str, str], address: str, folder: Path, number: int) -> dict[str, str]:
-    """The environment of a stack with a folder and ports of its own."""
-    ports = dict(zip(LOCAL_PORTS, map(str, free_ports(address, len(LOCAL_PORTS)))))
-    return {**usual, **as_environment({"HOME": str(_home(folder, number)), **ports})}
 
 
 def _remove(home: Home, usual: Mapping[str, str]) -> None:

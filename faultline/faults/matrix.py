@@ -10,7 +10,7 @@ from pathlib import Path
 from faultline.faults.model import Outcome, Result, Row
 from faultline.faults.phases import not_applying, run_row
 from faultline.faults.plan import USUAL, Planned, turns
-from faultline.faults.repair import generator_runs, heal, kept, quietly
+from faultline.faults.repair import generator_runs, heal, pinned, quietly
 from faultline.formats import verdict
 from faultline.messages import heard, say
 from faultline.settings import PREFIX
@@ -29,7 +29,7 @@ def run_rows(rows: Iterable[Planned], folder: Path, stack: Stack, *, may_reset: 
     the repair.
     """
     before = _Before.of(stack)
-    usual = kept(stack)
+    usual = pinned(stack)
     here, wrong, failed, began = usual, False, False, False
     try:
         for turn in turns(rows, usual.settings.values if before.was_there else {}):

@@ -88,7 +88,7 @@ def quietly(title: str, act: Callable[[], object]) -> None:
         raise StackError(f"{title} failed:\n{last_lines(str(error), _SHOWN_LINES)}", error.code) from None
 
 
-def kept(stack: Stack) -> Stack:
+def pinned(stack: Stack) -> Stack:
     """Return the stack with what was chosen for it, so that it is the same after a reset."""
     return stack.having(stack.settings.chosen)
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 import shlex
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from flink_job.rest import FlinkError, call
+from flink_job.rest import FlinkError, working_taskmanager
 
 from faultline.command import CommandError
 from faultline.copies import name_of, setting_of
 from faultline.faults.repair import generator_runs, unheard
 from faultline.faults.steps import Step
-from faultline.faults.timeline import CHECKPOINTS, FLINK, Timeline, last_lines
+from faultline.faults.timeline import CHECKPOINTS, FLINK, Timeline, last_samples
+from faultline.formats.checkpoint import Checkpoint, of_newest_job
 from faultline.formats.verdict import Verdicts
 from faultline.messages import heard
 from faultline.settings import ROOT
@@ -149,7 +151,7 @@ class Scene:
 
     def _filler(self, text: str) -> Callable[[str], str]:
         """Ask for each {name} of a text once; the result puts the answers into any text."""
-        found = {f"{{{name}}}": place(self) for name, place in self.PLACES.items() if f"{{{name}}}" in text}
+        found = {f"{{{name}}}": answer(self) for name, answer in self.PLACEHOLDERS.items() if f"{{{name}}}" in text}
 
         def fill(other: str) -> str:
             for name, answer in found.items():
@@ -162,9 +164,9 @@ class Scene:
         complete = self.complete_checkpoints()
         if not complete:
             raise StepFailed("the job has no complete checkpoint")
-        return self.stack.backend.path_outside(complete[number]["path"])
+        return self.stack.backend.path_outside(complete[number].path)
 
-    PLACES: ClassVar[Mapping[str, Callable[[Scene], str]]] = {
+    PLACEHOLDERS: ClassVar[Mapping[str, Callable[[Scene], str]]] = {
         "newest": lambda scene: scene._checkpoint(-1),
         "oldest": lambda scene: scene._checkpoint(0),
         "flink": lambda scene: str(scene.flink),
@@ -176,7 +178,7 @@ class Scene:
         "bootstrap": lambda scene: scene.stack.backend.bootstrap_inside,
         "kafka_port": lambda scene: scene.stack.settings.values["KAFKA_PORT"],
         "rpc_port": lambda scene: scene.stack.settings.values["FLINK_RPC_PORT"],
-        "working": lambda scene: scene._once("working", lambda: scene.working(scene.job())),
+        "working": lambda scene: scene._once("working", scene._working),
         "leading": lambda scene: scene._once("leading", scene._leading),
         "controlling": lambda scene: scene.controlling(),
         "inner_ports": lambda scene: scene._inner_ports(),
@@ -187,21 +189,17 @@ class Scene:
         """Ask again who works and who leads: the next attempt may meet another one."""
         self._named.clear()
 
-    def _once(self, place: str, ask: Callable[[], str]) -> str:
+    def _once(self, name: str, ask: Callable[[], str]) -> str:
         """Ask once in an attempt: the one that was broken is the one to repair."""
-        if place not in self._named:
-            self._named[place] = ask()
-        return self._named[place]
+        if name not in self._named:
+            self._named[name] = ask()
+        return self._named[name]
 
-    def working(self, job: Mapping[str, Any]) -> str:
-        """The TaskManager that runs the job's first task, by the name under which it has registered."""
-        base, job_id = self.stack.settings.typed.flink_rest, job["job_id"]
+    def _working(self) -> str:
         try:
-            vertex = call(base, f"/jobs/{job_id}")["vertices"][0]["id"]
-            managers = call(base, f"/jobs/{job_id}/vertices/{vertex}/taskmanagers")["taskmanagers"]
+            return working_taskmanager(self.stack.settings.typed.flink_rest, self.job()["job_id"])
         except FlinkError as error:
             raise StepFailed(str(error)) from None
-        return str(managers[0]["taskmanager-id"]).rpartition("_")[0]
 
     def _leading(self) -> str:
         """The JobManager that was elected last, by the logs, whose lines begin with their time."""
@@ -275,7 +273,7 @@ class Scene:
 
         def sampled() -> dict[str, Any] | None:
             nonlocal fresh
-            samples = [each for each in last_lines(self.folder / FLINK, 2) if each["at"] > begin]
+            samples = [each for each in last_samples(self.folder / FLINK, 2) if each["at"] > begin]
             fresh = samples[-1] if len(samples) == 2 else {}
             if not self.watches():
                 raise StepFailed(f"the watcher has ended; see {self.folder / 'watch.log'}")
@@ -285,12 +283,9 @@ class Scene:
             sampled, what, seconds=seconds, explain=lambda: str(fresh or "no answer"), every=_POLL_SECONDS
         )
 
-    def complete_checkpoints(self) -> list[dict[str, Any]]:
-        """Complete checkpoints of the newest job that has some, the oldest first, as listed. Raises StepFailed."""
-        listed = self.ask("the list of checkpoints", lambda stack: stack.checkpoints())
-        complete = [each for each in listed if each["complete"] and each["number"] is not None]
-        newest = max(complete, key=lambda each: each["completed_at"], default={"job_id": ""})["job_id"]
-        return [each for each in complete if each["job_id"] == newest]
+    def complete_checkpoints(self) -> list[Checkpoint]:
+        """Complete checkpoints of the newest job that has some, the oldest first. Raises StepFailed."""
+        return of_newest_job(self.ask("the list of checkpoints", lambda stack: stack.checkpoints()))
 
     # Watching
 
@@ -309,11 +304,11 @@ class Scene:
             self._start_watchers(seconds)
 
     def _start_watchers(self, seconds: float) -> None:
-        self._watcher = self._begin("watch", "watch.log", "--limit", str(seconds))
-        self._follower = self._begin("watch_checkpoints", CHECKPOINTS, "--words")
+        self._watcher = self._begin("watch.log", "samples", str(self.folder), str(seconds))
+        self._follower = self._begin(CHECKPOINTS, "checkpoints", str(self.folder), "--words")
 
-    def _begin(self, verb: str, output: str, *words: str) -> subprocess.Popen[bytes]:
-        command = [str(ROOT / "scripts" / "lib" / "verb.sh"), "scripts/faults.sh", verb, str(self.folder), *words]
+    def _begin(self, output: str, *words: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "faultline.stack.watchers", *words]
         environ = self.stack.variables
         with (self.folder / output).open("ab") as out, (self.folder / "watch.log").open("ab") as log:
             # It ends when the pipe closes, which a SIGKILL to this program does too.

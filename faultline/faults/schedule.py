@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from faultline.faults.catalogue import catalogue, possible
+from faultline.faults.catalogue import CATALOGUE, possible
 from faultline.faults.model import Fault
 from faultline.faults.steps import Step
 
@@ -39,7 +39,7 @@ class Event:
     @property
     def steps(self) -> tuple[Step, ...]:
         """The lines."""
-        fault = catalogue()[self.strike.fault]
+        fault = CATALOGUE[self.strike.fault]
         return fault.heals if self.heals else fault.breaks
 
 
@@ -83,14 +83,14 @@ def events(strikes: Iterable[Strike]) -> list[Event]:
 
 def shortened(strikes: Sequence[Strike]) -> list[Strike]:
     """Cut the time in which nothing is broken to the shortest pause, so that a part of a schedule takes less time."""
-    kept: list[Strike] = []
+    closer: list[Strike] = []
     cut, end = 0.0, 0.0
     for strike in sorted(strikes, key=lambda strike: strike.begins):
         cut = max(cut, strike.begins - end - _PAUSE_SECONDS[0]) if strike.begins - cut > end else cut
         moved = Strike(strike.fault, round(strike.begins - cut, 1), round(strike.ends - cut, 1))
         end = max(end, moved.ends)
-        kept.append(moved)
-    return kept
+        closer.append(moved)
+    return closer
 
 
 def as_script(strikes: Sequence[Strike], settings: Mapping[str, str], title: Sequence[str]) -> str:

@@ -11,24 +11,24 @@ def shrink(
     strikes: Sequence[Strike], fails: Callable[[Sequence[Strike]], bool], has_time: Callable[[], bool]
 ) -> list[Strike]:
     """Return the smallest failing part that was found. `fails`: whether a part fails; `has_time`: whether to go on."""
-    kept = list(strikes)
+    failing = list(strikes)
     pieces = 2
-    while len(kept) >= 2 and has_time():
-        size = max(1, len(kept) // pieces)
-        parts = [kept[begin : begin + size] for begin in range(0, len(kept), size)]
+    while len(failing) >= 2 and has_time():
+        size = max(1, len(failing) // pieces)
+        parts = [failing[begin : begin + size] for begin in range(0, len(failing), size)]
         smaller = _first_failing(parts, fails, has_time)
         if smaller is not None:
-            kept, pieces = smaller, 2
+            failing, pieces = smaller, 2
             continue
-        without = [[s for s in kept if s not in part] for part in parts] if len(parts) > 2 else []
+        without = [[s for s in failing if s not in part] for part in parts] if len(parts) > 2 else []
         smaller = _first_failing(without, fails, has_time)
         if smaller is not None:
-            kept, pieces = smaller, max(pieces - 1, 2)
+            failing, pieces = smaller, max(pieces - 1, 2)
         elif size == 1:
             break
         else:
-            pieces = min(len(kept), pieces * 2)
-    return kept
+            pieces = min(len(failing), pieces * 2)
+    return failing
 
 
 def _first_failing(

@@ -22,7 +22,7 @@ if __name__ == "__main__":
     quiet_imports()
 
 from faultline.faults.phases import keep_logs
-from faultline.faults.repair import heal, kept, quietly
+from faultline.faults.repair import heal, pinned, quietly
 from faultline.faults.scene import Scene, StepFailed
 from faultline.faults.schedule import Strike, as_script, events, make, shortened
 from faultline.faults.shrink import shrink
@@ -177,8 +177,8 @@ def cut_down(soak: Soak, strikes: Sequence[Strike]) -> tuple[list[Strike], list[
     smallest = list(strikes)
     for tries in _TRIES:
         smallest = shrink(smallest, functools.partial(fails, tries=tries), lambda: time.monotonic() < end)
-    kept = shortened(smallest)
-    return kept, runs[tuple(kept)]
+    shortest = shortened(smallest)
+    return shortest, runs[tuple(shortest)]
 
 
 def soak(stack: Stack, minutes: float, seed: int, mode: str) -> int:
@@ -188,8 +188,8 @@ def soak(stack: Stack, minutes: float, seed: int, mode: str) -> int:
     strikes = make(seed, minutes * 60, [row.name for row in stack.services])
     say(f"{len(strikes)} faults in {minutes:g} minutes")
     profile = f" --profile {stack.profile}" if stack.profile else ""
-    again = f"scripts/soak.sh --minutes {minutes:g} --seed {seed} --mode {mode}{profile}"
-    say(f"again: {again}")
+    command = f"scripts/soak.sh --minutes {minutes:g} --seed {seed} --mode {mode}{profile}"
+    say(f"again: {command}")
     for strike in strikes:
         say(f"   {strike.begins:6.1f} s to {strike.ends:6.1f} s  {strike.fault}")
     running = Soak(folder, mode, stack)
@@ -208,7 +208,8 @@ def soak(stack: Stack, minutes: float, seed: int, mode: str) -> int:
     for line in wrong:
         print(f"VIOLATED {line}", flush=True)
     say(f"looking for the fewest faults that still fail, for up to {_SHRINK_SECONDS / 60:g} minutes")
-    print(_shrunk(running, strikes, folder / "fewest_faults.sh", [f"From {again}:", *(f"VIOLATED {w}" for w in wrong)]))
+    head = [f"From {command}:", *(f"VIOLATED {w}" for w in wrong)]
+    print(_shrunk(running, strikes, folder / "fewest_faults.sh", head))
     return 1
 
 
@@ -245,7 +246,7 @@ def main(arguments: Sequence[str]) -> int:
     if not _LEAST_MINUTES <= chosen.minutes <= _MOST_MINUTES:
         parser.error(f"--minutes takes a number from {_LEAST_MINUTES:g} to {_MOST_MINUTES:g}")
     interrupt_once()
-    stack = kept(open_stack())
+    stack = pinned(open_stack())
     if stack.home.marked():
         say(
             f"soak.sh: the stack in {stack.home.root} has topics and checkpoints, and a soak begins without; "

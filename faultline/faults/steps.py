@@ -1,7 +1,7 @@
 """Steps of a fault: acts on a stack, each of which renders the line that a person types.
 
 A step says what it does by its type, so whoever wants to know whether a row kills the broker asks `Kill("kafka")`.
-A step may name what only the stack knows, as {name}; `faultline.faults.scene.Scene.PLACES` has all names. {newest} and
+A step may name what only the stack knows, as {name}; `scene.Scene.PLACEHOLDERS` has all names. {newest} and
 {oldest} are the Flink job's complete checkpoints, {spark} is the synchronizer's, {flink} the folder of all of Flink's,
 and {output} the folder that the synchronizer writes to. They are paths where a row needs Need.DISK, and may be URIs
 elsewhere. Folders of this machine are {notes} of the synchronizer, with the mark of a held batch beside it, {broker} of

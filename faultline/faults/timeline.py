@@ -62,8 +62,8 @@ def read_lines(file: Path) -> list[dict[str, Any]]:
     return lines
 
 
-def last_lines(file: Path, count: int) -> list[dict[str, Any]]:
-    """Read the last lines of a file of JSON lines that grows; a torn last line is left out."""
+def last_samples(file: Path, count: int) -> list[dict[str, Any]]:
+    """Read the last samples of a file that grows; a torn last line is left out."""
     if not file.exists():
         return []
     with file.open("rb") as lines:

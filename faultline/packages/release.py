@@ -32,7 +32,7 @@ def locks() -> list[str]:
     return sorted(path.stem for path in LOCKS.glob("spark-*.lock"))
 
 
-def home_of(engine: str, release: str) -> Path:
+def folder_of(engine: str, release: str) -> Path:
     """Return the folder of a release's environment, whether it exists or not."""
     return artifacts() / f"{engine}-{release}"
 
@@ -41,14 +41,14 @@ def python_of(engine: str, release: str) -> Path:
     """Return the interpreter of a release: that of the tools environment where it has the release itself."""
     if f"{engine}-{release}" not in locks():
         return Path(sys.executable)
-    return home_of(engine, release) / "bin" / "python"
+    return folder_of(engine, release) / "bin" / "python"
 
 
 def make(engine: str, release: str) -> int:
     """Make the environment; returns pip's exit code."""
-    home = home_of(engine, release)
-    venv.create(home, clear=True, with_pip=True)
-    pip = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet", "--require-hashes"]
+    folder = folder_of(engine, release)
+    venv.create(folder, clear=True, with_pip=True)
+    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--require-hashes"]
     for lock in ("build", f"{engine}-{release}"):
         command = [*pip, "-r", str(LOCKS / f"{lock}.lock")]
         done = subprocess.run([*command, "--no-build-isolation"] if lock != "build" else command, check=False)
@@ -62,12 +62,12 @@ def fetch_jars(engine: str, release: str) -> None:
 
     Raises JarError when one cannot be fetched or differs from the lock.
     """
-    home = home_of(engine, release) / "artifacts" / "jars"
-    home.mkdir(parents=True, exist_ok=True)
+    folder = folder_of(engine, release) / "artifacts" / "jars"
+    folder.mkdir(parents=True, exist_ok=True)
     for group in ("kafka", "web_guard"):
-        (home / group).unlink(missing_ok=True)
-        (home / group).symlink_to(artifacts().resolve() / "jars" / group)
-    fetch(f"{engine}-{release}", home / engine, JARS)
+        (folder / group).unlink(missing_ok=True)
+        (folder / group).symlink_to(artifacts().resolve() / "jars" / group)
+    fetch(f"{engine}-{release}", folder / engine, JARS)
 
 
 def main() -> int:
@@ -76,33 +76,33 @@ def main() -> int:
     parser.add_argument("engine", choices=("spark",))
     parser.add_argument("release", choices=[name.partition("-")[2] for name in locks()])
     arguments = parser.parse_args()
-    home = home_of(arguments.engine, arguments.release)
-    home.parent.mkdir(parents=True, exist_ok=True)
-    with exclusive(home.with_name(f"{home.name}.lock"), f"another program makes {home}; waiting for it ..."):
-        if not _is_made(home):
+    folder = folder_of(arguments.engine, arguments.release)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with exclusive(folder.with_name(f"{folder.name}.lock"), f"another program makes {folder}; waiting for it ..."):
+        if not _is_made(folder):
             if make(arguments.engine, arguments.release) != 0:
-                print(f"release: {home} could not be made, see above", file=sys.stderr)
+                print(f"release: {folder} could not be made, see above", file=sys.stderr)
                 return 1
             try:
                 fetch_jars(arguments.engine, arguments.release)
             except JarError as error:
                 print(f"release: {error}", file=sys.stderr)
                 return 1
-            _stamp(home).write_bytes(_made_from(home))
-    print(home)
+            _stamp(folder).write_bytes(_made_from(folder))
+    print(folder)
     return 0
 
 
-def _stamp(home: Path) -> Path:
-    return home / "made-from"
+def _stamp(folder: Path) -> Path:
+    return folder / "made-from"
 
 
-def _made_from(home: Path) -> bytes:
-    return b"".join(file.read_bytes() for file in (LOCKS / "build.lock", LOCKS / f"{home.name}.lock", JARS))
+def _made_from(folder: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in (LOCKS / "build.lock", LOCKS / f"{folder.name}.lock", JARS))
 
 
-def _is_made(home: Path) -> bool:
-    return _stamp(home).exists() and _stamp(home).read_bytes() == _made_from(home)
+def _is_made(folder: Path) -> bool:
+    return _stamp(folder).exists() and _stamp(folder).read_bytes() == _made_from(folder)
 
 
 if __name__ == "__main__":

@@ -156,7 +156,7 @@ def environment_parts(document: dict[str, Any], environment: str, site: Path) ->
     found = {name: component["version"] for name, component in components.items()}
     if found != locked:
         raise BillError(f"environment '{environment}' is not its lock: {sorted(found.items() ^ locked.items())}")
-    kept = {component["bom-ref"] for component in components.values()}
+    listed = {component["bom-ref"] for component in components.values()}
     for component in components.values():
         component["bom-ref"] = f"{part}/{component['bom-ref']}"
         component.setdefault("properties", []).append({"name": "faultline:part", "value": part})
@@ -166,10 +166,10 @@ def environment_parts(document: dict[str, Any], environment: str, site: Path) ->
     dependencies = [
         {
             "ref": f"{part}/{entry['ref']}",
-            "dependsOn": [f"{part}/{target}" for target in entry.get("dependsOn", []) if target in kept],
+            "dependsOn": [f"{part}/{target}" for target in entry.get("dependsOn", []) if target in listed],
         }
         for entry in document.get("dependencies", [])
-        if entry["ref"] in kept
+        if entry["ref"] in listed
     ]
     return list(components.values()), dependencies
 

@@ -18,7 +18,7 @@ from typing import Any
 from faultline.faults.catalogue import possible
 from faultline.faults.model import Fault, Row
 from faultline.faults.needs import missing
-from faultline.faults.repair import kept, run_apart
+from faultline.faults.repair import pinned, run_apart
 from faultline.faults.rows import ROWS
 from faultline.faults.scene import Scene
 from faultline.faults.steps import OnService, Step
@@ -149,7 +149,7 @@ class Runner:
         failed = ""
         try:
             # As in the fault matrix: the settings of the stack stay after a reset, when nothing else says them.
-            environ = kept(open_stack()).variables
+            environ = pinned(open_stack()).variables
             # It comes from the list of retained checkpoints, not from the request.
             for line in self._lines(action, shlex.quote(self._outside(checkpoint)) if checkpoint else ""):
                 failed = self._type(line, environ)

@@ -16,7 +16,7 @@ from typing import Any
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]
 
-from faultline.copies import name_of, setting_of
+from faultline.copies import name_of, setting_of, taskmanager_service
 from faultline.direct import open_direct
 from faultline.probes.watch import Sample
 from faultline.settings import Settings
@@ -67,8 +67,7 @@ def taskmanager_words(found: Any, wanted: int, now: float) -> dict[str, str]:
         return dict.fromkeys(names, NOT_KNOWN)
     silences: dict[str, float] = {}
     for each in found["taskmanagers"]:
-        # It registers under the name of its service, and the time of its start.
-        name = str(each["id"]).rpartition("_")[0]
+        name = taskmanager_service(each["id"])
         # Despite its name it is a time, in milliseconds. One that was killed is listed for a while beside the new one.
         silence = now - each["timeSinceLastHeartbeat"] / 1000
         silences[name] = min(silence, silences.get(name, silence))

@@ -224,7 +224,6 @@ def with_buttons() -> tuple[Settings, Watching, Inspect, Any]:
     from faultline.stack.stack import open_stack  # noqa: PLC0415  # not in the image of the page
 
     stack = open_stack()
-    verb = str(ROOT / "scripts" / "lib" / "verb.sh")
 
     def now() -> Settings:
         return open_stack().settings.typed
@@ -241,7 +240,8 @@ def with_buttons() -> tuple[Settings, Watching, Inspect, Any]:
 
     def follow(folder: Path) -> Sequence[str] | None:
         # While a stack is down, nothing may be started that belongs to it.
-        return [verb, "scripts/page.sh", "watch_checkpoints", str(folder)] if stack.home.up() else None
+        command = [sys.executable, "-m", "faultline.stack.watchers", "checkpoints", str(folder)]
+        return command if stack.home.up() else None
 
     def outside(path: str) -> str:
         return open_stack().backend.path_outside(path)

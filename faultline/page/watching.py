@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from faultline.page import following
+from faultline.page.history import History
 from faultline.page.items import Item, Items
-from faultline.page.kept import Kept
 from faultline.probes.watch import INTERVAL_SECONDS, Sample, sample_once
 
 SLOW_SECONDS = 2.0
@@ -62,7 +62,7 @@ class Watching:
     def __init__(self, samplers: Mapping[str, Make], follow: Follow, which: Callable[[], object] = bool) -> None:
         self._samplers = {name: Sampler(make, which) for name, make in samplers.items()}
         self._follow = follow
-        self._kept = Kept()
+        self._history = History()
         self._maker = Items()
         self._making = threading.Lock()
         self._asked: dict[str, float] = {}
@@ -120,17 +120,17 @@ class Watching:
         return f"event: tick\ndata: {json.dumps({'now': time.time()})}\n\n"
 
     def items(self) -> list[Item]:
-        """Everything that is kept."""
-        return self._kept.all()
+        """All items of the history."""
+        return self._history.all()
 
     def _hand_on(self, items: list[Item]) -> None:
         # In the loop, as `page` is: each page gets an item once.
-        self._kept.add(items)
+        self._history.add(items)
         self._send(_message("more", items))
 
     def _start_over(self, items: list[Item]) -> None:
-        self._kept.clear()
-        self._kept.add(items)
+        self._history.clear()
+        self._history.add(items)
         self._send(_message("all", items))
 
     def _send(self, message: str) -> None:

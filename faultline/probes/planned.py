@@ -12,18 +12,17 @@ codes: 0 done, 1 not within SECONDS, 2 it cannot be read.
 from __future__ import annotations
 
 import json
+import posixpath
 from collections.abc import Sequence
-from pathlib import PurePosixPath
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from faultline.command import CommandError, Flags, run
 from faultline.probes.batches import batch_range
 from faultline.settings import Settings
+from faultline.storage.batches import newest_batch
 from faultline.storage.data import spark_checkpoints, spark_outputs
 from faultline.storage.location import Location
-from faultline.storage.reading import names
-from faultline.verdict.spark.sink_log import METADATA_FOLDER
+from faultline.verdict.spark.sink_log import METADATA_FOLDER, logged_in
 from faultline.waiting import attempts
 
 _POLL_SECONDS = 0.1
@@ -47,13 +46,13 @@ def as_it_is(checkpoint: Location, output: Location, batch: int) -> dict[str, An
 
 def being_written(checkpoint: Location, output: Location) -> int | None:
     """The newest batch, if it is not committed and has written a file since it was planned. Raises OSError."""
-    newest = max((name for name in names(checkpoint / "offsets") if name.isdigit()), key=int, default="")
-    if not newest or (checkpoint / "commits" / newest).exists():
+    newest = newest_batch(checkpoint / "offsets")
+    if newest is None or (checkpoint / "commits" / str(newest)).exists():
         return None
-    planned = (checkpoint / "offsets" / newest).stat().st_mtime
+    planned = (checkpoint / "offsets" / str(newest)).stat().st_mtime
     later = {file.name for file in output.rglob("part-*") if _is_later(file.stat().st_mtime, planned)}
     # Within a second of an object store they may be files of the batch before.
-    return int(newest) if later and not later <= _files_of(output / METADATA_FOLDER, int(newest) - 1) else None
+    return newest if later and not later <= _files_of(output / METADATA_FOLDER, newest - 1) else None
 
 
 def _files_of(log: Location, batch: int) -> set[str]:
@@ -81,11 +80,8 @@ def lines_of(output: Location, batch: int) -> int:
 
 
 def _logged(file: Location) -> list[str] | None:
-    """Names of the files in a file of the log: a line `v1`, then one JSON object a line. None when it is not there."""
-    if not file.exists():
-        return None
-    entries = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()[1:]]
-    return [PurePosixPath(unquote(urlsplit(each["path"]).path)).name for each in entries]
+    """Names of the files in a file of the log. None when it does not exist. Raises OSError and Unknown."""
+    return [posixpath.basename(each.path) for each in logged_in(file)] if file.exists() else None
 
 
 def wait_written(checkpoint: Location, output: Location, seconds: float) -> int:

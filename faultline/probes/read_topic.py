@@ -27,12 +27,12 @@ def lines(bootstrap: str, topic: str, *, fates: bool) -> list[tuple[int, str]]:
     """Return partition and line of each record, by partition and offset. Raises ReadError."""
     messages = _records(bootstrap, topic, committed=not fates)
     # The committed ones afterwards: what is committed meanwhile counts as committed.
-    known = {place(each) for each in _records(bootstrap, topic, committed=True)} if fates else set()
+    known = {position_of(each) for each in _records(bootstrap, topic, committed=True)} if fates else set()
     found = []
-    for each in sorted(messages, key=place):
-        partition, offset = place(each)
+    for each in sorted(messages, key=position_of):
+        partition, offset = position_of(each)
         line = f"Partition:{partition}\tOffset:{offset}\t{(each.value() or b'').decode(errors='replace')}"
-        fate = "committed" if place(each) in known else "uncommitted"
+        fate = "committed" if position_of(each) in known else "uncommitted"
         found.append((partition, f"{fate:<11}\t{line}" if fates else line))
     return found
 
@@ -41,7 +41,7 @@ def _records(bootstrap: str, topic: str, *, committed: bool) -> list[Message]:
     return list(chain.from_iterable(read(bootstrap, topic, committed=committed)))
 
 
-def place(message: Message) -> tuple[int, int]:
+def position_of(message: Message) -> tuple[int, int]:
     """Return its partition and offset."""
     return message.partition() or 0, message.offset() or 0
 

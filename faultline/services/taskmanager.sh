@@ -4,6 +4,6 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
-home="$("${ARTIFACTS}/venv-flink/bin/python" -m flink_job.home "${1:-taskmanager}")"
-eval "${home}"
+exports="$("${ARTIFACTS}/venv-flink/bin/python" -m flink_job.configuration "${1:-taskmanager}")"
+eval "${exports}"
 exec "${FLINK_HOME}/bin/taskmanager.sh" start-foreground

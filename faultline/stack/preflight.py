@@ -23,10 +23,10 @@ _OR_DOCKER = "or use Docker: --backend compose"
 
 def find_java(version: str, environ: Mapping[str, str]) -> Path:
     """Find Java: JAVA_HOME first, then PATH. Raises StackError when there is none, or another version."""
-    home = environ.get("JAVA_HOME")
-    if home:
-        java: str | None = str(Path(home) / "bin" / "java")
-        where = f"JAVA_HOME={home}"
+    java_home = environ.get("JAVA_HOME")
+    if java_home:
+        java: str | None = str(Path(java_home) / "bin" / "java")
+        where = f"JAVA_HOME={java_home}"
         if not os.access(str(java), os.X_OK):
             raise StackError(f"{where} has no bin/java; set JAVA_HOME to a Java {version}, {_OR_DOCKER}")
     else:

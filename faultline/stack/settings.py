@@ -75,12 +75,12 @@ class StackSettings:
         """Build the environment of a program: the variables that every program of this host gets, and the settings."""
         host = os.environ if host is None else host
         names = _HOST_VARIABLES if own_store(self.values) else (*_HOST_VARIABLES, *_OF_NAMED_STORE)
-        kept = {name: value for name, value in host.items() if name in names or name.startswith(_HOST_PREFIXES)}
+        inherited = {name: value for name, value in host.items() if name in names or name.startswith(_HOST_PREFIXES)}
         # Services of this machine are reached directly, whatever proxy downloads need.
         for name in ("no_proxy", "NO_PROXY"):
-            kept[name] = ",".join(filter(None, (kept.get(name), *_LOOPBACK, self.values["BIND_ADDRESS"])))
+            inherited[name] = ",".join(filter(None, (inherited.get(name), *_LOOPBACK, self.values["BIND_ADDRESS"])))
         # UTC everywhere: engines and tools format times in the time zone of their process.
-        return {**kept, "TZ": "UTC", "PYTHONPATH": str(ROOT), **as_environment(self.values)}
+        return {**inherited, "TZ": "UTC", "PYTHONPATH": str(ROOT), **as_environment(self.values)}
 
 
 def load(

@@ -7,8 +7,8 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
+from faultline.formats.checkpoint import Checkpoint
 from faultline.formats.verdict import Verdicts
 from faultline.messages import say
 from faultline.settings import PREFIX, ROOT, as_environment, store_of_data
@@ -204,8 +204,8 @@ class Stack:
         with self.changing() as now:
             return job_acts.restore(now, checkpoint, flags)
 
-    def checkpoints(self) -> list[dict[str, Any]]:
-        """The checkpoints of the Flink job, the newest last, as `flink_checkpoints.sh --json` prints them."""
+    def checkpoints(self) -> list[Checkpoint]:
+        """The retained checkpoints of the Flink job, and its savepoints, the newest last."""
         return job_acts.checkpoints(self)
 
     def settle(self, seconds: int = judging.SETTLE_SECONDS) -> str:

@@ -48,8 +48,6 @@ VERBS: dict[str, Verb] = {
     "open_transactions": judge.open_transactions,
     "transactions": judge.transactions,
     "window_latency": judge.window_latency,
-    "watch": judge.watch,
-    "watch_checkpoints": judge.watch_checkpoints,
     "inspect": judge.inspect,
     "files": judge.files,
     "lab": programs.lab,

@@ -1,11 +1,8 @@
-"""Verdict, settling, measurements, and the inspector."""
+"""Verdict, settling, probes, and the inspector."""
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,7 +11,7 @@ from faultline.stack.acts.judging import SETTLE_SECONDS
 from faultline.stack.backend import LOCAL
 from faultline.stack.errors import StackError
 from faultline.stack.stack import Stack
-from faultline.verbs.arguments import count, flags_in
+from faultline.verbs.arguments import count
 
 _PATH_FLAGS = ("--output", "--checkpoint")
 
@@ -82,40 +79,6 @@ def window_latency(stack: Stack, words: Sequence[str]) -> int:
     """Measure when readers get a window."""
     stack.running("kafka")
     return stack.backend.tool(["python", "-m", "faultline.probes.window_latency", *words]).returncode
-
-
-def watch(stack: Stack, words: Sequence[str]) -> int:
-    """Watch the stack while the fault matrix breaks it, which holds stdin open; the samples go to a folder."""
-    _end_with_stdin()
-    folder = Path(words[0])
-    return stack.backend.tool(
-        ["python", "-m", "faultline.probes.watch", str(folder), *words[1:]], writable=[folder]
-    ).returncode
-
-
-def _end_with_stdin() -> None:
-    """From now on end as by SIGTERM when stdin closes: whoever started this program is gone, maybe by SIGKILL."""
-
-    def wait() -> None:
-        while os.read(0, 1):
-            pass
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    threading.Thread(target=wait, daemon=True).start()
-
-
-def watch_checkpoints(stack: Stack, words: Sequence[str]) -> int:
-    """Print the Flink job's retained checkpoints whenever they change, until the folder has the file `stop`.
-
-    With `--words`, for the fault matrix, which holds stdin open, the folder also gets the inspector's words on each:
-    `inspected/<job id>/chk-N.txt`.
-    """
-    folder = Path(words[0])
-    command = ["python", "-m", "faultline.inspector.flink", "follow", "--until", str(folder / "stop")]
-    if flags_in("watch_checkpoints", words[1:], "--words"):
-        _end_with_stdin()
-        command += ["--words", str(folder / "inspected")]
-    return stack.backend.tool(command, environment="flink", writable=[folder]).returncode
 
 
 def files(stack: Stack, words: Sequence[str]) -> int:

@@ -16,7 +16,7 @@ from pyspark.java_gateway import ensure_callback_server_started
 
 from faultline.command import CommandError
 from faultline.command import run as run_program
-from faultline.packages.release import THIS_RELEASE, home_of, python_of
+from faultline.packages.release import THIS_RELEASE, folder_of, python_of
 from labs.delete_x_then_start import logs, output, rivals, state, topic
 from labs.delete_x_then_start.case import ROWS, SPARK, Around, Case, Group, Measured, bench_for, measure
 from labs.delete_x_then_start.document import PAGE, cell_text, page
@@ -122,9 +122,9 @@ def _hold_page(lab: Lab, text: str, *, write: bool) -> None:
 def _with_release(release: str, arguments: list[str]) -> NoReturn:
     """Replace this process by one in the environment of another release, with its jars. Raises CommandError."""
     python = python_of("spark", release)
-    if python.parent.parent != home_of("spark", release) or not python.exists():
+    if python.parent.parent != folder_of("spark", release) or not python.exists():
         raise CommandError(f"no environment of Spark {release}: python -m faultline.packages.release spark {release}")
-    environ = os.environ | {"STACK_ARTIFACTS": str(home_of("spark", release) / "artifacts")}
+    environ = os.environ | {"STACK_ARTIFACTS": str(folder_of("spark", release) / "artifacts")}
     os.execve(str(python), [str(python), "-m", "labs.delete_x_then_start", *arguments], environ)
 
 

@@ -155,11 +155,11 @@ def bench_for(case: Case, sink: str, around: Around) -> Bench:
     """Make a bench for one case and sink: its own folder, and its own topic or input folder."""
     spark, broker, folder, settings = around
     name = f"{case.name}-{sink.split(maxsplit=1)[0]}"
-    home = folder / name
-    home.mkdir()
+    own = folder / name
+    own.mkdir()
     feed: Feed
     if case.files:
-        feed = FileFeed(home / "input")
+        feed = FileFeed(own / "input")
     else:
         broker.create_topic(name, PARTITIONS)
         feed = KafkaFeed(broker.bootstrap, name, PARTITIONS, fail_on_data_loss=case.fail_on_data_loss)
@@ -167,4 +167,4 @@ def bench_for(case: Case, sink: str, around: Around) -> Bench:
     session = spark.newSession() if case.settings else spark
     for setting, value in case.settings.items():
         session.conf.set(setting, value)
-    return Bench(session, broker, folder, settings, Pipeline(session, feed, home, sink, case.shape))
+    return Bench(session, broker, folder, settings, Pipeline(session, feed, own, sink, case.shape))

@@ -85,8 +85,8 @@ def add_partitions(count: int) -> Callable[[Bench], None]:
     return cut
 
 
-def age_out(arrived: int, kept: int) -> Callable[[Bench], None]:
-    """Send `arrived` rows, then let the broker delete all but the last `kept`, as retention does.
+def age_out(arrived: int, retained: int) -> Callable[[Bench], None]:
+    """Send `arrived` rows, then let the broker delete all but the last `retained`, as retention does.
 
     By the DeleteRecords request, which moves the partitions' first offset as retention would, and at once.
     """
@@ -94,7 +94,7 @@ def age_out(arrived: int, kept: int) -> Callable[[Bench], None]:
     def cut(bench: Bench) -> None:
         topic = bench.topic
         topic.send(arrived)
-        first = (topic.sent.total() - kept) // topic.partitions
+        first = (topic.sent.total() - retained) // topic.partitions
         bounds = [TopicPartition(topic.topic, number, first) for number in range(topic.partitions)]
         for future in bench.broker.admin.delete_records(bounds).values():
             future.result(timeout=_SECONDS)

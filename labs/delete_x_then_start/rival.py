@@ -15,10 +15,10 @@ from labs.frame.pipeline import APPEND, Pipeline
 from labs.frame.session import spark_session
 
 
-def main(home: Path, topic: str, bootstrap: str) -> int:
-    """Read all there is on the checkpoint in `home`; say what it did; returns the exit code."""
-    with spark_session(Settings(), home / "rival" / "spark", kafka=True, more=SPARK) as spark:
-        outcome = Pipeline(spark, KafkaFeed(bootstrap, topic, PARTITIONS), home, APPEND).run()
+def main(folder: Path, topic: str, bootstrap: str) -> int:
+    """Read all there is on the checkpoint in `folder`; say what it did; returns the exit code."""
+    with spark_session(Settings(), folder / "rival" / "spark", kafka=True, more=SPARK) as spark:
+        outcome = Pipeline(spark, KafkaFeed(bootstrap, topic, PARTITIONS), folder, APPEND).run()
     print(outcome)
     return 0
 

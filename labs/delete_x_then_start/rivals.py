@@ -49,7 +49,7 @@ def _other_application(bench: Bench) -> Outcome:
                 sys.executable,
                 "-m",
                 "labs.delete_x_then_start.rival",
-                str(bench.pipeline.home),
+                str(bench.pipeline.folder),
                 bench.topic.topic,
                 bench.topic.bootstrap,
             ],

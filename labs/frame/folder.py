@@ -28,10 +28,10 @@ class LabFolder:
         return self.root / name
 
     @contextmanager
-    def claimed(self, *, clean: bool, again: str) -> Iterator[None]:
+    def claimed(self, *, clean: bool, command: str) -> Iterator[None]:
         """Lock the folder for one run, empty at its beginning; `clean` removes files of an earlier run.
 
-        `again` is the command that the user types. Raises CommandError: in use, files left, points
+        `command`: what the user types. Raises CommandError: in use, files left, points
         elsewhere, cannot be written.
         """
         lock = self.root.with_name(f"{self.root.name}.lock")
@@ -47,7 +47,7 @@ class LabFolder:
                     for entry in list(self.root.iterdir()):
                         self.delete(entry)
                 elif any(self.root.iterdir()):
-                    raise CommandError(f"{self.root} has files of an earlier run; start clean: {again} --clean")
+                    raise CommandError(f"{self.root} has files of an earlier run; start clean: {command} --clean")
                 yield
         except FileExistsError:
             raise CommandError(f"{self.root} is not a folder; remove it and run again") from None

@@ -44,7 +44,7 @@ class Outcome:
 
 @dataclass
 class Pipeline:
-    """`home` gets `checkpoint/` and `output/`. `sink`: APPEND or FILE_SINK. `shape`: the query between them.
+    """`folder` gets `checkpoint/` and `output/`. `sink`: APPEND or FILE_SINK. `shape`: the query between them.
 
     `before_write(batch id)` is called in each batch, planned and not yet written; APPEND only.
     `format`: of the files in `output/`; `text` allows only one column.
@@ -52,7 +52,7 @@ class Pipeline:
 
     spark: SparkSession
     feed: Feed
-    home: Path
+    folder: Path
     sink: str
     shape: Callable[[DataFrame], DataFrame] = lambda stream: stream
     before_write: Callable[[int], None] = lambda _: None
@@ -61,7 +61,7 @@ class Pipeline:
     output: Path = field(init=False)
 
     def __post_init__(self) -> None:
-        self.checkpoint, self.output = self.home / "checkpoint", self.home / "output"
+        self.checkpoint, self.output = self.folder / "checkpoint", self.folder / "output"
 
     def start(self, limit: int | None = None) -> StreamingQuery:
         """Start the query; it runs until it is stopped. `limit`: maximum rows per batch."""

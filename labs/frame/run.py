@@ -58,7 +58,7 @@ def run_chosen(name: str, experiment: Callable[[Lab], None], chosen: Namespace) 
             raise CommandError("--pause waits for Enter, and there is no terminal to read it from")
         settings = Settings()
         lab = Lab(name, settings, LabFolder.of(settings, name), Story(name, pause=chosen.pause))
-        with lab.folder.claimed(clean=chosen.clean, again=f"scripts/walkthroughs/{name}.sh"):
+        with lab.folder.claimed(clean=chosen.clean, command=f"scripts/walkthroughs/{name}.sh"):
             experiment(lab)
         return lab.story.finish()
     except CommandError as error:

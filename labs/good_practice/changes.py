@@ -31,11 +31,11 @@ FIRST, LATER = 40, 10
 _PINNED = "spark.sql.shuffle.partitions"
 
 
-def added_column(story: Story, spark: SparkSession, home: Path, make_feed: MakeFeed) -> None:
+def added_column(story: Story, spark: SparkSession, folder: Path, make_feed: MakeFeed) -> None:
     """Add a column to a query without state."""
     story.step("One more column, in a query without state")
     feed = make_feed("added-column")
-    pipeline = Pipeline(spark, feed, home, FILE_SINK, format="json")
+    pipeline = Pipeline(spark, feed, folder, FILE_SINK, format="json")
     feed.send(FIRST)
     pipeline.run()
     pipeline.shape = lambda stream: stream.withColumn("bytes", F.octet_length("value"))
@@ -53,7 +53,7 @@ def added_column(story: Story, spark: SparkSession, home: Path, make_feed: MakeF
     )
 
 
-def aggregations(story: Story, spark: SparkSession, home: Path, make_feed: MakeFeed) -> None:
+def aggregations(story: Story, spark: SparkSession, folder: Path, make_feed: MakeFeed) -> None:
     """Change an aggregation: one more, another key, another function of the same type."""
     story.step("Another aggregation on the same state")
     number = F.regexp_extract("value", r"(\d+)", 1).cast("bigint")
@@ -66,8 +66,8 @@ def aggregations(story: Story, spark: SparkSession, home: Path, make_feed: MakeF
     }
     seen: dict[str, Failure | None] = {}
     results: list[int] = []
-    for place, (name, (key, columns)) in enumerate(changes.items()):
-        feed, own = make_feed(f"aggregation-{place}"), home / str(place)
+    for position, (name, (key, columns)) in enumerate(changes.items()):
+        feed, own = make_feed(f"aggregation-{position}"), folder / str(position)
         feed.send(FIRST)
         _aggregate(spark, feed, own, parity, [total])
         feed.send(LATER)
@@ -96,16 +96,18 @@ def _class(failure: Failure | None) -> str | None:
     return failure.condition if failure else None
 
 
-def _aggregate(spark: SparkSession, feed: KafkaFeed, home: Path, key: Column, columns: list[Column]) -> Failure | None:
+def _aggregate(
+    spark: SparkSession, feed: KafkaFeed, folder: Path, key: Column, columns: list[Column]
+) -> Failure | None:
     """Aggregate everything, the whole result replaced in each batch; returns why it stopped."""
 
     def replace(rows: DataFrame, _batch_id: int) -> None:
-        rows.write.mode("overwrite").json(str(home / "output"))
+        rows.write.mode("overwrite").json(str(folder / "output"))
 
     query: StreamingQuery | None = None
     try:
         stream = feed.stream(spark, None).groupBy(key).agg(*columns)
-        writer = stream.writeStream.outputMode("complete").option("checkpointLocation", str(home / "checkpoint"))
+        writer = stream.writeStream.outputMode("complete").option("checkpointLocation", str(folder / "checkpoint"))
         query = writer.foreachBatch(replace).start()
         query.processAllAvailable()
     except (PySparkException, Py4JJavaError) as error:
@@ -114,11 +116,11 @@ def _aggregate(spark: SparkSession, feed: KafkaFeed, home: Path, key: Column, co
     return None
 
 
-def shuffle_partitions(story: Story, spark: SparkSession, home: Path, make_feed: MakeFeed) -> None:
+def shuffle_partitions(story: Story, spark: SparkSession, folder: Path, make_feed: MakeFeed) -> None:
     """Configure more shuffle partitions for a query whose state has two."""
     story.step("More shuffle partitions")
     feed = make_feed("shuffle-partitions")
-    pipeline = Pipeline(spark, feed, home / "old", FILE_SINK, lambda stream: stream.dropDuplicates(["value"]))
+    pipeline = Pipeline(spark, feed, folder / "old", FILE_SINK, lambda stream: stream.dropDuplicates(["value"]))
     feed.send(FIRST)
     pipeline.run()
     before = spark.conf.get(_PINNED)
@@ -127,7 +129,7 @@ def shuffle_partitions(story: Story, spark: SparkSession, home: Path, make_feed:
         spark.conf.set(_PINNED, asked)
         feed.send(LATER)
         pipeline.run()
-        fresh = Pipeline(spark, feed, home / "new", FILE_SINK, pipeline.shape)
+        fresh = Pipeline(spark, feed, folder / "new", FILE_SINK, pipeline.shape)
         fresh.run()
     finally:
         spark.conf.set(_PINNED, str(before))
@@ -148,7 +150,7 @@ def _state_partitions(pipeline: Pipeline) -> str:
     return str(len(list((pipeline.checkpoint / "state" / "0").glob("[0-9]*"))))
 
 
-def changed_topic(story: Story, spark: SparkSession, home: Path, make_feed: MakeFeed) -> None:
+def changed_topic(story: Story, spark: SparkSession, folder: Path, make_feed: MakeFeed) -> None:
     """Let the query of an old checkpoint read another topic, with failOnDataLoss true and false."""
     story.step("Another topic on the same checkpoint")
     stopped: dict[bool, Failure | None] = {}
@@ -157,7 +159,7 @@ def changed_topic(story: Story, spark: SparkSession, home: Path, make_feed: Make
         first = make_feed(f"topic-before-{str(fail).lower()}")
         second = make_feed(f"topic-after-{str(fail).lower()}")
         first.fail_on_data_loss = second.fail_on_data_loss = fail
-        pipeline = Pipeline(spark, first, home / str(fail).lower(), FILE_SINK)
+        pipeline = Pipeline(spark, first, folder / str(fail).lower(), FILE_SINK)
         first.send(FIRST)
         pipeline.run()
         # Not read when the query switches topics; the numbers of rows tell which topic they came from.

@@ -36,13 +36,13 @@ def starting_offsets(checkpoint: Path) -> str:
     return json.dumps(offsets)
 
 
-def new_checkpoint(story: Story, spark: SparkSession, home: Path, make_feed: MakeFeed) -> None:
+def new_checkpoint(story: Story, spark: SparkSession, folder: Path, make_feed: MakeFeed) -> None:
     """Continue with a new checkpoint into the same output, with three choices of startingOffsets."""
     story.step("A new checkpoint, the same output")
     facts = []
     for name, lost, duplicated in (("earliest", 0, FIRST), ("latest", LATER, 0), ("from the old one", 0, 0)):
         feed = make_feed(f"move-{name.split()[0]}")
-        own = home / name.split()[0]
+        own = folder / name.split()[0]
         old = Pipeline(spark, feed, own, APPEND)
         feed.send(FIRST)
         old.run()
@@ -63,21 +63,21 @@ def new_checkpoint(story: Story, spark: SparkSession, home: Path, make_feed: Mak
     story.prove("A new checkpoint that starts at the old one's offsets loses and repeats nothing.", *facts)
 
 
-def reprocessing(story: Story, spark: SparkSession, home: Path, make_feed: MakeFeed) -> None:
+def reprocessing(story: Story, spark: SparkSession, folder: Path, make_feed: MakeFeed) -> None:
     """Read the whole source again under another name, with its own checkpoint and output; the old ones stay."""
     story.step("Read everything again, under another name")
     feed = make_feed("reprocessing")
-    old = Pipeline(spark, feed, home / "visits_v1", APPEND)
+    old = Pipeline(spark, feed, folder / "visits_v1", APPEND)
     feed.send(FIRST)
     old.run()
-    new = Pipeline(spark, feed, home / "visits_v2", APPEND)
+    new = Pipeline(spark, feed, folder / "visits_v2", APPEND)
     new.run()
     feed.send(LATER)
     facts = []
     for pipeline in (old, new):
         pipeline.run()
         difference = compare(feed.sent, pipeline.rows())
-        facts.append(Fact(f"{pipeline.home.name}: {difference}", difference.clean))
+        facts.append(Fact(f"{pipeline.folder.name}: {difference}", difference.clean))
     story.prove(
         "A new name, with its own checkpoint and output, reads everything again and does not affect the old query.",
         *facts,

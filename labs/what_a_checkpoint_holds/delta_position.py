@@ -116,15 +116,15 @@ def positions_of_a_delta_source(lab: Lab, spark: SparkSession) -> Path:
     inspect(do.story, do.checkpoint)
     do.story.step("one more version, and the restart")
     do.append(1)
-    again = do.run()
-    ran += again
+    replayed = do.run()
+    ran += replayed
     for batch in ran:
         do.story.say(f"offsets/{batch.id}: {json.dumps(do.offset(batch.id))}")
-    _prove(do, ran, again[0], failed_between and (do.checkpoint / "offsets" / str(_FAILS)).read_bytes() == planned)
+    _prove(do, ran, replayed[0], failed_between and (do.checkpoint / "offsets" / str(_FAILS)).read_bytes() == planned)
     return do.table
 
 
-def _prove(do: DeltaSource, ran: list[Batch], again: Batch, same_plan: bool) -> None:
+def _prove(do: DeltaSource, ran: list[Batch], replayed: Batch, same_plan: bool) -> None:
     offsets = [do.offset(batch.id) for batch in ran]
     do.story.prove(
         "A Delta source's offset is a place in the table's log: reservoirId is the table, and everything before "
@@ -147,8 +147,8 @@ def _prove(do: DeltaSource, ran: list[Batch], again: Batch, same_plan: bool) -> 
     do.story.prove(
         "Restarted in the middle of a version, it runs the same batch again, with the range that was planned, and then "
         "continues: no row is lost or repeated.",
-        same("first batch of the restart", again.id, _FAILS),
+        same("first batch of the restart", replayed.id, _FAILS),
         Fact(f"offsets/{_FAILS} was planned before the failure and is unchanged", same_plan),
-        same(f"batch {_FAILS} starts at", position(again.start[0]), position(do.offset(_FAILS - 1))),
+        same(f"batch {_FAILS} starts at", position(replayed.start[0]), position(do.offset(_FAILS - 1))),
         Fact(f"output: {difference}", difference.clean),
     )

@@ -22,8 +22,8 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from faultline.formats.visit import iso_time
-from faultline.ports import free_ports
 from faultline.settings import ROOT
+from faultline.stack.own import own_environment
 from faultline.waiting import wait_until
 from flink_job.rest import FlinkError, call, checkpoints
 from tests.stack.broker import Broker
@@ -50,12 +50,10 @@ class Cluster:
         name = uuid.uuid4().hex[:8]
         self.broker = broker
         self.topics = Topics(*(f"{topic}-{name}" for topic in asdict(Topics()).values()))
-        self.ports: list[int] = host.ports if host else free_ports("127.0.0.1", 2)
-        ui, rpc = self.ports
-        self.rest = f"http://127.0.0.1:{ui}"
-        self.environment = os.environ | {
-            "STACK_HOME": str(home), "STACK_FLINK_REST": self.rest,
-            "STACK_FLINK_UI_PORT": str(ui), "STACK_FLINK_RPC_PORT": str(rpc), "STACK_KAFKA_BOOTSTRAP": broker.bootstrap,
+        own = host.environment if host else own_environment(home)
+        self.rest = f"http://127.0.0.1:{own['STACK_FLINK_UI_PORT']}"
+        self.environment: dict[str, str] = own | {
+            "STACK_FLINK_REST": self.rest, "STACK_KAFKA_BOOTSTRAP": broker.bootstrap,
             "STACK_VISITS_TOPIC": self.topics.visits, "STACK_VISIT_WINDOWS_TOPIC": self.topics.windows,
             "STACK_VISITS_LATE_TOPIC": self.topics.late, "STACK_VISITS_REJECTED_TOPIC": self.topics.rejected,
             "STACK_FLINK_GROUP_ID": name, "STACK_FLINK_TRANSACTIONAL_ID_PREFIX": name,

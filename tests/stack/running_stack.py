@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,9 +10,11 @@ from typing import Any
 
 import pytest
 
-from faultline.ports import free_ports
+from faultline.formats.checkpoint import Checkpoint, of_newest_job
 from faultline.settings import as_environment
-from faultline.stack.services import LOCAL_PORTS
+from faultline.stack.own import own_environment
+from faultline.stack.stack import open_stack
+from faultline.storage.batches import newest_batch
 from faultline.verdict.cluster import Cluster
 from faultline.waiting import wait_until
 
@@ -27,11 +28,8 @@ class RunningStack:
 
     def __init__(self, home: Path, backend: str, **settings: str) -> None:
         self.home = home
-        names = (*LOCAL_PORTS, "PAGE_BUTTONS_PORT")
-        ports = dict(zip(names, map(str, free_ports("127.0.0.1", len(names))), strict=True))
-        chosen = {"HOME": str(home), "BACKEND": backend, **ports, **settings}
-        self.environment = os.environ | as_environment(chosen)
-        self.kafka_port = chosen["KAFKA_PORT"]
+        self.environment = own_environment(home, {"BACKEND": backend, **settings})
+        self.kafka_port = self.environment["STACK_KAFKA_PORT"]
 
     def __enter__(self) -> RunningStack:
         return self
@@ -99,13 +97,9 @@ class RunningStack:
         wanted = int(self.job()["checkpoints_completed"]) + count
         return self.job("--wait-checkpoints", str(wanted), "--wait-seconds", "300")
 
-    def newest_checkpoint(self) -> dict[str, Any]:
-        """The newest complete one in the list of scripts/flink_checkpoints.sh: `path`, `name` and more.
-
-        After it there may be one that is being written, or was when the job ended.
-        """
-        listed = json.loads(self.script("flink_checkpoints.sh", "--json").stdout)
-        return dict([each for each in listed if each["complete"]][-1])
+    def newest_checkpoint(self) -> Checkpoint:
+        """The newest complete checkpoint; after it there may be one that is being written."""
+        return of_newest_job(open_stack({}, self.environment).checkpoints())[-1]
 
     def inspected(self, path: Path | str, *arguments: str) -> dict[str, Any]:
         """The JSON of scripts/inspect.sh on a path of the stack."""
@@ -121,7 +115,7 @@ class RunningStack:
     def newest_batch(self) -> int:
         """The newest batch that Spark has committed, on a disk; -1 before the first."""
         folder = self.home / "checkpoints" / "spark" / "visits_json" / "commits"
-        return max((int(path.name) for path in folder.glob("[0-9]*")), default=-1)
+        return -1 if (batch := newest_batch(folder)) is None else batch
 
     def wait_for_batches(self, count: int) -> None:
         """Wait until Spark has committed this number of further batches."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,14 +13,14 @@ import pytest
 from pyarrow.fs import S3FileSystem
 
 from faultline import ports
-from faultline.settings import ROOT, STORE_CREDENTIALS, as_environment, read_env_file
+from faultline.settings import ROOT, STORE_CREDENTIALS
+from faultline.stack.own import own_environment
 from faultline.stack.services import TABLE
 from faultline.storage.objects import CREDENTIALS, REGION, ObjectLocation, ObjectStore, make_bucket
 from faultline.waiting import wait_until
 from tests.stack.children import tied
 
 _ADDRESS = "127.0.0.1"
-_PORTS = [name for name in read_env_file(ROOT / ".env") if name.startswith("STORE_") and name.endswith("_PORT")]
 _UPLOADS = 8
 _HEALTH = next(row.health for row in TABLE if row.name == "store")
 BUCKET = "faultline"
@@ -96,16 +95,15 @@ class Store:
 
 def run_store(folder: Path) -> Iterator[Store]:
     """Start the stack's object store with everything in a folder, yield it once it takes an object, and stop it."""
-    free = ports.free_ports(_ADDRESS, len(_PORTS))
-    chosen = dict(zip(_PORTS, map(str, free), strict=True))
-    environ = os.environ | as_environment({**chosen, "BIND_ADDRESS": _ADDRESS, "STORE_VOLUME_MB": "64"})
+    environ = own_environment(folder, {"BIND_ADDRESS": _ADDRESS, "STORE_VOLUME_MB": "64"})
     command = tied(str(ROOT / "faultline" / "services" / "store.sh"), "--data", str(folder))
     with (folder / "output").open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environ)
     # SeaweedFS has no setting for these; a killed one leaves them behind.
     inner = {"s3": "STORE", "master": "STORE_MASTER", "volume": "STORE_VOLUME", "filer": "STORE_FILER"}
-    sockets = [Path(f"/tmp/seaweedfs-{each}-grpc-{chosen[f'{name}_GRPC_PORT']}.sock") for each, name in inner.items()]
-    store = Store(folder, int(chosen["STORE_PORT"]), process, sockets)
+    listens = {each: environ[f"STACK_{name}_GRPC_PORT"] for each, name in inner.items()}
+    sockets = [Path(f"/tmp/seaweedfs-{each}-grpc-{port}.sock") for each, port in listens.items()]
+    store = Store(folder, int(environ["STACK_STORE_PORT"]), process, sockets)
     try:
         wait_until(lambda: _takes_an_object(store), "the object store", seconds=60)
         yield store

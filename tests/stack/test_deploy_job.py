@@ -35,7 +35,7 @@ def application(broker: Broker, tmp_path: Path) -> Iterator[Cluster]:
         "execution.checkpointing.savepoint-dir": (tmp_path / "savepoints").as_uri(),
     }
     kept = {name: value for name, value in options.items() if not name.startswith(OF_THE_CLUSTER)} | places
-    exports = running.module("flink_job.home", "jobmanager")
+    exports = running.module("flink_job.configuration", "jobmanager")
     assert exports.returncode == 0, exports.stderr
     home = dict(word.split("=", 1) for word in shlex.split(exports.stdout) if "=" in word)
     # The same words, with this machine's folders for those of the image.

@@ -63,7 +63,7 @@ def test_both_engines_go_on_without_what_is_listed(tmp_path: Path) -> None:
         left = {query / "offsets" / f".1.{uuid.uuid4()}.tmp", output / f"part-00000-{uuid.uuid4()}-c000.json"}
         planted = set(map(plant, left))
         remove(garbage(stack, query), planted)
-        job = Path(stack.newest_checkpoint()["path"]).parent
+        job = Path(stack.newest_checkpoint().path).parent
         left = {job / place / str(uuid.uuid4()) for place in ("shared", "taskowned", "chk-0")}
         planted = set(map(plant, left))
         remove(garbage(stack, job), planted)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import random
 import signal
@@ -13,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from faultline.verdict.spark.sink_log import read_sink_log
 from faultline.waiting import wait_until
 from tests.stack.running_stack import RunningStack
 from tests.tiers import SEED
@@ -29,15 +29,9 @@ def uncommitted(output: Path) -> dict[str, int]:
     while True:
         # A compaction deletes the logs before it.
         with contextlib.suppress(FileNotFoundError):
-            named = logged(output / "_spark_metadata")
+            log = read_sink_log(output)
+            named = {entry.name for entry in log.entries} if log else set()
             return {file.name: file.stat().st_size for file in output.glob("part-*") if file.name not in named}
-
-
-def logged(log: Path) -> set[str]:
-    """Names of the files in the sink's log."""
-    files = [file for file in log.iterdir() if not file.name.startswith(".")] if log.is_dir() else []
-    lines = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()[1:]]
-    return {Path(json.loads(line)["path"]).name for line in lines}
 
 
 def wait_for_a_write(output: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from faultline.waiting import wait_until
-from flink_job.rest import active_job, call
+from flink_job.rest import active_job, call, working_taskmanager
 from tests.stack.running_stack import RunningStack
 
 # In CI the matrix and the walkthroughs kill the only ones.
@@ -27,9 +27,7 @@ def busy_taskmanager(stack: RunningStack) -> str:
     """The service that runs the job's tasks, by the name under which it registered."""
     job = active_job(rest(stack), "visit_windows")
     assert job is not None
-    vertex = call(rest(stack), f"/jobs/{job['jid']}")["vertices"][0]["id"]
-    managers = call(rest(stack), f"/jobs/{job['jid']}/vertices/{vertex}/taskmanagers")["taskmanagers"]
-    return str(managers[0]["taskmanager-id"]).rpartition("_")[0]
+    return working_taskmanager(rest(stack), job["jid"])
 
 
 def wait_for_a_restored_job(stack: RunningStack, restored: Any) -> None:

@@ -11,6 +11,9 @@ from typing import Any, TypeVar
 
 import pytest
 
+from faultline.command import CommandError
+from faultline.probes.spark_application import application
+from faultline.settings import Settings
 from faultline.stack.home import Home
 from faultline.stack.processes import of_stack
 from faultline.waiting import wait_until
@@ -46,15 +49,11 @@ def alive(stack: RunningStack) -> int:
 
 def executors(stack: RunningStack) -> set[str]:
     """Hosts and ports of the driver's executors, by its own page."""
-    port = stack.environment["STACK_SPARK_UI_PORT"]
-    base = f"http://127.0.0.1:{port}/api/v1/applications"
-    with urllib.request.urlopen(base, timeout=30) as answer:
-        [application] = json.loads(answer.read())
-    with urllib.request.urlopen(f"{base}/{application['id']}/executors", timeout=30) as answer:
-        return {each["hostPort"] for each in json.loads(answer.read()) if each["id"] != "driver"}
+    found = application(Settings(stack.environment), "executors")
+    return {each["hostPort"] for each in found if each["id"] != "driver"}
 
 
-SILENT = (OSError, ValueError)
+SILENT = (OSError, ValueError, CommandError)
 """A service that does not answer, as just after its start."""
 
 

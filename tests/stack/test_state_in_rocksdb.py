@@ -25,9 +25,9 @@ def test_from_rocksdb_to_the_heap_by_a_savepoint(tmp_path: Path) -> None:
         # The client's own way from a retained checkpoint, whose files are below `shared`, too.
         stack.script("flink_cancel.sh")
         newest = stack.newest_checkpoint()
-        assert "which checkpoints share" in "\n".join(stack.inspected(newest["path"], "--no-lag")["notes"])
+        assert "which checkpoints share" in "\n".join(stack.inspected(newest.path, "--no-lag")["notes"])
         stack.script("flink_restore.sh", "latest")
-        assert stack.wait_for_checkpoints(1)["restored_from"].endswith(f"/{newest['name']}")
+        assert stack.wait_for_checkpoints(1)["restored_from"].endswith(f"/{newest.name}")
 
         job = stack.job()["job_id"]
         folder = tmp_path / "checkpoints" / "flink" / "savepoints"
@@ -44,7 +44,7 @@ def test_from_rocksdb_to_the_heap_by_a_savepoint(tmp_path: Path) -> None:
 
         # A checkpoint has the format of its backend.
         stack.script("flink_cancel.sh")
-        refused = stack.script("flink_restore.sh", newest["path"], check=False)
+        refused = stack.script("flink_restore.sh", newest.path, check=False)
         assert refused.returncode != 0
         assert "Traceback" not in refused.stderr
     assert (code, verdict["outcome"], verdict["lost"], verdict["duplicated"]) == (0, "holds", 0, 0)

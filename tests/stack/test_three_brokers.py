@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,10 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType  # type: ignore[attr-defined]
 
-from faultline.ports import answers, free_ports
+from faultline.ports import answers
 from faultline.services.kafka.start import configuration
-from faultline.settings import ROOT, Settings, as_environment
+from faultline.settings import ROOT, Settings
+from faultline.stack.own import own_environment
 from faultline.stack.processes import Program
 from faultline.waiting import wait_until
 from tests.stack.running_stack import RunningStack
@@ -118,9 +118,7 @@ def test_down_ends_all_three_by_themselves_and_nothing_is_lost(stack: RunningSta
 @pytest.mark.ci
 def test_a_broker_with_the_data_of_an_older_stack_still_starts(tmp_path: Path) -> None:
     """Storage was formatted with --standalone, and a random id, before there were several brokers."""
-    names = ("KAFKA_PORT", "KAFKA_CONTAINER_PORT", "KAFKA_CONTROLLER_PORT")
-    ports = dict(zip(names, map(str, free_ports("127.0.0.1", len(names))), strict=True))
-    environ = os.environ | as_environment(ports)
+    environ = own_environment(tmp_path)
     data = tmp_path / "data"
     data.mkdir()
     config = data / "server.properties"
@@ -129,7 +127,7 @@ def test_a_broker_with_the_data_of_an_older_stack_still_starts(tmp_path: Path) -
     subprocess.run([*tool, "--cluster-id", "AkU3OEVBNTcwNTJENDM2Qg", "--config", str(config)], check=True)
     command = [str(ROOT / "faultline" / "services" / "kafka.sh"), "--data", str(data)]
     with Program(command, environ, tmp_path / "broker.log", ROOT) as program:
-        port = ports["KAFKA_PORT"]
+        port = environ["STACK_KAFKA_PORT"]
         program.wait_for(lambda: answers("127.0.0.1", int(port)), "the broker", seconds=LIMIT_SECONDS)
         found = AdminClient({"bootstrap.servers": f"127.0.0.1:{port}"}).list_topics(timeout=LIMIT_SECONDS)
         assert str(found.cluster_id) == "AkU3OEVBNTcwNTJENDM2Qg"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from faultline.formats.checkpoint import Checkpoint
 from faultline.waiting import wait_until
 from tests.stack.running_stack import RunningStack
 
@@ -18,8 +18,8 @@ TRAFFIC = ("--rate", "600", "--total", "20000")
 """More visits a second than the slow step takes, and no more than it can take at last."""
 
 
-def holds_records(stack: RunningStack, checkpoint: dict[str, Any]) -> bool:
-    return OVERTAKEN in "\n".join(stack.inspected(checkpoint["path"], "--no-lag")["notes"])
+def holds_records(stack: RunningStack, checkpoint: Checkpoint) -> bool:
+    return OVERTAKEN in "\n".join(stack.inspected(checkpoint.path, "--no-lag")["notes"])
 
 
 def wait_for_overtaken(stack: RunningStack) -> None:
@@ -49,14 +49,14 @@ def test_a_checkpoint_with_records_in_flight_is_restored_whole(tmp_path: Path) -
         assert holds_records(stack, newest)
 
         wider = {"FLINK_PARALLELISM": "4"}
-        refused = stack.script("flink_restore.sh", newest["name"], *SLOW, check=False, settings=wider)
+        refused = stack.script("flink_restore.sh", newest.name, *SLOW, check=False, settings=wider)
         assert refused.returncode != 0
         assert "cannot be restored with this parallelism" in refused.stderr
         assert "STACK_FLINK_PARALLELISM=2" in refused.stderr
         assert "Traceback" not in refused.stderr
 
-        stack.script("flink_restore.sh", newest["name"], *SLOW)
-        assert stack.wait_for_checkpoints(1)["restored_from"].endswith(newest["name"])
+        stack.script("flink_restore.sh", newest.name, *SLOW)
+        assert stack.wait_for_checkpoints(1)["restored_from"].endswith(newest.name)
         stack.script("settle.sh", "--wait", "900")
         code, verdict = stack.verdict("flink")
     assert (code, verdict["outcome"], verdict["lost"], verdict["duplicated"]) == (0, "holds", 0, 0)

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from faultline.ports import free_ports
 from faultline.settings import ROOT, artifacts
+from faultline.stack.own import own_environment
 from faultline.waiting import wait_until
 from tests.stack.broker import Broker
 
@@ -100,14 +100,11 @@ class Flink(Page):
     """A JobManager and a TaskManager with one running job, submitted by `flink run`."""
 
     def __init__(self, home: Path) -> None:
-        ui, self.rpc = free_ports("127.0.0.1", 2)
+        own = own_environment(home, {"FLINK_JOB_NAME": JOB})
+        ui, self.rpc = int(own["STACK_FLINK_UI_PORT"]), int(own["STACK_FLINK_RPC_PORT"])
         super().__init__(ui, "/overview")
         self.home = home
-        self.environment = os.environ | {
-            "STACK_HOME": str(home), "STACK_FLINK_REST": f"http://127.0.0.1:{ui}",
-            "STACK_FLINK_UI_PORT": str(ui), "STACK_FLINK_RPC_PORT": str(self.rpc), "STACK_FLINK_JOB_NAME": JOB,
-            "PYTHONPATH": str(ROOT),
-        }  # fmt: skip
+        self.environment = own | {"STACK_FLINK_REST": f"http://127.0.0.1:{ui}", "PYTHONPATH": str(ROOT)}
 
     def job(self) -> dict[str, Any]:
         """The newest job: its id and state."""
@@ -125,8 +122,8 @@ class Flink(Page):
         """`flink run`, with the client's own configuration; returns when the job runs."""
         program = self.home / "program.py"
         program.write_text(FLINK_PROGRAM)
-        command = f'eval "$("{FLINK_PYTHON}" -m flink_job.home client)"; exec "$FLINK_HOME/bin/flink" run --detached '
-        command += f'--python {program} --pyClientExecutable "{FLINK_PYTHON}" --pyExecutable "{FLINK_PYTHON}"'
+        command = f'eval "$("{FLINK_PYTHON}" -m flink_job.configuration client)"; exec "$FLINK_HOME/bin/flink" run '
+        command += f'-d --python {program} --pyClientExecutable "{FLINK_PYTHON}" --pyExecutable "{FLINK_PYTHON}"'
         done = subprocess.run(
             ["bash", "-c", command],
             env=self.environment, capture_output=True, text=True, check=False, timeout=LIMIT_SECONDS,

@@ -9,8 +9,9 @@ import pytest
 from benchmarks.cluster_runs import Batch, Run, batches_in
 from benchmarks.cluster_table import greatest_shares, missed, show_costs, show_shares
 from benchmarks.cpu import seconds_by_name
-from benchmarks.spread import records_by_executor, records_by_taskmanager, shares, taskmanager_service, worker_of
+from benchmarks.spread import records_by_executor, records_by_taskmanager, shares, worker_of
 from benchmarks.store_requests import Requests, parse
+from faultline.copies import taskmanager_service
 from faultline.stack.errors import StackError
 
 METRICS = """# HELP SeaweedFS_s3_request_total Counter of s3 requests.

@@ -105,9 +105,9 @@ def test_the_table_has_medians_and_says_that_the_machine_was_busy() -> None:
 
 def test_the_share_of_completed_checkpoints_counts_those_that_failed() -> None:
     found = [Checkpoint(1, True, 2.0, 2_048, 2_048, 1_024), Checkpoint(2, False, 60.0, 0, 0, 0)]
-    outcome = alignment.Outcome("aligned", 512.4, tuple(found), 300, "holds", False)
+    outcome = alignment.Figures("aligned", 512.4, tuple(found), 300, "holds", False)
     assert alignment.cells(outcome) == ("aligned", "512", 2, "50%", "2.0", "2.0", "2", "1", "300", "holds")
-    none = alignment.Outcome("aligned", 512.4, tuple(found[1:]), 300, "holds", False)
+    none = alignment.Figures("aligned", 512.4, tuple(found[1:]), 300, "holds", False)
     assert alignment.cells(none)[3:7] == ("0%", "-", "0.0", "-")
 
 

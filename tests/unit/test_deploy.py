@@ -21,8 +21,8 @@ from faultline.formats.jobs import EXACTLY_ONCE
 from faultline.services.kafka.start import configuration
 from faultline.settings import ROOT, Settings, SettingsError, read_env_file
 from faultline.storage.data import spark_checkpoints
+from flink_job.configuration import store_lines
 from flink_job.guarantees import job_configuration
-from flink_job.home import store_lines
 from spark_job import session
 from spark_job.options import alone
 from tests.manifests import errors, names_in_classes, strict, with_key, written

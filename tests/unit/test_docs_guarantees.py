@@ -41,7 +41,7 @@ def wrong_figures(row: Row, times: Mapping[str, float]) -> list[str]:
     The job may have restarted or not while it could not reach a broker or a store. The job never falls behind under
     many faults, so it may not catch up in any row.
     """
-    noticed, again, windows, batch, gap = (
+    noticed, running, windows, batch, gap = (
         times.get(name) for name in (NOTICED, RUNNING, FLINK_OUTPUT, SPARK_OUTPUT, GAP)
     )
     stops = row.name not in SHORTER_THAN_THE_TIMEOUT and any(
@@ -56,7 +56,7 @@ def wrong_figures(row: Row, times: Mapping[str, float]) -> list[str]:
         "Flink notices what stops its job": noticed is not None or not stops,
         "Flink has nothing to notice in the synchronizer": noticed is None or stops or row not in SYNCHRONIZER,
         "a job that Flink misses runs again, later": (
-            again is None if noticed is None else again is not None and noticed <= again
+            running is None if noticed is None else running is not None and noticed <= running
         ),
         "new windows come, after what was noticed": windows is not None and (noticed or 0) <= windows,
         # A verdict that cannot be settled: its batches have ended, too.

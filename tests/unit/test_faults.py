@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from faultline.faults.__main__ import main
-from faultline.faults.catalogue import catalogue, possible
+from faultline.faults.catalogue import CATALOGUE, possible
 from faultline.faults.changed_job import CHANGES, Edit
 from faultline.faults.judge import Check
 from faultline.faults.lane import CLAIMS, claimed
@@ -55,7 +55,7 @@ def bare_steps_of(row: Row | Fault) -> list[Step]:
 
 
 def test_each_line_names_scripts_that_exist() -> None:
-    rows: list[Row | Fault] = [*ROWS.values(), *CAUGHT, *catalogue().values()]
+    rows: list[Row | Fault] = [*ROWS.values(), *CAUGHT, *CATALOGUE.values()]
     require_none(f"{row.name}: no line" for row in rows if not steps_of(row))
     named = [(row.name, name) for row in rows for step in steps_of(row) for name in SCRIPT.findall(step.line)]
     assert len(named) > len(ROWS)
@@ -66,15 +66,15 @@ def test_rows_say_what_is_promised_and_why() -> None:
     require_none(name for name, row in ROWS.items() if not (row.promise and row.why))
 
 
-def test_places_in_a_line_are_known() -> None:
-    places = [
-        (name, place)
+def test_placeholders_of_a_line_are_known() -> None:
+    found = [
+        (name, placeholder)
         for name, row in ROWS.items()
         for step in steps_of(row)
-        for place in re.findall(r"(?<!\$)\{(\w+)\}", step.line)
+        for placeholder in re.findall(r"(?<!\$)\{(\w+)\}", step.line)
     ]
-    assert places
-    require_none(f"{name}: {{{place}}}" for name, place in places if place not in Scene.PLACES)
+    assert found
+    require_none(f"{name}: {{{placeholder}}}" for name, placeholder in found if placeholder not in Scene.PLACEHOLDERS)
 
 
 FILES = re.compile(r"\{(?:flink|spark|output)\}|\b(?:mv|cp|rm|find|truncate)\b[^|&;]*\{(?:newest|oldest)\}")
@@ -248,7 +248,7 @@ def test_the_same_seed_makes_the_same_schedule() -> None:
 
 def test_a_schedule_has_faults_of_its_own_stack_only() -> None:
     machine, cluster = (set(possible(stack)) for stack in STACKS)
-    assert machine | cluster == set(catalogue())
+    assert machine | cluster == set(CATALOGUE)
     assert machine - cluster == {"jobmanager-kill"}
     assert {"store-kill", "broker-2-kill", "jobmanager-2-of-2-kill", "spark-worker-kill"} <= cluster - machine
     assert {strike.fault for seed in range(20) for strike in make(seed, 900, STACKS[1])} == cluster
@@ -257,7 +257,7 @@ def test_a_schedule_has_faults_of_its_own_stack_only() -> None:
 @pytest.mark.parametrize("stack", STACKS, ids=["machine", "cluster"])
 @pytest.mark.parametrize("seed", range(20))
 def test_faults_that_need_the_same_service_do_not_overlap(seed: int, stack: list[str]) -> None:
-    strikes, faults = make(seed, 900, stack), catalogue()
+    strikes, faults = make(seed, 900, stack), CATALOGUE
     assert strikes
     assert all(strike.ends <= 900 - 15 for strike in strikes)
     for number, one in enumerate(strikes):
@@ -267,7 +267,7 @@ def test_faults_that_need_the_same_service_do_not_overlap(seed: int, stack: list
 
 
 def test_one_broker_of_three_is_always_left() -> None:
-    faults = catalogue()
+    faults = CATALOGUE
     for seed in range(200):
         strikes = [each for each in make(seed, 600, STACKS[1]) if faults[each.fault].name.startswith("broker")]
         for one in strikes:

@@ -19,10 +19,12 @@ from pathlib import Path
 
 import pytest
 
+from faultline.formats.checkpoint import Checkpoint, of_newest_job
 from faultline.inspector.__main__ import main
 from faultline.inspector.diff import compare
 from faultline.inspector.ends import set_against
 from faultline.inspector.errors import InspectorError
+from faultline.inspector.flink.__main__ import print_list
 from faultline.inspector.flink.folder import list_folders, resolve
 from faultline.inspector.flink.report import folder_report
 from faultline.inspector.model import Report, as_dict, report_from
@@ -236,6 +238,25 @@ def test_checkpoints_of_one_job_go_by_their_numbers_whatever_the_times_of_a_copy
         f"{job * 2}/chk-{number}" for job in "ba" for number in range(9, 12)
     ]
     assert resolve("latest", tmp_path) == tmp_path / ("a" * 32) / "chk-11"
+
+
+def test_the_client_reads_the_list_and_finds_the_complete_checkpoints_of_the_newest_job(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for age, path in enumerate(["b/chk-8", "a/chk-9", "a/chk-10", "a/savepoint-1", "b/chk-7"]):
+        job, _, name = path.partition("/")
+        metadata = tmp_path / (job * 32) / name / "_metadata"
+        metadata.parent.mkdir(parents=True)
+        metadata.write_bytes(b"for the listing, its content is nothing")
+        os.utime(metadata, (2_000_000_000 - age,) * 2)
+    (tmp_path / ("b" * 32) / "chk-9").mkdir()
+    print_list(list_folders(tmp_path), as_json=True)
+    listed = [Checkpoint.from_json(each) for each in json.loads(capsys.readouterr().out)]
+    assert len(listed) == 6
+    assert [Path(each.path).relative_to(tmp_path).as_posix()[31:] for each in of_newest_job(listed)] == [
+        "b/chk-7", "b/chk-8",
+    ]  # fmt: skip
+    assert of_newest_job([each for each in listed if not each.complete]) == []
 
 
 @pytest.mark.parametrize(

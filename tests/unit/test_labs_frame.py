@@ -18,7 +18,7 @@ from labs.frame.run import Lab, run
 from labs.frame.story import Fact, Story, same
 
 NAME = "13_failure_before_the_commit"
-AGAIN = f"scripts/walkthroughs/{NAME}.sh"
+COMMAND = f"scripts/walkthroughs/{NAME}.sh"
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_a_link_is_deleted_and_not_what_it_leads_to(folder: LabFolder, tmp_path:
     precious.mkdir()
     (precious / "file").touch()
     (folder / "link").symlink_to(precious)
-    with folder.claimed(clean=True, again=AGAIN):
+    with folder.claimed(clean=True, command=COMMAND):
         assert list(folder.root.iterdir()) == []
     assert (precious / "file").exists()
 
@@ -70,7 +70,7 @@ def test_refuses_a_folder_that_leads_elsewhere(folder: LabFolder, tmp_path: Path
     (precious / "file").touch()
     folder.root.rmdir()
     folder.root.symlink_to(precious)
-    with pytest.raises(CommandError, match="is a link to"), folder.claimed(clean=True, again=AGAIN):
+    with pytest.raises(CommandError, match="is a link to"), folder.claimed(clean=True, command=COMMAND):
         pytest.fail("claimed")
     with pytest.raises(CommandError, match="is a link to"):
         folder.delete(folder / "file")
@@ -79,18 +79,18 @@ def test_refuses_a_folder_that_leads_elsewhere(folder: LabFolder, tmp_path: Path
 
 def test_says_that_files_were_left_and_how_to_start_clean(folder: LabFolder) -> None:
     (folder / "checkpoint").mkdir()
-    said = pytest.raises(CommandError, match=f"has files of an earlier run; start clean: {AGAIN} --clean")
-    with said, folder.claimed(clean=False, again=AGAIN):
+    said = pytest.raises(CommandError, match=f"has files of an earlier run; start clean: {COMMAND} --clean")
+    with said, folder.claimed(clean=False, command=COMMAND):
         pytest.fail("claimed")
     assert (folder / "checkpoint").is_dir()
-    with folder.claimed(clean=True, again=AGAIN):
+    with folder.claimed(clean=True, command=COMMAND):
         assert not (folder / "checkpoint").exists()
 
 
 def test_two_runs_do_not_share_a_folder(folder: LabFolder) -> None:
-    with folder.claimed(clean=True, again=AGAIN):
+    with folder.claimed(clean=True, command=COMMAND):
         (folder / "checkpoint").mkdir()
-        other = LabFolder(folder.root).claimed(clean=True, again=AGAIN)
+        other = LabFolder(folder.root).claimed(clean=True, command=COMMAND)
         with pytest.raises(CommandError, match="in use by another run"), other:
             pytest.fail("claimed")
         assert (folder / "checkpoint").is_dir()

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from faultline.page.watching import MOST_PAGES
-from faultline.ports import free_ports
 from faultline.settings import ROOT, artifacts, as_environment
+from faultline.stack.own import own_environment
 from faultline.waiting import wait_until
 
 PYTHON = str(artifacts() / "venv-page" / "bin" / "python")
@@ -102,9 +102,7 @@ def messages(answer: http.client.HTTPResponse) -> Iterator[tuple[str, Any]]:
 
 
 def started(home: Path, *flags: str) -> Iterator[Server]:
-    names = ("PAGE_PORT", "PAGE_BUTTONS_PORT", "KAFKA_PORT", "FLINK_UI_PORT", "SPARK_UI_PORT")
-    ports = dict(zip(names, map(str, free_ports("127.0.0.1", len(names))), strict=True))
-    environ = os.environ | as_environment({"HOME": str(home), "BACKEND": "local", **ports}) | {"PYTHONPATH": str(ROOT)}
+    environ = own_environment(home, {"BACKEND": "local"}) | {"PYTHONPATH": str(ROOT)}
     command = [PYTHON, "-m", "faultline.page.server", *flags]
     with subprocess.Popen(command, env=environ, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:

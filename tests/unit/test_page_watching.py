@@ -16,8 +16,8 @@ import pytest
 
 from faultline.page import actions, following, watching
 from faultline.page.actions import Action, Refused, Runner
+from faultline.page.history import History
 from faultline.page.items import Item, Items
-from faultline.page.kept import Kept
 from faultline.page.reached import answers_http, broker_words, spark_pages, taskmanager_words
 from faultline.page.watching import WAITING, Sampler, Watching
 from faultline.settings import Settings
@@ -155,13 +155,13 @@ def test_who_comes_back_while_the_last_page_leaves_is_seen(monkeypatch: pytest.M
 
 
 def test_what_is_kept_begins_with_the_last_of_each_kind() -> None:
-    kept = Kept(most=3)
+    history = History(most=3)
     services = {"kind": "services", "at": 1.0, "states": {}}
     logs = [{"kind": "log", "at": 2.0 + number, "visits": {}} for number in range(5)]
-    kept.add([services, *logs])
-    assert kept.all() == [services, logs[1], *logs[2:]]
-    kept.clear()
-    assert kept.all() == []
+    history.add([services, *logs])
+    assert history.all() == [services, logs[1], *logs[2:]]
+    history.clear()
+    assert history.all() == []
 
 
 def test_a_silent_jobmanager_does_not_count_as_a_crash_of_the_job() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from faultline.settings import ROOT, read_env_file
 from faultline.stack.errors import StackError
+from faultline.stack.own import own_environment
 from faultline.stack.services import (
     COUNTS,
     LOCAL_PORTS,
@@ -150,3 +153,13 @@ NOT_OF_SERVICES = {"NOTEBOOK_PORT", "PAGE_BUTTONS_PORT"}
 
 def test_every_port_that_a_service_listens_on_is_a_setting() -> None:
     assert set(LOCAL_PORTS) == {name for name in DEFAULTS if name.endswith("_PORT")} - NOT_OF_SERVICES
+
+
+def test_stacks_beside_the_one_in_use_share_no_port_and_settings_win(tmp_path: Path) -> None:
+    one, other = (
+        own_environment(tmp_path / name, {"VISITS_TOPIC": name}, {"STACK_HOME": "/elsewhere"}) for name in ("a", "b")
+    )
+    ports = [[value for name, value in each.items() if name.endswith("_PORT")] for each in (one, other)]
+    assert {f"STACK_{port}" for port in LOCAL_PORTS} <= one.keys()
+    assert len(set(ports[0] + ports[1])) == 2 * len(ports[0])
+    assert (other["STACK_HOME"], other["STACK_VISITS_TOPIC"]) == (str(tmp_path / "b"), "b")

@@ -128,28 +128,15 @@ def changed(record: Record, old: str, new: str) -> Record:
     return record._replace(value=record.value.replace(old.encode(), new.encode(), 1))
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        lambda record: changed(record, '"count": ', '"count": 1'),
-        lambda record: changed(record, '"first_event_time": "2026', '"first_event_time": "2025'),
-        lambda record: changed(record, '"last_event_time": "2026', '"last_event_time": "2027'),
-    ],
-)
-def test_a_window_with_other_content_is_lost_and_unexpected_with_both_figures(
-    world: tuple[Source, Outputs], wrong: Callable[[Record], Record]
-) -> None:
-    source, outputs = world
-    outputs.windows[5] = wrong(outputs.windows[5])
-    verdict = verdict_of(source, outputs)
-    assert (verdict.outcome, verdict.lost, verdict.duplicated, verdict.unexpected) == (Outcome.VIOLATED, 1, 0, 1)
-    text = next(example.text for example in verdict.examples if example.category == "unexpected")
-    assert "but recomputed it has" in text
+RECOMPUTED = "but recomputed it has"
 
 
 @pytest.mark.parametrize(
     ("wrong", "word"),
     [
+        (lambda record: changed(record, '"count": ', '"count": 1'), RECOMPUTED),
+        (lambda record: changed(record, '"first_event_time": "2026', '"first_event_time": "2025'), RECOMPUTED),
+        (lambda record: changed(record, '"last_event_time": "2026', '"last_event_time": "2027'), RECOMPUTED),
         (lambda record: record._replace(key=None), "has the key null"),
         (lambda record: record._replace(key=b"v"), "has the key v"),
         (lambda record: record._replace(timestamp=record.timestamp + 1), "record timestamp"),
@@ -161,13 +148,13 @@ def test_a_window_with_other_content_is_lost_and_unexpected_with_both_figures(
         (lambda record: record._replace(value=None), "is not JSON"),
     ],
 )
-def test_a_window_against_the_contract_is_lost_and_unexpected(
+def test_a_window_with_other_content_is_lost_and_unexpected(
     world: tuple[Source, Outputs], wrong: Callable[[Record], Record], word: str
 ) -> None:
     source, outputs = world
     outputs.windows[5] = wrong(outputs.windows[5])
     verdict = verdict_of(source, outputs)
-    assert (verdict.outcome, verdict.lost, verdict.unexpected) == (Outcome.VIOLATED, 1, 1)
+    assert (verdict.outcome, verdict.lost, verdict.duplicated, verdict.unexpected) == (Outcome.VIOLATED, 1, 0, 1)
     assert word in next(example.text for example in verdict.examples if example.category == "unexpected")
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from faultline.faults.judge import Judge, Look
 from faultline.faults.steps import OnService
-from faultline.faults.timeline import SPARK, broken_at, last_lines, read_lines
+from faultline.faults.timeline import SPARK, broken_at, last_samples, read_lines
 from faultline.faults.times import phase_at
 
 
@@ -51,7 +51,7 @@ class BetweenPhases(Judge):
     def in_time(self, look: Look) -> bool:
         """Return whether a checkpoint was completed after the moment from which the broker could not answer."""
         moment = (look.scene.folder / "moment").stat().st_mtime
-        return any(each["completed_at"] > moment for each in look.scene.complete_checkpoints())
+        return any((each.completed_at or 0.0) > moment for each in look.scene.complete_checkpoints())
 
 
 WRITTEN = "written.json"
@@ -81,7 +81,7 @@ class BatchPlanned(Judge):
     def in_time(self, look: Look) -> bool:
         """Return whether there is one, by the watcher's samples since the fault."""
         broken = broken_at(look.scene.folder)
-        samples = last_lines(look.scene.folder / SPARK, 1)
+        samples = last_samples(look.scene.folder / SPARK, 1)
         return bool(samples) and samples[-1]["at"] > broken and bool(samples[-1].get("planned"))
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from faultline.faults.catalogue import CATALOGUE
 from faultline.faults.judges.offsets import Cancelled, Restored
 from faultline.faults.judges.windows import RepeatsSinceCheckpoint
 from faultline.faults.model import Need, Row
-from faultline.faults.rows.lines import CHECKPOINTS_BACK, CHECKPOINTS_ON_A_SMALL_DISK, FAULT, NOTHING
+from faultline.faults.rows.lines import CHECKPOINTS_BACK, CHECKPOINTS_ON_A_SMALL_DISK, NOTHING
 from faultline.faults.steps import NEWEST, Line, Refused, Restore, Start, Stop, until
 
-_CANCEL = FAULT["job-cancel"]
+_CANCEL = CATALOGUE["job-cancel"]
 _LATEST = (Restore(),)
 _WINDOWS_COMMITTED = (Line("scripts/window_latency.sh --ends 1"),)
 """Right after a commit that had windows."""

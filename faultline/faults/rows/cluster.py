@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from faultline.faults.catalogue import CATALOGUE
 from faultline.faults.judges.cluster import GoesOn, NoCheckpoint, StaleLeader, StandsStill
 from faultline.faults.judges.moments import BatchPlanned, InCommit, SlowBatch
 from faultline.faults.judges.offsets import Restarted
 from faultline.faults.model import Need, Row
-from faultline.faults.rows.lines import BATCH_HELD, BATCH_WRITING, CHECKPOINT_BEGUN, FAULT, NOTHING, SAME_RANGE, broken
+from faultline.faults.rows.lines import BATCH_HELD, BATCH_WRITING, CHECKPOINT_BEGUN, NOTHING, SAME_RANGE, broken
 from faultline.faults.steps import LEADING, WORKING, Kill, Line, Pause, Resume, Start
 
-_SPARK = FAULT["synchronizer-kill"]
-_STORE = FAULT["store-kill"]
+_SPARK = CATALOGUE["synchronizer-kill"]
+_STORE = CATALOGUE["store-kill"]
 _FREEZE = broken("store-freeze")
 _TURNS = (
     "for turn in 1 2 3 4; do scripts/pause.sh store && sleep 2 && scripts/resume.sh store && sleep 0.5 || exit; done"

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from faultline.faults.catalogue import CATALOGUE
 from faultline.faults.model import Row
-from faultline.faults.rows.lines import FAULT, left_open
+from faultline.faults.rows.lines import left_open
 from faultline.faults.steps import Restore, Step, SubmitChanged
 
-_CANCEL = FAULT["job-cancel"].breaks
+_CANCEL = CATALOGUE["job-cancel"].breaks
 _ANY = ("taskmanager-kill", "broker-kill", "jobmanager-freeze")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from faultline.faults.catalogue import CATALOGUE
 from faultline.faults.judges.moments import BetweenPhases, InTransaction
 from faultline.faults.judges.offsets import Cancelled, Rescaled, Restarted, Restored
 from faultline.faults.judges.windows import LosesOpen, LosesPrepared, RepeatsAll, RepeatsSinceCheckpoint
@@ -9,7 +10,6 @@ from faultline.faults.model import Row
 from faultline.faults.rows.lines import (
     ABORTED,
     CHECKPOINT_BEGUN,
-    FAULT,
     LARGE,
     NOTHING,
     STATUS,
@@ -34,9 +34,9 @@ from faultline.faults.steps import (
 )
 from faultline.formats.jobs import AT_LEAST_ONCE
 
-_CANCEL = FAULT["job-cancel"]
-_TASKMANAGER = FAULT["taskmanager-kill"]
-_JOBMANAGER = FAULT["jobmanager-kill"]
+_CANCEL = CATALOGUE["job-cancel"]
+_TASKMANAGER = CATALOGUE["taskmanager-kill"]
+_JOBMANAGER = CATALOGUE["jobmanager-kill"]
 
 _ONE_MORE = f"$(($(sed -E 's/.*checkpoints_completed.: ([0-9]+).*/\\1/' {{results}}/{STATUS}) + 1))"
 """Number of checkpoints that the job has completed once the one in progress is complete, as a shell expression."""

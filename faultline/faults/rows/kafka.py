@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from faultline.faults.catalogue import CATALOGUE
 from faultline.faults.judges.moments import InTransaction
 from faultline.faults.judges.readers import BlocksReaders
 from faultline.faults.model import Need, Row
 from faultline.faults.rows.lines import (
     CHECKPOINT_BEGUN,
-    FAULT,
     LARGE,
     NOTHING,
     RETRIES,
@@ -17,8 +17,8 @@ from faultline.faults.rows.lines import (
 )
 from faultline.faults.steps import Later, Line, Pause, Restore, Start, Stop
 
-_BROKER = FAULT["broker-kill"]
-_CANCEL = FAULT["job-cancel"]
+_BROKER = CATALOGUE["broker-kill"]
+_CANCEL = CATALOGUE["job-cancel"]
 ROWS = (
     Row(
         "broker-kill", _BROKER.breaks, _BROKER.heals,

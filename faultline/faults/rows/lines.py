@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from faultline.faults.catalogue import catalogue
+from faultline.faults.catalogue import CATALOGUE
 from faultline.faults.judges.moments import WRITTEN
 from faultline.faults.steps import Line, Start, Step, Stop, until
-
-FAULT = catalogue()
 
 NOTHING = "nothing is lost or repeated"
 ABORTED = "the windows of the open transaction are aborted, and written again from the checkpoint"
@@ -46,7 +44,7 @@ CHECKPOINTS_BACK = (Line("faultline/faults/small_disk.sh unmount {flink}"),)
 
 def broken(name: str) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
     """The lines of a fault in the catalogue: what breaks, and what repairs."""
-    return FAULT[name].breaks, FAULT[name].heals
+    return CATALOGUE[name].breaks, CATALOGUE[name].heals
 
 
 def left_open(topic: str, milliseconds: int) -> Line:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from faultline.faults.catalogue import CATALOGUE
 from faultline.faults.judges.readers import Wrote
 from faultline.faults.judges.windows import SetsAside
 from faultline.faults.model import Row
-from faultline.faults.rows.lines import FAULT, NOTHING, broken
+from faultline.faults.rows.lines import NOTHING, broken
 from faultline.faults.steps import Line, Step
 
-_TASKMANAGER = FAULT["taskmanager-kill"]
+_TASKMANAGER = CATALOGUE["taskmanager-kill"]
 _ONE_KEY = "--active-visits 1 --pages-per-visit 1000000"
 
 

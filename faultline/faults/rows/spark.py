@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from faultline.faults.catalogue import CATALOGUE
 from faultline.faults.judges.batches import RepeatsBatch
 from faultline.faults.judges.moments import BatchPlanned
 from faultline.faults.model import Need, Row
-from faultline.faults.rows.lines import BATCH_HELD, BATCH_WRITING, FAULT, LARGE, NOTHING, SAME_RANGE, broken
+from faultline.faults.rows.lines import BATCH_HELD, BATCH_WRITING, LARGE, NOTHING, SAME_RANGE, broken
 from faultline.faults.steps import Line, Refused, Stop
 
-_SPARK = FAULT["synchronizer-kill"]
+_SPARK = CATALOGUE["synchronizer-kill"]
 _STOP = Stop("spark")
 
 ROWS = (

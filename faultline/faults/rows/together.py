@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from faultline.faults.catalogue import CATALOGUE
 from faultline.faults.judges.offsets import Cancelled, Restored
 from faultline.faults.model import Need, Row
 from faultline.faults.rows.lines import (
     CHECKPOINTS_BACK,
     CHECKPOINTS_ON_A_SMALL_DISK,
-    FAULT,
     NOTHING,
     SAME_RANGE,
     SERVICES,
 )
 from faultline.faults.steps import Kill, Later, Line, Pause, Refused, Restore, Resume, Start, Stop
 
-_TASKMANAGER = FAULT["taskmanager-kill"]
-_SPARK = FAULT["synchronizer-kill"]
+_TASKMANAGER = CATALOGUE["taskmanager-kill"]
+_SPARK = CATALOGUE["synchronizer-kill"]
 
 ROWS = (
     Row(
@@ -36,7 +36,7 @@ ROWS = (
     ),
     Row(
         "restore-while-the-disk-is-full",
-        (*FAULT["job-cancel"].breaks, Line("faultline/faults/small_disk.sh fill {flink}")),
+        (*CATALOGUE["job-cancel"].breaks, Line("faultline/faults/small_disk.sh fill {flink}")),
         (
             Refused(Restore(), "No space left on device"),
             Line("faultline/faults/small_disk.sh free {flink}"), Restore(),

@@ -29,6 +29,7 @@ from faultline.command import quiet_imports, run
 if __name__ == "__main__":
     quiet_imports()
 
+from faultline.formats.checkpoint import Checkpoint
 from faultline.formats.jobs import JOBS, MAIN, PROGRAMS, settings_of
 from faultline.inspector.errors import InspectorError, NothingToRestore
 from faultline.inspector.flink.folder import (
@@ -52,7 +53,7 @@ FOLLOW_SECONDS = 1.0
 def print_list(folders: list[CheckpointFolder], as_json: bool) -> None:
     """Print one line per checkpoint, or a JSON array of objects."""
     if as_json:
-        print(json.dumps([asdict(folder) | {"path": str(folder.path)} for folder in folders]))
+        print(json.dumps([Checkpoint(**asdict(folder) | {"path": str(folder.path)}).as_json() for folder in folders]))
         return
     if not folders:
         print("no checkpoint yet; scripts/flink_status.sh shows whether the job runs", file=sys.stderr)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-import urllib.request
 from pathlib import Path
 
 from faultline.command import quiet_imports, run
@@ -21,6 +20,7 @@ if __name__ == "__main__":
 
 from tests.golden.archives import golden
 
+from faultline.direct import open_direct
 from faultline.page.document import saved
 from faultline.page.pictures.browser import Browser, PictureError, browser
 from faultline.page.replay import recording
@@ -35,7 +35,7 @@ SAMPLE = ROOT / "docs" / "a_recorded_crash.html"
 def newest_job(rest: str) -> str:
     """The id of the job that began last. Raises PictureError when there is none."""
     try:
-        with urllib.request.urlopen(f"{rest}/jobs/overview", timeout=30) as answer:
+        with open_direct(f"{rest}/jobs/overview", 30) as answer:
             jobs = json.load(answer)["jobs"]
     except OSError as error:
         raise PictureError(f"{rest} does not answer ({error}); start the stack with scripts/up.sh") from None

@@ -83,8 +83,8 @@ def command(settings: Settings, weed: Path, folder: Path, metrics_port: int | No
 
 def environment(environ: Mapping[str, str], folder: Path) -> dict[str, str]:
     """Its variables: limits of memory and CPU, and no configuration but that of this folder."""
-    kept = {name: value for name, value in environ.items() if not name.startswith(_FOREIGN)}
-    return {**kept, "HOME": str(folder), "GOMEMLIMIT": "192MiB", "GOMAXPROCS": "2"}
+    inherited = {name: value for name, value in environ.items() if not name.startswith(_FOREIGN)}
+    return {**inherited, "HOME": str(folder), "GOMEMLIMIT": "192MiB", "GOMAXPROCS": "2"}
 
 
 def main() -> NoReturn:

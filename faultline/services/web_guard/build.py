@@ -77,8 +77,8 @@ def source(name: str) -> Path:
 
 def compile_sources(guard: Guard, target: Path, folders: list[Path]) -> None:
     """Write the class files into the folder `target`. Raises BuildError with the compiler's messages."""
-    home = os.environ.get("JAVA_HOME")
-    command = [str(Path(home) / "bin" / "java") if home else "java", "-XX:TieredStopAtLevel=1"]
+    java_home = os.environ.get("JAVA_HOME")
+    command = [str(Path(java_home) / "bin" / "java") if java_home else "java", "-XX:TieredStopAtLevel=1"]
     command += ["-cp", os.pathsep.join(map(str, find_jars(folders, COMPILER)))]
     # Janino's command line is in a package of samples, but works like javac.
     command += ["org.codehaus.commons.compiler.samples.CompilerDemo", "-d", str(target), "-encoding", "UTF-8"]

@@ -7,8 +7,9 @@ import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from faultline.formats.checkpoint import Checkpoint
 from faultline.stack.errors import StackError
 from faultline.stack.settings import SHOW_COMMANDS
 
@@ -40,13 +41,12 @@ def restore(stack: Stack, which: str, flags: Sequence[str]) -> str:
     return _printed(stack, ["python", "-m", "faultline.services.restore", which, *outside, *_shown(stack), *flags])
 
 
-def checkpoints(stack: Stack) -> list[dict[str, Any]]:
-    """The checkpoints of the job as `list --json` of faultline.inspector.flink prints them, the newest last."""
+def checkpoints(stack: Stack) -> list[Checkpoint]:
+    """The retained checkpoints of the job, and its savepoints, the newest last."""
     done = stack.backend.tool([*_INSPECT, "list", "--json"], environment="flink", capture=True)
     if done.returncode:
         raise StackError("", done.returncode)
-    found: list[dict[str, Any]] = json.loads(done.stdout)
-    return found
+    return [Checkpoint.from_json(each) for each in json.loads(done.stdout)]
 
 
 def run_beside(stack: Stack, command: Sequence[str], *, capture: bool) -> subprocess.CompletedProcess[str]:

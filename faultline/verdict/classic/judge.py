@@ -102,7 +102,7 @@ def judge(store: Store, facts: ClassicFacts) -> Judgement:
                    UNION ALL SELECT visit, expected, true FROM account ANTI JOIN fates USING (visit, window_end)
                    WHERE closing)"""
     )
-    late, invented, again = store.numbers(
+    late, invented, repeated = store.numbers(
         """SELECT sum(least(sent, late)), sum(late) FILTER (WHERE sent = 0),
                sum(greatest(late - sent, 0)) FILTER (WHERE sent > 0) FROM late_copies"""
     )
@@ -111,7 +111,7 @@ def judge(store: Store, facts: ClassicFacts) -> Judgement:
                sum(greatest(expected - counted, 0)) FILTER (WHERE pending = 0 AND expected > 0) FROM fates"""
     )
     unexpected += unreadable + invented
-    duplicated += again
+    duplicated += repeated
     find = partial(_findings, store, facts)
     counts = {"lost": lost, "duplicated": duplicated, "unexpected": unexpected}
     outcome, reason = _outcome(source, counts, pending, facts)
@@ -120,7 +120,7 @@ def judge(store: Store, facts: ClassicFacts) -> Judgement:
         outcome,
         reason,
         expected=expected,
-        observed=observed + unreadable + invented + again,
+        observed=observed + unreadable + invented + repeated,
         lost=lost,
         duplicated=duplicated,
         unexpected=unexpected,

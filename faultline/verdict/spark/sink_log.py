@@ -77,11 +77,11 @@ def read_sink_log(output: Location) -> Log | None:
             files.setdefault(int(number), file)
     first = max(compacted, 0)
     batches = tuple(sorted(batch for batch in files if batch >= first))
-    lines = [(batch, line) for batch in batches for line in _lines(files[batch])]
+    lines = [(batch, line) for batch in batches for line in logged_in(files[batch])]
     return Log(log, first, batches, tuple(_entries(lines, compacted, output)))
 
 
-def _entries(lines: list[tuple[int, _Line]], compacted: int, output: Location) -> Iterator[Entry]:
+def _entries(lines: list[tuple[int, LoggedFile]], compacted: int, output: Location) -> Iterator[Entry]:
     """Make entries of the log's lines, in the order of writing.
 
     A compacted file has the batches one after the other, each with its files by the number of their task: where that
@@ -115,13 +115,16 @@ def _why_skipped(name: str, *, is_folder: bool) -> str:
     return ""
 
 
-class _Line(NamedTuple):
+class LoggedFile(NamedTuple):
+    """A file by its path in a file of the log, and its size in bytes."""
+
     path: str
     size: int
     is_folder: bool
 
 
-def _lines(file: Location) -> Iterator[_Line]:
+def logged_in(file: Location) -> Iterator[LoggedFile]:
+    """Read one file of the log. Raises OSError, and Unknown when it is damaged."""
     version, *lines = read_log(file).removesuffix("\n").split("\n")
     if version != "v1":
         raise Unknown(f"{file} is not a sink log of version v1; the log is damaged")
@@ -136,7 +139,7 @@ def _lines(file: Location) -> Iterator[_Line]:
             path = ""
         if not path.strip("/"):
             raise Unknown(f"the log is damaged: {file} has an entry that cannot be read: {printable(line[:80])}")
-        yield _Line(posixpath.normpath(path), size, is_folder)
+        yield LoggedFile(posixpath.normpath(path), size, is_folder)
 
 
 def _name_in(folder: Location, logged: str) -> str:

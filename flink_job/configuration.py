@@ -1,4 +1,4 @@
-"""Flink's home for one service: configuration, classpath and folders, recreated at each start.
+"""Configuration, classpath and folders of one Flink service, made again at each start.
 
 The pip package of Flink is a whole distribution. It is not changed: its scripts read the folders of
 configuration, jars, logs and pid files from the environment, so each service has its own.
@@ -27,7 +27,7 @@ TEMPLATES = Path(__file__).parent / "conf"
 LEADER, STANDBY = "jobmanager", "jobmanager-2"
 """The services that run a JobManager; alone, or until another takes over, the first one leads."""
 CLIENT = "client"
-"""The home of Flink's command line, which submits jobs."""
+"""Flink's command line, which submits jobs."""
 _CLUSTER = "high-availability"
 """Folder of what a JobManager that takes over needs: the job, and which checkpoints are complete."""
 PROJECT = Path(__file__).resolve().parents[1]
@@ -35,33 +35,35 @@ _IMPORTED = ("faultline", "flink_job", ".env")
 """Files and folders that a job's program imports; faultline.settings reads `.env`."""
 
 
-class HomeError(CommandError):
+class ConfigurationError(CommandError):
     """The distribution or the connector is missing; the message names it and the next step."""
 
 
 def distribution() -> Path:
-    """Folder of the installed Flink distribution, which has bin/, lib/ and opt/. Raises HomeError."""
+    """Folder of the installed Flink distribution, which has bin/, lib/ and opt/. Raises ConfigurationError."""
     spec = importlib.util.find_spec("pyflink")
     for folder in (spec and spec.submodule_search_locations) or []:
         if (Path(folder) / "bin" / "flink").is_file():
             return Path(folder)
-    raise HomeError(f"{sys.executable} has no apache-flink; run this with the Flink environment's python")
+    raise ConfigurationError(f"{sys.executable} has no apache-flink; run this with the Flink environment's python")
 
 
 def connector_jars(artifacts: Path) -> list[Path]:
-    """The jars that Flink needs besides its own. Raises HomeError when there is none."""
+    """The jars that Flink needs besides its own. Raises ConfigurationError when there is none."""
     jars = sorted((artifacts / "jars" / "flink").glob("*.jar"))
     if not jars:
-        raise HomeError(f"no connector jar in {artifacts / 'jars' / 'flink'}; scripts/up.sh --backend local fetches it")
+        raise ConfigurationError(
+            f"no connector jar in {artifacts / 'jars' / 'flink'}; scripts/up.sh --backend local fetches it"
+        )
     return jars
 
 
 def file_system_jars() -> list[Path]:
-    """The jars of Flink's file system for an object store. Raises HomeError when there is none."""
+    """The jars of Flink's file system for an object store. Raises ConfigurationError when there is none."""
     folder = store_jars("flink")
     jars = sorted(folder.glob("*.jar"))
     if not jars:
-        raise HomeError(
+        raise ConfigurationError(
             f"no jar of the file system s3:// in {folder}; "
             "scripts/fetch.sh --backend local --profile cluster fetches it"
         )
@@ -69,10 +71,13 @@ def file_system_jars() -> list[Path]:
 
 
 def web_guard() -> Path:
-    """The jar that keeps foreign web pages out. Raises HomeError when it is missing: Flink would start without it."""
+    """The jar that keeps foreign web pages out.
+
+    Raises ConfigurationError when it is missing: Flink would start without it.
+    """
     jar = guard_jar("flink")
     if not jar.is_file():
-        raise HomeError(f"the web guard {jar} is missing; scripts/up.sh --backend local makes it")
+        raise ConfigurationError(f"the web guard {jar} is missing; scripts/up.sh --backend local makes it")
     return jar
 
 
@@ -82,7 +87,7 @@ def java_options(distribution_config: str) -> str:
         name, _, value = line.strip().partition(":")
         if name == "all":
             return value.strip()
-    raise HomeError("the distribution's conf/config.yaml has no env.java.opts.all; is it apache-flink 2.2?")
+    raise ConfigurationError("the distribution's conf/config.yaml has no env.java.opts.all; is it apache-flink 2.2?")
 
 
 def render(template: str, values: Mapping[str, str]) -> str:
@@ -224,7 +229,7 @@ def _plugins(settings: Settings, flink: Path, state: Path) -> Path:
 def prepare(settings: Settings, service: str) -> dict[str, str]:
     """Make the service's folders and return the environment variables that point Flink's scripts to them.
 
-    Raises HomeError and SettingsError.
+    Raises ConfigurationError and SettingsError.
     """
     flink = distribution()
     state = settings.state / f"flink-{service}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from faultline.settings import ROOT, Settings, read_env_file
 from tests.tree import files, places, require_none, text_of
 
-# Each room and the rooms that it may import. `base`: the modules directly in faultline/.
+# Each part and those that it may import. `base`: the modules directly in faultline/.
 BASE = {"base", "formats"}
 ALLOWED: dict[str, set[str]] = {
     "base": set(),
@@ -35,43 +35,44 @@ ALLOWED: dict[str, set[str]] = {
     "deploy": BASE | {"services", "flink_job", "storage", "packages", "spark_job"},
     # Their baselines are variants of the windowing job.
     "benchmarks": BASE
-    | {"storage", "flink_job", "generator", "inspector", "verdict", "stack", "faults", "page", "verbs", "tests"},
+    | {"storage", "flink_job", "generator", "inspector", "verdict", "probes", "stack", "faults", "page", "verbs"}
+    | {"tests"},
 }
 MODULES = [name for name in files() if name.endswith(".py") and not name.startswith("tests/")]
 
 
-def room_of(parts: list[str]) -> str:
-    """The room of a module, by the parts of its name."""
-    if parts[0] != "faultline":
-        return parts[0]
-    return parts[1] if len(parts) > 1 and (ROOT / "faultline" / parts[1]).is_dir() else "base"
+def part_of(names: list[str]) -> str:
+    """The part of a module, by the names in its path."""
+    if names[0] != "faultline":
+        return names[0]
+    return names[1] if len(names) > 1 and (ROOT / "faultline" / names[1]).is_dir() else "base"
 
 
 def imports(module: str) -> list[tuple[int, str]]:
-    """Line and room of everything that a module imports."""
+    """Line and part of everything that a module imports."""
     found = []
     for node in ast.walk(ast.parse(text_of(module))):
         if isinstance(node, ast.Import):
-            found += [(node.lineno, room_of(alias.name.split("."))) for alias in node.names]
+            found += [(node.lineno, part_of(alias.name.split("."))) for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names = [f"{node.module}.{alias.name}" for alias in node.names] if node.module == "faultline" else []
-            found += [(node.lineno, room_of(name.split("."))) for name in names or [node.module]]
+            found += [(node.lineno, part_of(name.split("."))) for name in names or [node.module]]
     return found
 
 
 def test_imports_go_one_way() -> None:
-    rooms = {room_of(module.removesuffix(".py").split("/")) for module in MODULES}
-    assert rooms == ALLOWED.keys()
+    parts = {part_of(module.removesuffix(".py").split("/")) for module in MODULES}
+    assert parts == ALLOWED.keys()
     require_none(
-        f"{module}:{line}: {room} imports {imported}"
+        f"{module}:{line}: {part} imports {imported}"
         for module in MODULES
-        for room in [room_of(module.removesuffix(".py").split("/"))]
+        for part in [part_of(module.removesuffix(".py").split("/"))]
         for line, imported in imports(module)
-        if imported in rooms | {"tests"} and imported not in ALLOWED[room] | {room}
+        if imported in parts | {"tests"} and imported not in ALLOWED[part] | {part}
     )
 
 
-# The rooms whose programs a room may start, besides those that it may import and its own. Whoever starts a program is
+# The parts whose programs a part may start, besides those that it may import and its own. Whoever starts a program is
 # above it: scripts call verbs, verbs act on a stack, and a stack starts the programs of its services and its tools.
 STARTED = {
     "stack": {"services", "generator", "flink_job", "spark_job", "inspector", "verdict", "probes"},
@@ -110,14 +111,14 @@ def test_every_program_that_is_started_is_there() -> None:
 
 
 def test_commands_go_one_way_too() -> None:
-    rooms = ALLOWED.keys()
+    parts = ALLOWED.keys()
     started = [(module, line, name) for module in MODULES for line, name in programs(module)]
     assert len(started) > 30
     require_none(
-        f"{module}:{line}: {room} starts {name}"
+        f"{module}:{line}: {part} starts {name}"
         for module, line, name in started
-        for room, other in [(room_of(module.removesuffix(".py").split("/")), room_of(name.split(".")))]
-        if other in rooms and other not in ALLOWED[room] | STARTED.get(room, set()) | {room}
+        for part, other in [(part_of(module.removesuffix(".py").split("/")), part_of(name.split(".")))]
+        if other in parts and other not in ALLOWED[part] | STARTED.get(part, set()) | {part}
     )
 
 

@@ -11,7 +11,12 @@ from faultline.probes.batches import batch_range
 from faultline.probes.planned import NoneWritten, as_it_is, being_written, lines_of, wait_written
 from faultline.probes.written import lines_since
 from faultline.verdict.spark.sink_log import METADATA_FOLDER
-from tests.unit.test_measure_batches import commit, plan, write
+from tests.unit.test_probes_batches import commit, plan, write
+
+
+def logged(uri: str) -> str:
+    """An entry of the sink's log."""
+    return json.dumps({"path": uri, "size": 1, "action": "add"})
 
 
 def test_lines_of_a_batch_are_those_of_its_own_files(tmp_path: Path) -> None:
@@ -19,7 +24,7 @@ def test_lines_of_a_batch_are_those_of_its_own_files(tmp_path: Path) -> None:
     log.mkdir()
 
     def write(file: str, *names: str) -> None:
-        entries = [json.dumps({"path": f"file://{tmp_path}/{name}".replace(" ", "%20"), "size": 1}) for name in names]
+        entries = [logged(f"file://{tmp_path}/{name}".replace(" ", "%20")) for name in names]
         (log / file).write_text("\n".join(["v1", *entries]), encoding="utf-8")
 
     for number, name in enumerate(("part a", "b", "c", "d"), 1):
@@ -38,7 +43,7 @@ def test_a_batch_has_its_range_and_the_lines_of_the_sinks_log(tmp_path: Path) ->
     assert as_it_is(checkpoint, output, 1) == {"range": batch_range(checkpoint, 1), "lines": None, "committed_at": None}
     (output / METADATA_FOLDER).mkdir()
     (output / "part-0").write_text("a\nb\n", encoding="utf-8")
-    (output / METADATA_FOLDER / "1").write_text('v1\n{"path": "file:///elsewhere/part-0"}', encoding="utf-8")
+    (output / METADATA_FOLDER / "1").write_text(f"v1\n{logged('file:///elsewhere/part-0')}", encoding="utf-8")
     commit(checkpoint, 1, 110)
     assert as_it_is(checkpoint, output, 1) == {"range": batch_range(checkpoint, 1), "lines": 2, "committed_at": 110.0}
     assert as_it_is(checkpoint, output, 2) == {"range": None, "lines": 0, "committed_at": None}
@@ -71,7 +76,7 @@ def test_a_plan_and_a_file_of_one_second_are_of_one_batch_where_times_are_whole_
     log = output / METADATA_FOLDER
     log.mkdir()
     for name in ("2", "2.compact"):
-        (log / name).write_text('v1\n{"path": "s3a://bucket/output/part-1"}', encoding="utf-8")
+        (log / name).write_text(f"v1\n{logged('s3a://bucket/output/part-1')}", encoding="utf-8")
         assert being_written(checkpoint, output) is None
         (log / name).unlink()
     assert being_written(checkpoint, output) == 3

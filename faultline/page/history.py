@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from faultline.page.items import Item
 
-KEPT_ITEMS = 20_000
+MOST_ITEMS = 20_000
 """About an hour: a checkpoint in four seconds, offsets twice a second."""
 
 
-class Kept:
+class History:
     """Keeps items; of those that had to go, the last of each kind, source and engine stays."""
 
-    def __init__(self, most: int = KEPT_ITEMS) -> None:
+    def __init__(self, most: int = MOST_ITEMS) -> None:
         self._most = most
         self._items: deque[Item] = deque()
         self._gone: dict[tuple[object, ...], Item] = {}
@@ -33,5 +33,5 @@ class Kept:
         self._gone.clear()
 
     def all(self) -> list[Item]:
-        """Everything that is kept."""
+        """All items of the history."""
         return [*sorted(self._gone.values(), key=lambda item: float(item["at"])), *self._items]

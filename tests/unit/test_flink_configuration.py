@@ -8,7 +8,7 @@ import pytest
 
 from faultline.settings import STORE_JARS, Settings, SettingsError, guard_jar
 from faultline.storage.objects import CREDENTIALS
-from flink_job import home
+from flink_job import configuration
 
 DEFAULTS = Settings(environ={})
 DISTRIBUTION_CONFIG = """env:
@@ -41,8 +41,8 @@ def prepared(distribution: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("STACK_ARTIFACTS", str(tmp_path / "artifacts"))
     guard_jar("flink").parent.mkdir()
     guard_jar("flink").write_text("")
-    monkeypatch.setattr(home, "distribution", lambda: distribution)
-    return home.prepare(Settings({"STACK_HOME": str(tmp_path)}), "taskmanager")
+    monkeypatch.setattr(configuration, "distribution", lambda: distribution)
+    return configuration.prepare(Settings({"STACK_HOME": str(tmp_path)}), "taskmanager")
 
 
 IN_STORE = {"STACK_DATA": "s3://bucket/below", "STACK_STORE_ENDPOINT": "http://127.0.0.1:8333"}
@@ -78,13 +78,13 @@ def test_the_guard_knows_the_names_and_no_foreign_origin_may_read(prepared: dict
 @pytest.mark.usefixtures("prepared")
 def test_flink_does_not_start_without_the_guard(tmp_path: Path) -> None:
     guard_jar("flink").unlink()
-    with pytest.raises(home.HomeError, match=r"web-guard-flink\.jar is missing; scripts/up\.sh"):
-        home.prepare(Settings({"STACK_HOME": str(tmp_path)}), "jobmanager")
+    with pytest.raises(configuration.ConfigurationError, match=r"web-guard-flink\.jar is missing; scripts/up\.sh"):
+        configuration.prepare(Settings({"STACK_HOME": str(tmp_path)}), "jobmanager")
 
 
 def test_containers_call_the_jobmanager_by_its_name(distribution: Path, tmp_path: Path) -> None:
     inside = Settings({"STACK_JOBMANAGER_HOST": "jobmanager"})
-    values = home.configuration_values(inside, "jobmanager", tmp_path, distribution)
+    values = configuration.configuration_values(inside, "jobmanager", tmp_path, distribution)
     assert values["WEB_NAMES"] == "localhost,127.0.0.1,[::1],jobmanager"
 
 
@@ -92,32 +92,32 @@ def test_a_container_binds_everywhere_and_lets_the_taskmanager_find_its_address(
     distribution: Path, tmp_path: Path
 ) -> None:
     inside = Settings({"STACK_FLINK_BIND_HOST": "0.0.0.0", "STACK_JOBMANAGER_HOST": "jobmanager"})
-    values = home.configuration_values(inside, "jobmanager", tmp_path, distribution)
+    values = configuration.configuration_values(inside, "jobmanager", tmp_path, distribution)
     assert values["FLINK_BIND_HOST"] == "0.0.0.0"
     assert values["JOBMANAGER_HOST"] == "jobmanager"
     assert values["TASKMANAGER_HOST_LINE"] == ""
 
 
 def test_a_missing_connector_says_what_to_run(tmp_path: Path) -> None:
-    with pytest.raises(home.HomeError, match=r"no connector jar .*scripts/up\.sh"):
-        home.connector_jars(tmp_path)
+    with pytest.raises(configuration.ConfigurationError, match=r"no connector jar .*scripts/up\.sh"):
+        configuration.connector_jars(tmp_path)
 
 
 def test_an_unknown_distribution_is_refused() -> None:
-    with pytest.raises(home.HomeError, match=r"env\.java\.opts\.all"):
-        home.java_options("jobmanager:\n  bind-host: localhost\n")
+    with pytest.raises(configuration.ConfigurationError, match=r"env\.java\.opts\.all"):
+        configuration.java_options("jobmanager:\n  bind-host: localhost\n")
 
 
 HIGHLY_AVAILABLE = {"STACK_FLINK_JOBMANAGERS": "2"}
 
 
 def test_one_jobmanager_needs_no_zookeeper() -> None:
-    assert home.high_availability(DEFAULTS) == []
+    assert configuration.high_availability(DEFAULTS) == []
 
 
 def test_all_services_of_a_highly_available_cluster_share_its_id(tmp_path: Path) -> None:
     settings = Settings(HIGHLY_AVAILABLE | {"STACK_HOME": str(tmp_path)})
-    first, second = home.high_availability(settings), home.high_availability(settings)
+    first, second = configuration.high_availability(settings), configuration.high_availability(settings)
     assert first == second
     assert f"high-availability.zookeeper.quorum: 127.0.0.1:{DEFAULTS.text('ZOOKEEPER_PORT')}" in first
     folder = settings.flink_notes / "high-availability"
@@ -129,16 +129,16 @@ def test_all_services_of_a_highly_available_cluster_share_its_id(tmp_path: Path)
 def test_a_jobmanager_that_starts_alone_forgets_the_highly_available_cluster(tmp_path: Path) -> None:
     # Its job continues from the newest checkpoint; the remembered job would later start from an older one.
     together = Settings(HIGHLY_AVAILABLE | {"STACK_HOME": str(tmp_path)})
-    before = home.high_availability(together)
-    home.forget_other_cluster(together)
-    assert home.high_availability(together) == before
-    home.forget_other_cluster(Settings({"STACK_HOME": str(tmp_path)}))
-    assert home.high_availability(together) != before
+    before = configuration.high_availability(together)
+    configuration.forget_other_cluster(together)
+    assert configuration.high_availability(together) == before
+    configuration.forget_other_cluster(Settings({"STACK_HOME": str(tmp_path)}))
+    assert configuration.high_availability(together) != before
 
 
 def test_the_standby_has_a_page_of_its_own(distribution: Path, tmp_path: Path) -> None:
     settings = Settings(HIGHLY_AVAILABLE | {"STACK_HOME": str(tmp_path)})
-    values = home.configuration_values(settings, "jobmanager-2", tmp_path, distribution)
+    values = configuration.configuration_values(settings, "jobmanager-2", tmp_path, distribution)
     assert values["REST_PORT"] == DEFAULTS.text("FLINK_STANDBY_UI_PORT")
     assert values["WEB_ORIGIN"].endswith(f":{values['REST_PORT']}")
     assert values["RESOURCE_ID"].startswith("jobmanager-2_2")
@@ -146,7 +146,7 @@ def test_the_standby_has_a_page_of_its_own(distribution: Path, tmp_path: Path) -
 
 def test_containers_reach_zookeeper_and_the_standby_by_name(tmp_path: Path) -> None:
     inside = Settings(HIGHLY_AVAILABLE | {"STACK_JOBMANAGER_HOST": "jobmanager", "STACK_HOME": str(tmp_path)})
-    assert "high-availability.zookeeper.quorum: zookeeper:2181" in home.high_availability(inside)
+    assert "high-availability.zookeeper.quorum: zookeeper:2181" in configuration.high_availability(inside)
     assert inside.flink_rest == "http://jobmanager:8081,http://jobmanager-2:8082"
     assert "jobmanager-2" in inside.web_names
 
@@ -164,18 +164,19 @@ def test_data_in_a_store_needs_its_file_system_and_the_file_with_the_key(
 ) -> None:
     settings = Settings({"STACK_HOME": str(tmp_path)} | IN_STORE | HIGHLY_AVAILABLE)
     with pytest.raises(
-        home.HomeError, match=r"no jar of the file system s3:// in .*scripts/fetch\.sh .*--profile cluster"
+        configuration.ConfigurationError,
+        match=r"no jar of the file system s3:// in .*scripts/fetch\.sh .*--profile cluster",
     ):
-        home.prepare(settings, "taskmanager")
+        configuration.prepare(settings, "taskmanager")
     jar = tmp_path / "artifacts" / "jars" / STORE_JARS["flink"] / "flink-s3-fs-presto.jar"
     jar.parent.mkdir()
     jar.write_text("")
     with pytest.raises(SettingsError, match=f"{CREDENTIALS} is not set"):
-        home.prepare(settings, "taskmanager")
+        configuration.prepare(settings, "taskmanager")
     key = tmp_path / "key"
     key.write_text("[default]\naws_access_key_id = a\naws_secret_access_key = of-nobody\n")
     monkeypatch.setenv(CREDENTIALS, str(key))
-    prepared = home.prepare(settings, "taskmanager")
+    prepared = configuration.prepare(settings, "taskmanager")
     plugins = Path(prepared["FLINK_PLUGINS_DIR"])
     assert sorted(path.name for path in plugins.iterdir()) == ["metrics", "s3"]
     assert (plugins / "s3" / jar.name).resolve() == jar.resolve()
