@@ -94,6 +94,15 @@ def soak(stack: Stack, words: Sequence[str]) -> int:
     return _by_scripts(stack, ["faultline.faults.soak", *words])
 
 
+def pipeline(stack: Stack, words: Sequence[str]) -> int:
+    """Check, run, judge or break a pipeline of the user's, with the environment `pipeline`."""
+    local = _local(stack)
+    local.artifacts.make_environment("pipeline")
+    # The program's folder is the project's: a relative path is one of the caller's folder.
+    named = [str(Path(word).resolve()) if word.endswith(".toml") else word for word in words]
+    return _by_scripts(stack, ["faultline.pipelines", *named], local.artifacts.interpreter("pipeline"))
+
+
 def page(stack: Stack, words: Sequence[str]) -> int:
     """Serve the live page with buttons; or make the files that play recorded runs, which needs this Python only."""
     if words and words[0] == "--replay":
