@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from faultline.pipelines.place import find, placed
 from faultline.pipelines.readers import reader_of
 from faultline.pipelines.rows import ROWS, Row, applies, try_row
 from faultline.pipelines.spec import Pipeline, SpecError, read
-from faultline.pipelines.trial import command_of
+from faultline.pipelines.trial import broker_running, command_of
 from faultline.stack.stack import Stack, open_stack
 from faultline.stop import interrupt_once
 from faultline.verdict.cluster import Cluster
@@ -62,8 +63,13 @@ def check(stack: Stack, pipeline: Pipeline) -> int:
 
 def judge(stack: Stack, pipeline: Pipeline, *, as_json: bool) -> int:
     """Judge what is there now; returns the exit code of the outcome."""
-    with placed(stack, pipeline) as place, open_store() as store:
-        return _show(Judge(store, place.pipeline).verdict(), as_json=as_json)
+    with contextlib.ExitStack() as held:
+        # A stack that was never started has no topic to judge.
+        if stack.home.marker():
+            held.enter_context(broker_running(stack, pipeline))
+        place, store = held.enter_context(placed(stack, pipeline)), held.enter_context(open_store())
+        verdict = Judge(store, place.pipeline).verdict()
+    return _show(verdict, as_json=as_json)
 
 
 def _show(verdict: Verdict, *, as_json: bool = False) -> int:

@@ -37,7 +37,8 @@ def own_postgres(folder: Path, environ: Mapping[str, str], address: str) -> Iter
             raise StackError(f"Postgres cannot make {data}: {' '.join(done.stderr.split())}")
     (port,) = free_ports(address, 1)
     command = [*as_user, str(programs / "postgres"), "-D", str(data), "-h", address, "-p", str(port), "-k", ""]
-    url = f"postgresql://{_USER}@{address}:{port}/{_USER}"
+    # A form that psycopg takes and, behind `jdbc:`, JDBC too.
+    url = f"postgresql://{address}:{port}/{_USER}?user={_USER}"
     with Program(command, environ, folder / "postgres.log", ROOT) as program:
         program.wait_for(lambda: _answers(url), "Postgres", seconds=_START_SECONDS)
         try:

@@ -56,13 +56,16 @@ class Feed:
 
 @dataclass(frozen=True)
 class Start:
-    """The command of the pipeline, which stays in the foreground.
+    """The command of the pipeline, which stays in the foreground until the pipeline ends.
 
+    `stop`, `kill`: commands that do it where a signal to the command's processes does not, as for a container.
     `stop_seconds`: from SIGTERM to SIGKILL. `quiet_seconds`: an output that has not grown for so long is complete.
     """
 
     command: str
     environment: str = ""
+    stop: str = ""
+    kill: str = ""
     stop_seconds: int = 30
     quiet_seconds: int = 60
 

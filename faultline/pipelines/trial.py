@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -29,7 +30,7 @@ from faultline.pipelines.spec import Pipeline, SpecError, Start
 from faultline.settings import ROOT, as_environment
 from faultline.stack.backend import RUNNING
 from faultline.stack.errors import StackError
-from faultline.stack.processes import Program, send
+from faultline.stack.processes import Process, Program, send
 from faultline.stack.stack import Stack
 from faultline.verdict.cluster import Cluster
 from faultline.verdict.model import Unknown
@@ -68,7 +69,7 @@ class Trial:
             raise SpecError(f"{self.pipeline.file} has no table [start], so it can be judged only")
         self._start: Start = self.pipeline.start
         self.notes: list[str] = []
-        self._programs: list[Program] = []
+        self.programs: list[Program] = []
         self._feeder: Program | None = None
         self._started = self._fed = self._restarts = 0
 
@@ -79,8 +80,12 @@ class Trial:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for program in [*self._programs, *([self._feeder] if self._feeder else [])]:
-            program.close()
+        try:
+            if self._start.kill and self.programs:
+                self._tell(self._start.kill)
+        finally:
+            for program in [*self.programs, *([self._feeder] if self._feeder else [])]:
+                program.close()
 
     # The pipeline
 
@@ -90,7 +95,7 @@ class Trial:
         self._started += 1
         log = self.place.work / f"{name}-{self._started}.log"
         program = Program(words, self.place.environ, log, self.place.work)
-        self._programs.append(program)
+        self.programs.append(program)
         for _ in attempts(ALIVE_SECONDS):
             if not program.running:
                 break
@@ -98,7 +103,7 @@ class Trial:
             return
         code, children = program.wait(seconds=_STEP_SECONDS), len(program.processes())
         program.close()
-        self._programs.remove(program)
+        self.programs.remove(program)
         if children:
             raise StackError(
                 f"{name}: the start command has forked: it ended and left {children} processes, which were ended; "
@@ -110,25 +115,43 @@ class Trial:
         self.notes.append(reason)
 
     def stop(self) -> None:
-        """SIGTERM to it, and SIGKILL to what is left after its time."""
-        for program in self._programs:
+        """SIGTERM to it or its own command, and SIGKILL to what is left after its time."""
+        if self._start.stop and self.programs:
+            self._tell(self._start.stop)
+        for program in self.programs:
             program.close(seconds=self._start.stop_seconds)
-        self._programs.clear()
+        self.programs.clear()
+
+    def _tell(self, command: str) -> None:
+        """Run the command that stops or kills the pipeline. Raises StackError when it fails."""
+        done = subprocess.run(
+            shlex.split(command), env=dict(self.place.environ), cwd=self.place.work, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=_STEP_SECONDS, check=False,
+        )  # fmt: skip
+        if done.returncode:
+            words = " ".join((done.stderr or done.stdout).split())
+            raise StackError(f"{self.pipeline.name}: {command} failed (exit code {done.returncode}): {words}")
 
     def kill_in_flight(self) -> None:
-        """SIGKILL to all of its processes as soon as the output has grown."""
-        processes = [process for program in self._programs for process in program.processes()]
+        """SIGKILL to all of its processes, or its own command, as soon as the output has grown."""
+        processes = [process for program in self.programs for process in program.processes()]
         self.await_growth(every=_WATCH_SECONDS)
+        self.kill(processes)
+
+    def kill(self, processes: Sequence[Process] = ()) -> None:
+        """Kill it; `processes` are those that are known, so that they need not be looked for first."""
+        if self._start.kill:
+            self._tell(self._start.kill)
         send(processes, signal.SIGKILL)
-        for program in self._programs:
+        for program in self.programs:
             program.kill()
             program.close()
-        self._programs.clear()
+        self.programs.clear()
 
     def require_running(self) -> None:
         """Start a pipeline that has ended by itself again, or raise StackError."""
-        ended = [program for program in self._programs if not program.running]
-        if len(ended) < len(self._programs):
+        ended = [program for program in self.programs if not program.running]
+        if len(ended) < len(self.programs):
             return
         words = ended[-1].last_line() if ended else ""
         reason = f"{self.pipeline.name} ended by itself: {words or 'no output'}"
@@ -237,7 +260,7 @@ def command_of(place: Place) -> list[str]:
     if not words or not shutil.which(words[0], path=place.environ.get("PATH")):
         where = start.environment if start and start.environment else "the user"
         raise SpecError(
-            f"{place.pipeline.file}: the program {words[:1] or ['']} of start.command is not on PATH of {where}; "
+            f"{place.pipeline.file}: {' '.join(words[:1])}, the program of start.command, is not on PATH of {where}; "
             "install it, or choose start.environment"
         )
     return words
@@ -289,7 +312,7 @@ def _make_topic(place: Place) -> None:
 
 
 @contextlib.contextmanager
-def _broker(stack: Stack, pipeline: Pipeline) -> Iterator[None]:
+def broker_running(stack: Stack, pipeline: Pipeline) -> Iterator[None]:
     """Start this stack's broker if the topic is on it and none runs; it is stopped again at the end."""
     needed = pipeline.source.bootstrap in ("", bootstrap_of(stack))
     if not needed or any(stack.backend.state(row) == RUNNING for row in stack.copies("kafka")):
@@ -308,7 +331,7 @@ def try_steps(stack: Stack, pipeline: Pipeline, run: str, steps: Sequence[Step],
 
     Raises StackError, SpecError and Unknown when a step fails; then nothing that was started is left.
     """
-    with _broker(stack, pipeline), placed(stack, pipeline, run) as place, open_store() as store:
+    with broker_running(stack, pipeline), placed(stack, pipeline, run) as place, open_store() as store:
         judge = Judge(store, place.pipeline)
         _make_topic(place)
         with Trial(place, judge, forgiving=forgiving) as trial:
