@@ -9,7 +9,7 @@ import duckdb
 
 from faultline.formats.verdict import Finding, Outcome, Verdict
 from faultline.pipelines.readers import reader_of
-from faultline.pipelines.readers.files import BROKEN
+from faultline.pipelines.readers.files import BROKEN, sql_name
 from faultline.pipelines.readers.topic import BINARY, TEXT, load_topic
 from faultline.pipelines.spec import AT_LEAST_ONCE, EXACTLY_ONCE, NONE, Pipeline, SpecError
 from faultline.verdict.checker import Stopwatch, source_spans
@@ -120,10 +120,10 @@ class Judge:
                 raise SpecError(f"{file}: the output has no column {name!r}, which expected.sql yields; it has {have}")
         fitted, unfit = [], [f"{BROKEN} IS NOT NULL"] if BROKEN in there else []
         for name, kind in self._columns.items():
-            quoted = _name(name)
+            quoted = sql_name(name)
             fitted.append(f"TRY_CAST({quoted} AS {kind}) AS {quoted}")
             unfit.append(f"({quoted} IS NOT NULL AND TRY_CAST({quoted} AS {kind}) IS NULL)")
-        raw = ", ".join(f"{_name(name)}::VARCHAR" for name in self._columns)
+        raw = ", ".join(f"{sql_name(name)}::VARCHAR" for name in self._columns)
         shown = f"concat_ws(', ', {raw})"
         shown = f"coalesce({BROKEN}, {shown})" if BROKEN in there else shown
         self._store.execute(
@@ -132,7 +132,7 @@ class Judge:
         )
 
     def _count(self) -> Counts:
-        store, names = self._store, ", ".join(map(_name, self._columns))
+        store, names = self._store, ", ".join(map(sql_name, self._columns))
         # GROUP BY takes NULLs for equal, as a multiset of rows does.
         store.execute(
             f"CREATE OR REPLACE TABLE differing AS "
@@ -166,7 +166,7 @@ class Judge:
     def _findings(self, category: str) -> Iterator[Finding]:
         """Yield the rows of a category."""
         where = {"lost": "must > there", "duplicated": "must > 0 AND there > must", "unexpected": "must = 0"}[category]
-        shown = ", ".join(f"{_name(name)}::VARCHAR" for name in self._columns)
+        shown = ", ".join(f"{sql_name(name)}::VARCHAR" for name in self._columns)
         rows = self._store.stream(f"SELECT must, there, {shown} FROM differing WHERE {where} ORDER BY ALL")
         for must, there, *values in rows:
             row = {
@@ -179,10 +179,6 @@ class Judge:
             for (line,) in self._store.stream("SELECT unfit FROM observed WHERE unfit IS NOT NULL"):
                 text = f"no row of the query's types: {printable(name_of(str(line)))}"
                 yield Finding(category, text, {"line": str(line)})
-
-
-def _name(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"'
 
 
 def decide(pipeline: Pipeline, counts: Counts, records: int) -> tuple[Outcome, str]:

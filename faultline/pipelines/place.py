@@ -41,17 +41,18 @@ def bootstrap_of(stack: Stack) -> str:
 
 
 @contextlib.contextmanager
-def placed(stack: Stack, pipeline: Pipeline, run: str = "") -> Iterator[Place]:
+def placed(stack: Stack, pipeline: Pipeline, run: str = "", *, starts: bool = True) -> Iterator[Place]:
     """Fill in a pipeline for one run; `run` makes a folder and a topic of its own, empty for the usual ones.
 
-    A Postgres that the file names runs until the end of the block. Raises StackError, SpecError.
+    Without `starts`, what only its start command needs is left out. A Postgres that the file names runs until the end
+    of the block. Raises StackError, SpecError.
     """
     work = stack.home.root.joinpath(*_FOLDER, pipeline.name, run or "run")
     local = LocalBackend(stack.settings, stack.home)
     topic = f"{pipeline.source.topic}_{run}" if run else pipeline.source.topic
     bootstrap = pipeline.source.bootstrap or bootstrap_of(stack)
     names = {"topic": topic, "bootstrap": bootstrap, "work": str(work), "here": str(pipeline.file.resolve().parent)}
-    if "spark_jars" in pipeline.uses:
+    if starts and "spark_jars" in pipeline.uses:
         names["spark_jars"] = _spark_jars(local, pipeline)
     with contextlib.ExitStack() as held:
         if OWN_POSTGRES.strip("{}") in pipeline.uses:
@@ -63,16 +64,20 @@ def placed(stack: Stack, pipeline: Pipeline, run: str = "") -> Iterator[Place]:
         filled = replace(
             filled,
             source=replace(source, bootstrap=bootstrap),
-            output=replace(output, bootstrap=output.bootstrap or bootstrap),
+            output=replace(
+                output, bootstrap=output.bootstrap or bootstrap, path=str(work / output.path) if output.path else ""
+            ),
         )
-        yield Place(filled, work, stack, _environ(local, pipeline))
+        yield Place(filled, work, stack, _environ(local, pipeline) if starts else {})
 
 
 def _environ(local: LocalBackend, pipeline: Pipeline) -> Mapping[str, str]:
     name = ENVIRONMENTS[pipeline.start.environment] if pipeline.start else ""
     if not name:
         return dict(os.environ)
-    environ = {**local.environment(name), "PYTHONUNBUFFERED": "1"}
+    # Only the engines need Java.
+    made = local.plain_environment(name) if name == "pipeline" else local.environment(name)
+    environ = {**made, "PYTHONUNBUFFERED": "1"}
     for home in local.artifacts.environment(name).glob("lib/python*/site-packages/pyspark"):
         # The start script of a wheel looks for it with the `python3` of the system.
         environ |= {"SPARK_HOME": str(home), "PYSPARK_PYTHON": str(local.artifacts.interpreter(name))}

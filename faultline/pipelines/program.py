@@ -67,7 +67,7 @@ def judge(stack: Stack, pipeline: Pipeline, *, as_json: bool) -> int:
         # A stack that was never started has no topic to judge.
         if stack.home.marker():
             held.enter_context(broker_running(stack, pipeline))
-        place, store = held.enter_context(placed(stack, pipeline)), held.enter_context(open_store())
+        place, store = held.enter_context(placed(stack, pipeline, starts=False)), held.enter_context(open_store())
         verdict = Judge(store, place.pipeline).verdict()
     return _show(verdict, as_json=as_json)
 

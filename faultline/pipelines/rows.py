@@ -11,8 +11,9 @@ from pathlib import Path
 from faultline.faults import steps as of_stack
 from faultline.formats.verdict import Verdict
 from faultline.pipelines.place import bootstrap_of
-from faultline.pipelines.spec import Pipeline
+from faultline.pipelines.spec import Pipeline, placeholders
 from faultline.pipelines.trial import Step, Trial, reads_visits, try_steps
+from faultline.stack.errors import StackError
 from faultline.stack.stack import Stack
 from faultline.storage.batches import newest_batch
 
@@ -90,6 +91,8 @@ class MoveNewestCommit:
         """Move it, and the checksum beside it, which Hadoop would compare with the next file of this name."""
         commits = trial.checkpoint / "commits"
         newest = newest_batch(commits)
+        if newest is None:
+            raise StackError(f"{commits} has no file; is checkpoint.folder that of a Spark query?")
         for name in (str(newest), f".{newest}.crc"):
             file = commits / name
             if file.exists():
@@ -195,11 +198,14 @@ ROWS = (
 
 def applies(row: Row, pipeline: Pipeline, stack: Stack) -> str:
     """Return why a row does not apply to a pipeline; empty when it does."""
-    start, feed, source, uses = pipeline.start, pipeline.feed, pipeline.source, pipeline.uses
+    start, feed, source = pipeline.start, pipeline.feed, pipeline.source
     lacks = {
         "the file has no table [start]": start is None,
-        "a row has a topic and a folder of its own: start.command needs {topic}, and the output {work} or {postgres}": (
-            "topic" not in uses or uses.isdisjoint({"work", "postgres"})
+        "a row has a topic of its own, so start.command needs {topic}": (
+            start is not None and "topic" not in placeholders(start)
+        ),
+        "a row has an output of its own, so the keys of output need one of {topic}, {work}, {postgres}": (
+            placeholders(pipeline.output).isdisjoint({"topic", "work", "postgres"})
         ),
         "nothing feeds the topic; add feed.file or feed.command": (
             not feed.file and not feed.command and not reads_visits(stack, pipeline)

@@ -120,8 +120,7 @@ class Pipeline:
     def uses(self) -> frozenset[str]:
         """The placeholders in the strings of the file."""
         tables = (self.source, self.output, self.start, self.feed, self.checkpoint)
-        texts = [getattr(table, each.name) for table in tables if table is not None for each in fields(table)]
-        return frozenset(name for text in texts if isinstance(text, str) for name in _PLACEHOLDER.findall(text))
+        return frozenset().union(*(placeholders(table) for table in tables if table is not None))
 
     def filled(self, names: Mapping[str, str]) -> Pipeline:
         """Return the pipeline with the placeholders filled in; those that `names` lacks stay."""
@@ -213,6 +212,12 @@ def _checked(pipeline: Pipeline) -> Pipeline:
         if value < 1:
             raise SpecError(f"{file}: {key} is {value}; write a number above 0")
     return pipeline
+
+
+def placeholders(table: Any) -> frozenset[str]:
+    """Return the placeholders in the strings of a table, except its query."""
+    texts = [getattr(table, each.name) for each in fields(table) if each.name != "sql"]
+    return frozenset(name for text in texts if isinstance(text, str) for name in _PLACEHOLDER.findall(text))
 
 
 def _filled(table: Any, names: Mapping[str, str]) -> Any:

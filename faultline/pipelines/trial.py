@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -43,7 +43,6 @@ _STEP_SECONDS = 600.0
 _LOOK_SECONDS = 1.0
 _WATCH_SECONDS = 0.002
 """Pause between two looks at an output whose next row is the moment of a fault."""
-_GROWTH_SECONDS = 300.0
 _RESTARTS = 3
 _TOPIC_SECONDS = 30.0
 
@@ -72,6 +71,11 @@ class Trial:
         self.programs: list[Program] = []
         self._feeder: Program | None = None
         self._started = self._fed = self._restarts = 0
+        self._slowest = 0.0
+        """The most seconds from a start to the next growth of the output."""
+        self._waits_since: float | None = None
+        self._before: object = None
+        """The output's mark at the last start."""
 
     def __enter__(self) -> Self:
         self.place.work.mkdir(parents=True, exist_ok=True)
@@ -93,13 +97,15 @@ class Trial:
         """Start it, and wait until it is alive; with `may_end`, one that ends at once is a note and no error."""
         words, name = command_of(self.place), self.pipeline.name
         self._started += 1
+        self._before, self._waits_since = self.mark(), time.monotonic()
         log = self.place.work / f"{name}-{self._started}.log"
         program = Program(words, self.place.environ, log, self.place.work)
         self.programs.append(program)
         for _ in attempts(ALIVE_SECONDS):
             if not program.running:
                 break
-        if program.running:
+        # On a busy machine the keeper of a program that has ended takes its time to say so.
+        if program.running and program.processes():
             return
         code, children = program.wait(seconds=_STEP_SECONDS), len(program.processes())
         program.close()
@@ -170,7 +176,11 @@ class Trial:
             self.await_feed()
         self._fed += 1
         log = self.place.work / f"feed-{self._fed}.log"
-        self._feeder = Program(_feed_command(self.place), _feed_environ(self.place), log, ROOT)
+        if self.pipeline.feed.command:
+            words = shlex.split(self.pipeline.feed.command)
+            self._feeder = Program(words, self.place.environ, log, self.place.work)
+        else:
+            self._feeder = Program(_feed_command(self.place), _feed_environ(self.place), log, ROOT)
 
     def await_feed(self) -> None:
         """Wait until everything is sent. Raises StackError when the feeder fails."""
@@ -204,35 +214,51 @@ class Trial:
             return self.mark() not in (before, None)
 
         try:
-            wait_until(grown, "the output to grow", seconds=_GROWTH_SECONDS, every=every)
+            wait_until(grown, "the output to grow", seconds=_STEP_SECONDS, every=every)
         except TimedOut:
             raise StackError(
-                f"{self.pipeline.name} wrote nothing within {_GROWTH_SECONDS:g} s; see its logs in {self.place.work}"
+                f"{self.pipeline.name} wrote nothing within {_STEP_SECONDS:g} s; see its logs in {self.place.work}"
             ) from None
+        self._has_grown()
 
     def settle(self) -> None:
-        """Wait until nothing is missing, or until the output has not grown for `quiet_seconds`."""
+        """Wait until nothing is missing, or until the output rests for `quiet_seconds`."""
         self._judge.read_source()
-        last, since = self.mark(), time.monotonic()
-        for _ in attempts(_STEP_SECONDS, _LOOK_SECONDS):
-            with contextlib.suppress(Unknown):
-                if not self._judge.compare().lost:
-                    return
-            self.require_running()
-            if (now := self.mark()) != last:
-                last, since = now, time.monotonic()
-            elif time.monotonic() - since > self._start.quiet_seconds:
-                return
+        self._watch(self._start.quiet_seconds, self._is_whole)
+
+    def _is_whole(self) -> bool:
+        with contextlib.suppress(Unknown):
+            return not self._judge.compare().lost
+        return False
 
     def rest(self, seconds: float) -> None:
         """Wait until the output has not grown for so long."""
+        self._watch(seconds, lambda: False)
+
+    def _watch(self, seconds: float, done: Callable[[], bool]) -> None:
+        """Return when `done`, or when the output has not grown for so long, or for twice its slowest start so far.
+
+        A machine that is busy starts a pipeline later than usual: what is not written yet is not lost.
+        """
         last, since = self.mark(), time.monotonic()
+        if last not in (self._before, None):
+            self._waits_since = None
         for _ in attempts(_STEP_SECONDS, _LOOK_SECONDS):
+            if done():
+                return
             self.require_running()
             if (now := self.mark()) != last:
                 last, since = now, time.monotonic()
-            elif time.monotonic() - since > seconds:
+                self._has_grown()
+            elif (rested := time.monotonic() - since) > max(seconds, 2 * self._slowest):
+                if self._waits_since is not None:
+                    self.notes.append(f"the output did not grow in the {rested:.0f} s after the last start")
                 return
+
+    def _has_grown(self) -> None:
+        if self._waits_since is not None:
+            self._slowest = max(self._slowest, time.monotonic() - self._waits_since)
+        self._waits_since = None
 
     # The checkpoint
 
@@ -241,7 +267,7 @@ class Trial:
         """The folder of the checkpoint. Raises StackError when it is not there."""
         if self.pipeline.checkpoint is None:
             raise SpecError(f"{self.pipeline.file} has no key checkpoint.folder")
-        folder = Path(self.pipeline.checkpoint.folder)
+        folder = self.place.work / self.pipeline.checkpoint.folder
         if not folder.is_dir():
             raise StackError(f"checkpoint {folder} does not exist; is checkpoint.folder right?")
         return folder
@@ -268,10 +294,9 @@ def command_of(place: Place) -> list[str]:
 
 def _feed_command(place: Place) -> list[str]:
     feed, source = place.pipeline.feed, place.pipeline.source
-    if feed.command:
-        return shlex.split(feed.command)
     if feed.file:
-        words = [source.bootstrap, source.topic, feed.file, str(feed.per_second)]
+        file = place.pipeline.file.resolve().parent / feed.file
+        words = [source.bootstrap, source.topic, str(file), str(feed.per_second)]
         return [sys.executable, "-m", "faultline.pipelines.feed", *words]
     if not reads_visits(place.stack, place.pipeline):
         raise SpecError(f"{place.pipeline.file}: nothing feeds topic {source.topic}; add feed.file or feed.command")

@@ -190,7 +190,8 @@ def test(stack: Stack, words: Sequence[str]) -> int:
             raise StackError(f"no container engine answers, and {tier} needs one; start one (.ci/engine.sh start)")
         local.prepare()
         local.artifacts.add_to_tools("notebook")
-        local.artifacts.make_environment("store")
+        for name in ("store", "pipeline"):
+            local.artifacts.make_environment(name)
         local.artifacts.make_tools(*STORE_JARS.values())
     local.artifacts.add_to_tools("dev")
     # Tests of every tier start the page's server.

@@ -33,7 +33,7 @@ def load(store: Store, output: Output, columns: dict[str, str]) -> list[str]:
         return notes
     names = [str(each.path) for each in files if each.size]
     if not names:
-        listed = ", ".join(f'NULL::VARCHAR AS "{name}"' for name in columns)
+        listed = ", ".join(f"NULL::VARCHAR AS {sql_name(name)}" for name in columns)
         store.execute(f"CREATE OR REPLACE TABLE output AS SELECT {listed} WHERE false")
         return notes
     if output.reader == "parquet":
@@ -101,10 +101,10 @@ def _take_members(store: Store, output: Output, columns: dict[str, str]) -> None
     store.execute("ALTER TABLE output RENAME TO output_line")
     valid = "json_valid(line)"
     paths = {name: "$." + '"' + name.replace('"', '\\"') + '"' for name in columns}
-    members = [
-        f"CASE WHEN {valid} THEN line {'->' if _is_nested(kind) else '->>'} {_quoted(paths[name])} END AS {_name(name)}"
-        for name, kind in columns.items()
-    ]
+    members = []
+    for name, kind in columns.items():
+        arrow = "->" if _is_nested(kind) else "->>"
+        members.append(f"CASE WHEN {valid} THEN line {arrow} {_quoted(paths[name])} END AS {sql_name(name)}")
     broken = f"CASE WHEN NOT {valid} THEN line END AS {BROKEN}"
     store.execute(f"CREATE OR REPLACE TABLE output AS SELECT {', '.join([*members, broken])} FROM output_line")
     found = ", ".join(
@@ -129,7 +129,8 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def _name(text: str) -> str:
+def sql_name(text: str) -> str:
+    """Quote the name of a column for a query."""
     return '"' + text.replace('"', '""') + '"'
 
 
