@@ -8,7 +8,7 @@ Usage:
     python faultline/packages/jars.py pin FILE      fetch the jars that a list names, and write their hashes
 
 `fetch` takes exactly the artifacts that the lock names (no transitive resolution) and refuses
-one whose SHA-256 differs. Lists of single jars, which no image has: releases.jars and schemas.jars.
+one whose SHA-256 differs. Lists of single jars, which no image has: releases.jars, schemas.jars and pipelines.jars.
 Exit codes: 0 done, 1 a jar is missing or differs from the lock, 2 wrong usage.
 """
 

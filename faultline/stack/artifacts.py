@@ -127,6 +127,18 @@ class Artifacts:
             with self._locked():
                 self._make_environment(name)
 
+    def fetch_single_jars(self, group: str) -> None:
+        """Fetch a group of the jars that pipelines of users need, and no stack."""
+        listed = LOCKS / "pipelines.jars"
+        if self._is_made(f"jars-{group}", [listed]):
+            return
+        self.make_tools()
+        with self._locked():
+            say(f"fetching the jars of {group} ...")
+            command = [str(self.interpreter("tools")), str(_JARS), "fetch", group, str(self.folder / "jars" / group)]
+            self._run([*command, "--lock", str(listed)])
+            self._made(f"jars-{group}", [listed])
+
     def _has_environment(self, name: str) -> bool:
         return self._is_made(f"venv-{name}", _locks(BUILD, name)) and self.interpreter(name).exists()
 

@@ -209,10 +209,11 @@ class Program:
 
     def kill(self) -> int:
         """SIGKILL to the program and all of its children; returns the exit code."""
-        end(self._processes, self.log.stem)
+        end(self.processes, self.log.stem)
         return self.wait(seconds=_KILL_SECONDS)
 
-    def _processes(self) -> list[Process]:
+    def processes(self) -> list[Process]:
+        """The program and all of its children that are running."""
         return [process for process in of_stack(self._mark) if not process.service.startswith(KEEPER)]
 
     def terminate(self) -> None:
@@ -241,7 +242,7 @@ class Program:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(timeout=seconds)
         # Children that are still running end too.
-        end(self._processes, self.log.stem)
+        end(self.processes, self.log.stem)
         self.wait(seconds=_KILL_SECONDS)
         if self._process.stdin is not None:
             self._process.stdin.close()

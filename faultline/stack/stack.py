@@ -159,6 +159,11 @@ class Stack:
         with self.changing(creates=True) as now:
             lifecycle.up(now)
 
+    def start_brokers(self) -> None:
+        """Start the brokers that do not run, and nothing else."""
+        with self.changing(creates=True) as now:
+            lifecycle.start_brokers(now)
+
     def down(self, *, wipe: bool = False) -> None:
         """Stop everything; with `wipe` also remove topics, checkpoints and outputs."""
         with self.changing() as now:

@@ -59,6 +59,7 @@ VERBS: dict[str, Verb] = {
     "benchmark": programs.benchmark,
     "faults": programs.faults,
     "soak": programs.soak,
+    "pipeline": programs.pipeline,
     "page": programs.page,
     "check": programs.check,
     "test": programs.test,

@@ -20,7 +20,7 @@ THEMES = {
         "inspect", "files", "settle", "verdict", "page",
     ),
     "Walkthroughs": ("walkthroughs", "walkthroughs/*", "notebook", "devices_file_stream"),
-    "Break it": ("faults", "soak"),
+    "Break it": ("faults", "soak", "pipeline"),
     "Beyond this machine": ("deploy",),
     "For contributors": ("check", "test", "pictures", "sbom"),
 }  # fmt: skip

@@ -94,6 +94,15 @@ def soak(stack: Stack, words: Sequence[str]) -> int:
     return _by_scripts(stack, ["faultline.faults.soak", *words])
 
 
+def pipeline(stack: Stack, words: Sequence[str]) -> int:
+    """Check, run, judge or break a pipeline of the user's, with the environment `pipeline`."""
+    local = _local(stack)
+    local.artifacts.make_environment("pipeline")
+    # The program's folder is the project's: a relative path is one of the caller's folder.
+    named = [str(Path(word).resolve()) if word.endswith(".toml") else word for word in words]
+    return _by_scripts(stack, ["faultline.pipelines", *named], local.artifacts.interpreter("pipeline"))
+
+
 def page(stack: Stack, words: Sequence[str]) -> int:
     """Serve the live page with buttons; or make the files that play recorded runs, which needs this Python only."""
     if words and words[0] == "--replay":
@@ -181,7 +190,8 @@ def test(stack: Stack, words: Sequence[str]) -> int:
             raise StackError(f"no container engine answers, and {tier} needs one; start one (.ci/engine.sh start)")
         local.prepare()
         local.artifacts.add_to_tools("notebook")
-        local.artifacts.make_environment("store")
+        for name in ("store", "pipeline"):
+            local.artifacts.make_environment(name)
         local.artifacts.make_tools(*STORE_JARS.values())
     local.artifacts.add_to_tools("dev")
     # Tests of every tier start the page's server.

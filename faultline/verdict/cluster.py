@@ -40,10 +40,10 @@ _NO_COORDINATOR_YET = (
 
 
 class Cluster:
-    """One broker address, with the queries of the judge."""
+    """One broker address, with the queries of the judge. Without `committed`, it reads every transaction's records."""
 
-    def __init__(self, bootstrap: str) -> None:
-        self.bootstrap = bootstrap
+    def __init__(self, bootstrap: str, *, committed: bool = True) -> None:
+        self.bootstrap, self.committed = bootstrap, committed
         self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
 
     def spans(self, topic: str, *, committed: bool) -> Spans:
@@ -104,7 +104,7 @@ class Cluster:
         return "compact" in str(entries["cleanup.policy"].value)
 
     def read(self, topic: str, spans: Mapping[int, Span]) -> Iterator[Batch]:
-        """Read the committed records of the spans, in batches; within a partition in the order of offsets.
+        """Read the records of the spans, in batches; within a partition in the order of offsets.
 
         Raises Unknown when the broker stops answering, or when it no longer has these records.
         """
@@ -112,7 +112,7 @@ class Cluster:
         if not wanted:
             return
         try:
-            yield from map(_batch, read(self.bootstrap, topic, wanted))
+            yield from map(_batch, read(self.bootstrap, topic, wanted, committed=self.committed))
         except ReadError as error:
             raise Unknown(str(error)) from None
 
@@ -122,17 +122,22 @@ class Cluster:
             return next(batch.records())
         return None
 
-    def _partitions(self, topic: str) -> list[int]:
+    def topics(self) -> dict[str, list[int]]:
+        """Return the partitions of each topic. Raises Unknown when there is no answer."""
         try:
             # All topics: a request for one by name may create it.
-            topics = self._admin.list_topics(timeout=_ANSWER_SECONDS).topics
+            found = self._admin.list_topics(timeout=_ANSWER_SECONDS).topics
         except KafkaException:
             raise Unknown(
                 f"the broker at {self.bootstrap} does not answer; start the stack (scripts/up.sh) or give --bootstrap"
             ) from None
+        return {name: sorted(topic.partitions) for name, topic in found.items()}
+
+    def _partitions(self, topic: str) -> list[int]:
+        topics = self.topics()
         if topic not in topics:
             raise Unknown(f"topic {topic} does not exist at {self.bootstrap}; start the stack (scripts/up.sh)")
-        return sorted(topics[topic].partitions)
+        return topics[topic]
 
     def _offsets(self, partitions: list[TopicPartition], spec: OffsetSpec, isolation: IsolationLevel) -> dict[int, int]:
         try:

@@ -54,13 +54,14 @@ class Job(Protocol):
 @dataclass(frozen=True)
 class _TopicJob:
     bootstrap: str
+    committed: bool
     topic: str
     partition: int
     span: Span
     parse: Parse
 
     def run(self) -> Iterator[pa.RecordBatch]:
-        for batch in Cluster(self.bootstrap).read(self.topic, {self.partition: self.span}):
+        for batch in Cluster(self.bootstrap, committed=self.committed).read(self.topic, {self.partition: self.span}):
             yield self.parse(batch)
 
 
@@ -84,7 +85,9 @@ def topic_rows(
             for partition, span in spans.items()
             for begin in range(span.begin, span.end, CHUNK_RECORDS)
         ]
-        jobs = [_TopicJob(reader.bootstrap, topic, partition, chunk, parse) for partition, chunk in chunks]
+        jobs = [
+            _TopicJob(reader.bootstrap, reader.committed, topic, partition, chunk, parse) for partition, chunk in chunks
+        ]
         for (partition, chunk), rows in zip(chunks, in_processes(jobs, folder), strict=True):
             yield partition, rows
             progress.advance(chunk.end - chunk.begin)

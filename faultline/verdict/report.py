@@ -39,8 +39,11 @@ class _Console(Console):
         raise BrokenPipeError
 
 
-def print_report(found: Verdicts, *, verbose: bool = False) -> None:
-    """Write the report of one or more judgements to stdout: coloured on a terminal, plain in a pipe."""
+def print_report(found: Verdicts, *, verbose: bool = False, categories: Sequence[str] = tuple(_MEANINGS)) -> None:
+    """Write the report of one or more judgements to stdout: coloured on a terminal, plain in a pipe.
+
+    `categories`: the rows of its table.
+    """
     if isinstance(sys.stdout, io.TextIOWrapper):
         # An ASCII-only terminal or pipe gets escapes, not an error.
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -49,7 +52,7 @@ def print_report(found: Verdicts, *, verbose: bool = False) -> None:
         console = _Console(file=sys.stdout, highlight=False, width=_PLAIN_COLUMNS)
     known = [verdict for verdict in found.verdicts if verdict.outcome is not Outcome.UNKNOWN or verdict.records]
     if known:
-        console.print(_table(known))
+        console.print(_table(known, categories))
     for verdict in known:
         _print_details(console, verdict, verbose=verbose)
     for note in found.notes:
@@ -59,19 +62,19 @@ def print_report(found: Verdicts, *, verbose: bool = False) -> None:
         console.print(f"[{style}]{verdict.pipeline}: {word}[/]  {escape(printable(verdict.reason))}", soft_wrap=True)
 
 
-def _table(verdicts: Sequence[Verdict]) -> Table:
+def _table(verdicts: Sequence[Verdict], categories: Sequence[str]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("category")
     for verdict in verdicts:
         table.add_column(verdict.pipeline, justify="right")
     table.add_column("meaning", style="dim")
-    for category, meaning in _MEANINGS.items():
+    for category in categories:
         cells = []
         for verdict in verdicts:
             count = verdict.counts[category]
             bad = category in FAULTS and count
             cells.append(f"[bold red]{count:,}[/]" if bad else f"{count:,}")
-        table.add_row(category, *cells, meaning)
+        table.add_row(category, *cells, _MEANINGS[category])
     return table
 
 

@@ -29,6 +29,7 @@ ALLOWED: dict[str, set[str]] = {
     "faults": BASE | {"storage", "flink_job", "stack"},
     # Golden data is the example of its pictures, and that of a benchmark.
     "page": BASE | {"probes", "stack", "faults", "tests"},
+    "pipelines": BASE | {"storage", "stack", "verdict", "faults"},
     "verbs": BASE | {"stack"},
     "labs": BASE | {"spark_job", "inspector", "stack", "packages"},
     # The same settings and guarantees as the local stack, from where it takes them.
@@ -79,7 +80,7 @@ STARTED = {
     "faults": {"services", "generator", "spark_job", "inspector", "verdict", "probes"},
     "page": {"inspector"},
     "verbs": {"storage", "spark_job", "inspector", "verdict", "probes", "packages", "faults", "page", "labs", "deploy"}
-    | {"generator", "flink_job", "benchmarks"},
+    | {"generator", "flink_job", "benchmarks", "pipelines"},
     "labs": {"generator"},
     "benchmarks": {"services", "spark_job"},
 }

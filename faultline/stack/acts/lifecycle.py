@@ -13,7 +13,7 @@ from faultline.stack.settings import OF_ONE_CALL
 
 if TYPE_CHECKING:
     from faultline.stack.stack import Stack
-from faultline.stack.acts.service import check_flags
+from faultline.stack.acts.service import check_flags, start
 
 _DIFFERENT = (
     *OF_ONE_CALL, "BACKEND", "ARTIFACTS", "PORT_OFFSET", "ALLOW_REMOTE", "KAFKA_BOOTSTRAP", "FLINK_REST",
@@ -53,6 +53,16 @@ def up(stack: Stack) -> None:
     say(f"the stack is up: {pages}  Kafka {stack.settings.values['KAFKA_BOOTSTRAP']}")
     page = f"http://{stack.address}:{stack.settings.values['PAGE_PORT']}"
     say(f"next: open {page}, run scripts/demo.sh; scripts/status.sh tells how it is, scripts/down.sh stops it")
+
+
+def start_brokers(stack: Stack) -> None:
+    """Start the brokers of a stack, which need not be up; its folders are marked as at its first start."""
+    stack.home.require_topics_on(stack.topics)
+    stack.backend.prepare()
+    stack.home.claim(stack.topics)
+    stack = stack.with_backend()
+    for row in stack.copies("kafka"):
+        start(stack, row, ())
 
 
 def _require_store(stack: Stack) -> None:

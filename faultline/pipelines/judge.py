@@ -1,0 +1,202 @@
+"""Compares what must come out of a pipeline with what is there, as multisets of rows, and makes the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import duckdb
+
+from faultline.formats.verdict import Finding, Outcome, Verdict
+from faultline.pipelines.readers import reader_of
+from faultline.pipelines.readers.files import BROKEN, sql_name
+from faultline.pipelines.readers.topic import BINARY, TEXT, load_topic
+from faultline.pipelines.spec import AT_LEAST_ONCE, EXACTLY_ONCE, NONE, Pipeline, SpecError
+from faultline.verdict.checker import Stopwatch, source_spans
+from faultline.verdict.cluster import Cluster
+from faultline.verdict.escape import name_of, printable
+from faultline.verdict.model import Unknown, first_findings, plural, unknown
+from faultline.verdict.store import Store
+
+CATEGORIES = ("expected", "observed", "lost", "duplicated", "unexpected")
+"""The counts of a pipeline's verdict."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Rows of the multisets: those that follow from the source, those that are there, and the differences."""
+
+    expected: int
+    observed: int
+    lost: int
+    repeated: int
+    unexpected: int
+
+
+def columns_of(store: Store, pipeline: Pipeline) -> dict[str, str]:
+    """Check the query on an empty table `source`; returns name and type of its columns. Raises SpecError."""
+    store.create("source", BINARY if pipeline.source.binary else TEXT)
+    return _columns(store, pipeline, "expected.sql", pipeline.expected.sql)
+
+
+def _columns(store: Store, pipeline: Pipeline, key: str, query: str) -> dict[str, str]:
+    try:
+        found = duckdb.extract_statements(query)
+        if len(found) != 1 or found[0].type != duckdb.StatementType.SELECT:
+            raise SpecError(f"{pipeline.file}: {key} is not one SELECT; write one query, without others behind it")
+        described = store.rows(f"DESCRIBE ({_bare(query)})")
+    except duckdb.Error as error:
+        raise SpecError(f"{pipeline.file}: {key} is no valid query: {_said(error)}") from None
+    names = [str(row[0]) for row in described]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise SpecError(f"{pipeline.file}: {key} has the column {repeated[0]!r} twice; give one another name (AS)")
+    return {str(row[0]): str(row[1]) for row in described}
+
+
+def _bare(query: str) -> str:
+    return query.strip().rstrip(";") + "\n"
+
+
+def _said(error: duckdb.Error) -> str:
+    """Say what DuckDB says, in one line without the picture of the place."""
+    lines = str(error).strip().splitlines()
+    near = [line for line in lines[1:3] if line.startswith("Candidate")]
+    return " ".join([lines[0], *near])
+
+
+class Judge:
+    """Judges one pipeline, as often as it is asked; the source is read once."""
+
+    def __init__(self, store: Store, pipeline: Pipeline) -> None:
+        """Check the query. Raises SpecError."""
+        self._store, self._pipeline = store, pipeline
+        self._columns = columns_of(store, pipeline)
+        self._clock = Stopwatch()
+        self._records: dict[str, int] = {}
+        self._notes: list[str] = []
+
+    def read_source(self) -> None:
+        """Read the topic up to its present end, and run the query over it. Raises Unknown."""
+        source, store = self._pipeline.source, self._store
+        cluster = Cluster(source.bootstrap)
+        with self._clock.measure("reading"):
+            spans = source_spans(cluster, source.topic, caught_up=True)
+            load_topic(store, "source", cluster, source.topic, spans, binary=source.binary)
+            counted = [
+                store.numbers("SELECT count(*) FROM source WHERE partition = $number", number=each) for each in spans
+            ]
+        by_partition = {f"in partition {each}": count for each, (count,) in zip(spans, counted, strict=True)}
+        self._records = {"source": sum(by_partition.values()), **by_partition}
+        with self._clock.measure("judging"):
+            self._run("expected", self._pipeline.expected.sql, "expected.sql")
+
+    def _run(self, table: str, query: str, key: str) -> None:
+        try:
+            self._store.execute(f"CREATE OR REPLACE TABLE {table} AS {_bare(query)}")
+        except duckdb.Error as error:
+            raise Unknown(f"{key} fails on the records: {_said(error)}; correct the query") from None
+
+    def compare(self) -> Counts:
+        """Read the output, and compare. Raises Unknown when it cannot be read, SpecError when a column is missing."""
+        output, store = self._pipeline.output, self._store
+        with self._clock.measure("reading"):
+            self._notes = reader_of(output).load(store, output, self._columns)
+        with self._clock.measure("judging"):
+            if output.sql:
+                _columns(store, self._pipeline, "output.sql", output.sql)
+                self._run("output_made", output.sql, "output.sql")
+                store.execute("CREATE OR REPLACE TABLE output AS FROM output_made")
+            self._fit()
+            return self._count()
+
+    def _fit(self) -> None:
+        """Make table `observed`: the columns of the query in their types; `unfit` says why a row has none of them."""
+        there = {str(row[0]): str(row[1]) for row in self._store.rows("DESCRIBE output")}
+        for name in self._columns:
+            if name not in there:
+                have = ", ".join(each for each in there if each != BROKEN)
+                file = self._pipeline.file
+                raise SpecError(f"{file}: the output has no column {name!r}, which expected.sql yields; it has {have}")
+        fitted, unfit = [], [f"{BROKEN} IS NOT NULL"] if BROKEN in there else []
+        for name, kind in self._columns.items():
+            quoted = sql_name(name)
+            fitted.append(f"TRY_CAST({quoted} AS {kind}) AS {quoted}")
+            unfit.append(f"({quoted} IS NOT NULL AND TRY_CAST({quoted} AS {kind}) IS NULL)")
+        raw = ", ".join(f"{sql_name(name)}::VARCHAR" for name in self._columns)
+        shown = f"concat_ws(', ', {raw})"
+        shown = f"coalesce({BROKEN}, {shown})" if BROKEN in there else shown
+        self._store.execute(
+            f"CREATE OR REPLACE TABLE observed AS SELECT {', '.join(fitted)}, "
+            f"CASE WHEN {' OR '.join(unfit)} THEN {shown} END AS unfit FROM output"
+        )
+
+    def _count(self) -> Counts:
+        store, names = self._store, ", ".join(map(sql_name, self._columns))
+        # GROUP BY takes NULLs for equal, as a multiset of rows does.
+        store.execute(
+            f"CREATE OR REPLACE TABLE differing AS "
+            f"SELECT {names}, sum(must)::BIGINT AS must, sum(there)::BIGINT AS there "
+            f"FROM (SELECT {names}, 1 AS must, 0 AS there FROM expected UNION ALL "
+            f"SELECT {names}, 0, 1 FROM observed WHERE unfit IS NULL) GROUP BY {names} HAVING sum(must) <> sum(there)"
+        )
+        (expected,) = store.numbers("SELECT count(*) FROM expected")
+        observed, unfit = store.numbers("SELECT count(*), count(unfit) FROM observed")
+        lost, repeated, unexpected = store.numbers(
+            "SELECT sum(must - there) FILTER (must > there), sum(there - must) FILTER (must > 0 AND there > must), "
+            "sum(there) FILTER (must = 0) FROM differing"
+        )
+        return Counts(expected, observed, lost, repeated, unexpected + unfit)
+
+    def verdict(self) -> Verdict:
+        """Read the source and the output, and judge. Raises SpecError when the file and the output do not fit."""
+        try:
+            self.read_source()
+            counts = self.compare()
+        except Unknown as cause:
+            return unknown(self._pipeline.name, str(cause))
+        outcome, reason = decide(self._pipeline, counts, self._records["source"])
+        return Verdict(
+            self._pipeline.name, outcome, reason,
+            expected=counts.expected, observed=counts.observed, lost=counts.lost, duplicated=counts.repeated,
+            unexpected=counts.unexpected, examples=first_findings(self._findings, ("lost", "duplicated", "unexpected")),
+            notes=tuple(self._notes), records=self._records, seconds=self._clock.seconds,
+        )  # fmt: skip
+
+    def _findings(self, category: str) -> Iterator[Finding]:
+        """Yield the rows of a category."""
+        where = {"lost": "must > there", "duplicated": "must > 0 AND there > must", "unexpected": "must = 0"}[category]
+        shown = ", ".join(f"{sql_name(name)}::VARCHAR" for name in self._columns)
+        rows = self._store.stream(f"SELECT must, there, {shown} FROM differing WHERE {where} ORDER BY ALL")
+        for must, there, *values in rows:
+            row = {
+                name: None if value is None else str(value) for name, value in zip(self._columns, values, strict=True)
+            }
+            words = ", ".join(f"{name}={printable(name_of(str(value)))}" for name, value in row.items())
+            text = f"{words}: expected {must}, there {there}"
+            yield Finding(category, text, {"row": row, "expected": must, "observed": there})
+        if category == "unexpected":
+            for (line,) in self._store.stream("SELECT unfit FROM observed WHERE unfit IS NOT NULL"):
+                text = f"no row of the query's types: {printable(name_of(str(line)))}"
+                yield Finding(category, text, {"line": str(line)})
+
+
+def decide(pipeline: Pipeline, counts: Counts, records: int) -> tuple[Outcome, str]:
+    """Return the outcome of the counts under the promise of a pipeline, and its reason."""
+    topic, promise = pipeline.source.topic, pipeline.promise
+    if not records:
+        return Outcome.UNKNOWN, f"topic {topic} is empty, so nothing is proven; feed it, and judge again"
+    faults = [
+        f"lost {counts.lost:,}" if counts.lost and promise != NONE else "",
+        f"repeated {counts.repeated:,}" if counts.repeated and promise == EXACTLY_ONCE else "",
+        f"{plural(counts.unexpected, 'row')} that nothing in {topic} calls for" if counts.unexpected else "",
+    ]
+    if any(faults):
+        return Outcome.VIOLATED, ", ".join(filter(None, faults))
+    if not counts.expected:
+        return Outcome.UNKNOWN, f"the query yields no row of {plural(records, 'record')} of {topic}: nothing is proven"
+    if promise == NONE:
+        return Outcome.HOLDS, f"lost {counts.lost:,}, repeated {counts.repeated:,}: nothing is promised"
+    if promise == AT_LEAST_ONCE and counts.repeated:
+        return Outcome.HOLDS, f"every row that follows from {topic} is there; repeated {counts.repeated:,}"
+    return Outcome.HOLDS, f"every row that follows from {topic} is there once"

@@ -1,0 +1,106 @@
+"""The surroundings of a run: the folder it works in, its topic and broker, and the environment of its commands."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from pathlib import Path
+
+from faultline.pipelines.spec import ENVIRONMENTS, OWN_POSTGRES, Pipeline, SpecError
+from faultline.settings import ROOT
+from faultline.stack.backends.local import LocalBackend
+from faultline.stack.stack import Stack
+
+_FOLDER = ("output", "pipelines")
+_JARS_OF_READERS = {"postgres": "postgres"}
+"""Group of jars that Spark needs for a sink, by the reader of that sink."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A pipeline with every placeholder filled in, and the folder of its run."""
+
+    pipeline: Pipeline
+    work: Path
+    stack: Stack
+    environ: Mapping[str, str] = field(repr=False)
+    """The environment of its start command."""
+
+    @property
+    def on_this_stack(self) -> bool:
+        """True when the topic is on this stack's broker."""
+        return self.pipeline.source.bootstrap == bootstrap_of(self.stack)
+
+
+def bootstrap_of(stack: Stack) -> str:
+    """Addresses of the stack's brokers as programs of this machine see them."""
+    return stack.settings.typed.bootstrap
+
+
+@contextlib.contextmanager
+def placed(stack: Stack, pipeline: Pipeline, run: str = "", *, starts: bool = True) -> Iterator[Place]:
+    """Fill in a pipeline for one run; `run` makes a folder and a topic of its own, empty for the usual ones.
+
+    Without `starts`, what only its start command needs is left out. A Postgres that the file names runs until the end
+    of the block. Raises StackError, SpecError.
+    """
+    work = stack.home.root.joinpath(*_FOLDER, pipeline.name, run or "run")
+    local = LocalBackend(stack.settings, stack.home)
+    topic = f"{pipeline.source.topic}_{run}" if run else pipeline.source.topic
+    bootstrap = pipeline.source.bootstrap or bootstrap_of(stack)
+    names = {"topic": topic, "bootstrap": bootstrap, "work": str(work), "here": str(pipeline.file.resolve().parent)}
+    if starts and "spark_jars" in pipeline.uses:
+        names["spark_jars"] = _spark_jars(local, pipeline)
+    with contextlib.ExitStack() as held:
+        if OWN_POSTGRES.strip("{}") in pipeline.uses:
+            # Its packages are needed only here.
+            server = import_module("faultline.pipelines.server")
+            names["postgres"] = held.enter_context(server.own_postgres(work, os.environ, stack.address))
+        filled = pipeline.filled(names)
+        source, output = filled.source, filled.output
+        filled = replace(
+            filled,
+            source=replace(source, bootstrap=bootstrap),
+            output=replace(
+                output, bootstrap=output.bootstrap or bootstrap, path=str(work / output.path) if output.path else ""
+            ),
+        )
+        yield Place(filled, work, stack, _environ(local, pipeline) if starts else {})
+
+
+def _environ(local: LocalBackend, pipeline: Pipeline) -> Mapping[str, str]:
+    name = ENVIRONMENTS[pipeline.start.environment] if pipeline.start else ""
+    if not name:
+        return dict(os.environ)
+    # Only the engines need Java.
+    made = local.plain_environment(name) if name == "pipeline" else local.environment(name)
+    environ = {**made, "PYTHONUNBUFFERED": "1"}
+    for home in local.artifacts.environment(name).glob("lib/python*/site-packages/pyspark"):
+        # The start script of a wheel looks for it with the `python3` of the system.
+        environ |= {"SPARK_HOME": str(home), "PYSPARK_PYTHON": str(local.artifacts.interpreter(name))}
+    return environ
+
+
+def _spark_jars(local: LocalBackend, pipeline: Pipeline) -> str:
+    """Paths of the jars that Spark needs beside its own: the Kafka source, Delta Lake, and the sink's."""
+    group = _JARS_OF_READERS.get(pipeline.output.reader)
+    if group:
+        local.artifacts.fetch_single_jars(group)
+    folder = local.artifacts.folder / "jars"
+    return ",".join(str(jar) for each in ("spark", group) if each for jar in sorted((folder / each).glob("*.jar")))
+
+
+def find(word: str) -> Path:
+    """Return the file that a word names: a path, or the name of a file in the folder pipelines/. Raises SpecError."""
+    path = Path(word)
+    known = sorted((ROOT / "pipelines").glob("**/*.toml"))
+    if path.suffix == ".toml" or path.exists():
+        return path
+    for each in known:
+        if each.stem == word:
+            return each
+    names = ", ".join(each.stem for each in known)
+    raise SpecError(f"there is no file {word} and no pipeline of this name; pipelines/ has {names}")

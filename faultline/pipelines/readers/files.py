@@ -1,0 +1,151 @@
+"""Reads files on a disk: JSON lines, CSV and Parquet, one file or a folder, with or without the log of Spark's sink."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from faultline.pipelines.spec import Output, SpecError
+from faultline.storage.reading import walk
+from faultline.verdict.model import Unknown
+from faultline.verdict.spark.output import FILES, FOREACH_APPEND, OutputFile, list_output
+from faultline.verdict.spark.sink_log import METADATA_FOLDER
+from faultline.verdict.store import Store
+
+BROKEN = "broken_line"
+"""Column of `output` with a line that is not JSON; NULL in other rows."""
+_LINES = pa.schema([("line", pa.string())])
+_BATCH_BYTES = 8 << 20
+_NESTED = ("STRUCT", "MAP", "JSON")
+
+
+def load(store: Store, output: Output, columns: dict[str, str]) -> list[str]:
+    """Make the table `output` of the files that a reader of the sink sees."""
+    files, notes = _files(Path(output.path))
+    if output.reader == "json":
+        _load_lines(store, files)
+        if not output.sql:
+            _take_members(store, output, columns)
+        return notes
+    names = [str(each.path) for each in files if each.size]
+    if not names:
+        listed = ", ".join(f"NULL::VARCHAR AS {sql_name(name)}" for name in columns)
+        store.execute(f"CREATE OR REPLACE TABLE output AS SELECT {listed} WHERE false")
+        return notes
+    if output.reader == "parquet":
+        read, more = "read_parquet", "union_by_name = true, hive_partitioning = true"
+    else:
+        # Without a header, the columns are those of the query, in its order.
+        header = "header = true, union_by_name = true" if output.header else "header = false, names = $columns"
+        read, more = "read_csv", f"all_varchar = true, hive_partitioning = true, {header}"
+    asked: dict[str, object] = {"names": names}
+    if "$columns" in more:
+        asked["columns"] = list(columns)
+    try:
+        store.execute(f"CREATE OR REPLACE TABLE output AS SELECT * FROM {read}($names, {more})", **asked)
+    except duckdb.Error as error:
+        raise Unknown(f"output {output.path} cannot be read as {output.reader}: {_first_line(error)}") from None
+    return notes
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0]
+
+
+def _files(path: Path) -> tuple[list[OutputFile], list[str]]:
+    """List the files to read, and notes on others. Raises Unknown."""
+    if path.is_file():
+        return [OutputFile(path.name, path, path.stat().st_size)], []
+    if not path.exists():
+        raise Unknown(f"output {path} does not exist; did the pipeline write anything?")
+    found = list_output(path, FILES if (path / METADATA_FOLDER).is_dir() else FOREACH_APPEND, None)
+    notes = list(found.notes)
+    leftovers = sum(each.leftover for each in found.files)
+    if leftovers:
+        notes.append(f"{leftovers} files of interrupted batches are not in {METADATA_FOLDER}: readers skip them")
+    notes += [f"file {name}, which batch {batch} wrote, is missing" for name, batch in found.missing.items()]
+    return [each for each in found.files if not each.leftover], notes
+
+
+def _load_lines(store: Store, files: list[OutputFile]) -> None:
+    store.create("output", _LINES)
+    for each in files:
+        for lines in _lines(each):
+            store.append("output", pa.table([pa.array(lines, pa.string())], _LINES))
+
+
+def _lines(file: OutputFile) -> Iterator[list[str]]:
+    """Yield lists of lines up to the size that was seen; a torn last line is one, too. Raises Unknown."""
+    left = file.size if file.unread is None else file.unread
+    try:
+        with file.path.open("rb") as raw:
+            packed = file.name.endswith(".gz")
+            stream = gzip.GzipFile(fileobj=raw) if packed else raw
+            rest = b""
+            while part := stream.read(_BATCH_BYTES if packed else min(_BATCH_BYTES, left)):
+                left -= len(part)
+                *whole, rest = (rest + part).split(b"\n")
+                yield [line.decode("utf-8", "replace") for line in whole if line.strip()]
+            if rest.strip():
+                yield [rest.decode("utf-8", "replace")]
+    except (OSError, EOFError) as error:
+        raise Unknown(f"output file {file.path} cannot be read: {error}; judge again") from None
+
+
+def _take_members(store: Store, output: Output, columns: dict[str, str]) -> None:
+    """Replace the lines by the members that the query's columns name. Raises SpecError when no line has a member."""
+    store.execute("ALTER TABLE output RENAME TO output_line")
+    valid = "json_valid(line)"
+    paths = {name: "$." + '"' + name.replace('"', '\\"') + '"' for name in columns}
+    members = []
+    for name, kind in columns.items():
+        arrow = "->" if _is_nested(kind) else "->>"
+        members.append(f"CASE WHEN {valid} THEN line {arrow} {_quoted(paths[name])} END AS {sql_name(name)}")
+    broken = f"CASE WHEN NOT {valid} THEN line END AS {BROKEN}"
+    store.execute(f"CREATE OR REPLACE TABLE output AS SELECT {', '.join([*members, broken])} FROM output_line")
+    found = ", ".join(
+        f"count(*) FILTER (CASE WHEN {valid} THEN json_exists(line, {_quoted(path)}) ELSE false END)"
+        for path in paths.values()
+    )
+    whole, *having = store.numbers(f"SELECT count(*) FILTER ({valid}), {found} FROM output_line")
+    store.execute("DROP TABLE output_line")
+    for name, lines in zip(columns, having, strict=True):
+        if whole and not lines:
+            raise SpecError(
+                f"output {output.path} has no member {name!r} in any line; name the columns of expected.sql like those "
+                "of the output, or make them by output.sql"
+            )
+
+
+def _is_nested(kind: str) -> bool:
+    return kind.endswith("[]") or kind.startswith(_NESTED)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def sql_name(text: str) -> str:
+    """Quote the name of a column for a query."""
+    return '"' + text.replace('"', '""') + '"'
+
+
+def mark(output: Output) -> object:
+    """Return the number of files and their bytes, also of those that no log names yet."""
+    path = Path(output.path)
+    try:
+        sizes = [path.stat().st_size] if path.is_file() else list(walk(path, skipped=("_", ".")).files.values())
+    except OSError:
+        return None
+    return (len(sizes), sum(sizes)) if sum(sizes) else None
+
+
+def reach(output: Output) -> None:
+    """Raise Unknown when the output is there and cannot be listed."""
+    path = Path(output.path)
+    if path.exists():
+        _files(path)

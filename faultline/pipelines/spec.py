@@ -1,0 +1,232 @@
+"""The TOML file of a pipeline: its keys, and what is wrong with it, in one line."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from faultline.command import CommandError
+
+EXACTLY_ONCE, AT_LEAST_ONCE, NONE = "exactly-once", "at-least-once", "none"
+PROMISES = (EXACTLY_ONCE, AT_LEAST_ONCE, NONE)
+READERS = ("kafka", "json", "csv", "parquet", "postgres", "delta")
+ENVIRONMENTS = {"": "", "spark": "tools", "flink": "flink", "python": "pipeline"}
+"""Values of `start.environment`, and the project's environment behind each; empty is the user's own."""
+PLACEHOLDERS = ("bootstrap", "topic", "work", "here", "spark_jars", "postgres")
+"""Names in braces that strings of the file may have, except the query."""
+OWN_POSTGRES = "{postgres}"
+"""The address of a Postgres that is started for the pipeline."""
+
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_TYPES = {str: "a string", int: "a whole number", bool: "true or false"}
+
+
+class SpecError(CommandError):
+    """The file of a pipeline cannot be used; the message names the file, the key and the next step."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """The topic that the pipeline reads.
+
+    `bootstrap`: its broker as HOST:PORT; empty for this stack's. `partitions`: of a topic that is created here.
+    `binary`: key and value are BLOBs in the query, and not text.
+    """
+
+    topic: str
+    bootstrap: str = ""
+    partitions: int = 2
+    binary: bool = False
+
+
+@dataclass(frozen=True)
+class Feed:
+    """The records that `run` and `faults` send: by a command, of a file line by line, or visits of the generator."""
+
+    records: int = 4000
+    per_second: int = 200
+    file: str = ""
+    command: str = ""
+
+
+@dataclass(frozen=True)
+class Start:
+    """The command of the pipeline, which stays in the foreground until the pipeline ends.
+
+    `stop`, `kill`: commands that do it where a signal to the command's processes does not, as for a container.
+    `stop_seconds`: from SIGTERM to SIGKILL. `quiet_seconds`: an output that has not grown for so long is complete.
+    """
+
+    command: str
+    environment: str = ""
+    stop: str = ""
+    kill: str = ""
+    stop_seconds: int = 30
+    quiet_seconds: int = 60
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The folder where the pipeline keeps how far it has read."""
+
+    folder: str
+
+
+@dataclass(frozen=True)
+class Output:
+    """The sink: `reader` is one of READERS, the other keys say where it is.
+
+    `sql`: a query over the table `output`, which makes the columns to compare.
+    """
+
+    reader: str
+    path: str = ""
+    topic: str = ""
+    bootstrap: str = ""
+    committed: bool = True
+    url: str = ""
+    table: str = ""
+    header: bool = True
+    sql: str = ""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The query over the table `source` that yields the rows which must come out."""
+
+    sql: str
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A pipeline, as its file says. Without `start` it can be judged only."""
+
+    name: str
+    file: Path
+    promise: str
+    source: Source
+    output: Output
+    expected: Expected
+    start: Start | None = None
+    feed: Feed = Feed()
+    checkpoint: Checkpoint | None = None
+
+    @property
+    def uses(self) -> frozenset[str]:
+        """The placeholders in the strings of the file."""
+        tables = (self.source, self.output, self.start, self.feed, self.checkpoint)
+        return frozenset().union(*(placeholders(table) for table in tables if table is not None))
+
+    def filled(self, names: Mapping[str, str]) -> Pipeline:
+        """Return the pipeline with the placeholders filled in; those that `names` lacks stay."""
+        tables = {name: _filled(getattr(self, name), names) for name in ("output", "start", "feed", "checkpoint")}
+        source = replace(self.source, topic=names.get("topic", self.source.topic))
+        return replace(self, source=source, **tables)
+
+
+_OF_READER = {
+    "kafka": ("topic",),
+    "json": ("path",),
+    "csv": ("path",),
+    "parquet": ("path",),
+    "delta": ("path",),
+    "postgres": ("url", "table"),
+}
+"""Keys that each reader needs."""
+
+
+def read(file: Path) -> Pipeline:
+    """Read the file of a pipeline. Raises SpecError."""
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise SpecError(f"{file} does not exist; docs/pipelines.md has a complete file") from None
+    except OSError as error:
+        raise SpecError(f"{file} cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SpecError(f"{file} is not TOML: {error}") from None
+    kinds = {
+        "source": Source, "feed": Feed, "start": Start, "checkpoint": Checkpoint, "output": Output,
+        "expected": Expected,
+    }  # fmt: skip
+    _refuse_unknown(file, "", document, ("promise", *kinds))
+    promise = document.get("promise")
+    if promise not in PROMISES:
+        raise SpecError(f"{file}: promise is {promise!r}; write one of {', '.join(PROMISES)}")
+    tables = {name: _table(file, name, document[name], kind) for name, kind in kinds.items() if name in document}
+    for name in ("source", "output", "expected"):
+        if name not in tables:
+            raise SpecError(f"{file} has no table [{name}]; docs/pipelines.md says what it has to contain")
+    return _checked(Pipeline(file.stem, file, promise, **tables))
+
+
+def _table(file: Path, name: str, content: object, kind: type[Any]) -> Any:
+    if not isinstance(content, dict):
+        raise SpecError(f"{file}: {name} is not a table; write [{name}] and its keys below")
+    hints, known = get_type_hints(kind), fields(kind)
+    _refuse_unknown(file, f"{name}.", content, tuple(each.name for each in known))
+    for each in known:
+        if each.name not in content:
+            if _is_required(each):
+                raise SpecError(f"{file} lacks the key {name}.{each.name}; docs/pipelines.md says what it is")
+        elif type(content[each.name]) is not hints[each.name]:
+            raise SpecError(f"{file}: {name}.{each.name} is not {_TYPES[hints[each.name]]}")
+    return kind(**content)
+
+
+def _is_required(field: Field[Any]) -> bool:
+    return field.default is MISSING
+
+
+def _refuse_unknown(file: Path, prefix: str, found: Mapping[str, object], known: tuple[str, ...]) -> None:
+    for key in found:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, 1)
+            hint = f"is it {prefix}{near[0]}?" if near else f"known are {', '.join(known)}"
+            raise SpecError(f"{file}: unknown key {prefix}{key}; {hint}")
+
+
+def _checked(pipeline: Pipeline) -> Pipeline:
+    """Refuse values that do not go together. Raises SpecError."""
+    file, output = pipeline.file, pipeline.output
+    if output.reader not in READERS:
+        raise SpecError(f"{file}: output.reader is {output.reader!r}; write one of {', '.join(READERS)}")
+    for key in _OF_READER[output.reader]:
+        if not getattr(output, key):
+            raise SpecError(f"{file} lacks the key output.{key}, which the reader {output.reader} needs")
+    for name in sorted(pipeline.uses - set(PLACEHOLDERS)):
+        known = ", ".join(f"{{{each}}}" for each in PLACEHOLDERS)
+        raise SpecError(f"{file}: unknown placeholder {{{name}}}; known are {known}")
+    if pipeline.start and pipeline.start.environment not in ENVIRONMENTS:
+        names = ", ".join(filter(None, ENVIRONMENTS))
+        raise SpecError(f"{file}: start.environment is {pipeline.start.environment!r}; write one of {names}, or none")
+    if pipeline.start and not pipeline.start.command.strip():
+        raise SpecError(f"{file}: start.command is empty; write the command that runs the pipeline in the foreground")
+    counts = [("feed.records", pipeline.feed.records), ("feed.per_second", pipeline.feed.per_second)]
+    for key, value in [*counts, ("source.partitions", pipeline.source.partitions)]:
+        if value < 1:
+            raise SpecError(f"{file}: {key} is {value}; write a number above 0")
+    return pipeline
+
+
+def placeholders(table: Any) -> frozenset[str]:
+    """Return the placeholders in the strings of a table, except its query."""
+    texts = [getattr(table, each.name) for each in fields(table) if each.name != "sql"]
+    return frozenset(name for text in texts if isinstance(text, str) for name in _PLACEHOLDER.findall(text))
+
+
+def _filled(table: Any, names: Mapping[str, str]) -> Any:
+    if table is None:
+        return None
+    texts = {each.name: getattr(table, each.name) for each in fields(table) if each.name != "sql"}
+    changed = {
+        key: _PLACEHOLDER.sub(lambda found: names.get(found[1], found[0]), text)
+        for key, text in texts.items()
+        if isinstance(text, str)
+    }
+    return replace(table, **changed)

@@ -1,0 +1,368 @@
+"""One run of a pipeline: start, feed, kill and stop it; everything that it starts ends with it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from faultline.formats.verdict import Verdict
+from faultline.kafka_errors import said
+from faultline.messages import say
+from faultline.pipelines.judge import Judge
+from faultline.pipelines.place import Place, bootstrap_of, placed
+from faultline.pipelines.readers import reader_of
+from faultline.pipelines.spec import Pipeline, SpecError, Start
+from faultline.settings import ROOT, as_environment
+from faultline.stack.backend import RUNNING
+from faultline.stack.errors import StackError
+from faultline.stack.processes import Process, Program, send
+from faultline.stack.stack import Stack
+from faultline.verdict.cluster import Cluster
+from faultline.verdict.model import Unknown
+from faultline.verdict.store import open_store
+from faultline.waiting import TimedOut, attempts, wait_until
+
+ALIVE_SECONDS = 3.0
+"""A pipeline that still runs after this is alive."""
+_STEP_SECONDS = 600.0
+_LOOK_SECONDS = 1.0
+_WATCH_SECONDS = 0.002
+"""Pause between two looks at an output whose next row is the moment of a fault."""
+_RESTARTS = 3
+_TOPIC_SECONDS = 30.0
+
+
+class Step(Protocol):
+    """One act of a run."""
+
+    def act(self, trial: Trial) -> None:
+        """Do it. Raises StackError."""
+        ...
+
+
+class Trial:
+    """A pipeline in its place; use it as a context manager: the end kills what was started.
+
+    `forgiving`: a pipeline that ends by itself is started again, as a supervisor would.
+    """
+
+    def __init__(self, place: Place, judge: Judge, *, forgiving: bool) -> None:
+        self.place, self._judge, self._forgiving = place, judge, forgiving
+        self.pipeline = place.pipeline
+        if self.pipeline.start is None:
+            raise SpecError(f"{self.pipeline.file} has no table [start], so it can be judged only")
+        self._start: Start = self.pipeline.start
+        self.notes: list[str] = []
+        self.programs: list[Program] = []
+        self._feeder: Program | None = None
+        self._started = self._fed = self._restarts = 0
+        self._slowest = 0.0
+        """The most seconds from a start to the next growth of the output."""
+        self._waits_since: float | None = None
+        self._before: object = None
+        """The output's mark at the last start."""
+
+    def __enter__(self) -> Self:
+        self.place.work.mkdir(parents=True, exist_ok=True)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if self._start.kill and self.programs:
+                self._tell(self._start.kill)
+        finally:
+            for program in [*self.programs, *([self._feeder] if self._feeder else [])]:
+                program.close()
+
+    # The pipeline
+
+    def start(self, *, may_end: bool = False) -> None:
+        """Start it, and wait until it is alive; with `may_end`, one that ends at once is a note and no error."""
+        words, name = command_of(self.place), self.pipeline.name
+        self._started += 1
+        self._before, self._waits_since = self.mark(), time.monotonic()
+        log = self.place.work / f"{name}-{self._started}.log"
+        program = Program(words, self.place.environ, log, self.place.work)
+        self.programs.append(program)
+        for _ in attempts(ALIVE_SECONDS):
+            if not program.running:
+                break
+        # On a busy machine the keeper of a program that has ended takes its time to say so.
+        if program.running and program.processes():
+            return
+        code, children = program.wait(seconds=_STEP_SECONDS), len(program.processes())
+        program.close()
+        self.programs.remove(program)
+        if children:
+            raise StackError(
+                f"{name}: the start command has forked: it ended and left {children} processes, which were ended; "
+                "let it stay in the foreground"
+            )
+        reason = f"{name}: the start command ended at once (exit code {code}): {program.last_line() or 'no output'}"
+        if not may_end:
+            raise StackError(f"{reason}; see {log}")
+        self.notes.append(reason)
+
+    def stop(self) -> None:
+        """SIGTERM to it or its own command, and SIGKILL to what is left after its time."""
+        if self._start.stop and self.programs:
+            self._tell(self._start.stop)
+        for program in self.programs:
+            program.close(seconds=self._start.stop_seconds)
+        self.programs.clear()
+
+    def _tell(self, command: str) -> None:
+        """Run the command that stops or kills the pipeline. Raises StackError when it fails."""
+        done = subprocess.run(
+            shlex.split(command), env=dict(self.place.environ), cwd=self.place.work, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=_STEP_SECONDS, check=False,
+        )  # fmt: skip
+        if done.returncode:
+            words = " ".join((done.stderr or done.stdout).split())
+            raise StackError(f"{self.pipeline.name}: {command} failed (exit code {done.returncode}): {words}")
+
+    def kill_in_flight(self) -> None:
+        """SIGKILL to all of its processes, or its own command, as soon as the output has grown."""
+        processes = [process for program in self.programs for process in program.processes()]
+        self.await_growth(every=_WATCH_SECONDS)
+        self.kill(processes)
+
+    def kill(self, processes: Sequence[Process] = ()) -> None:
+        """Kill it; `processes` are those that are known, so that they need not be looked for first."""
+        if self._start.kill:
+            self._tell(self._start.kill)
+        send(processes, signal.SIGKILL)
+        for program in self.programs:
+            program.kill()
+            program.close()
+        self.programs.clear()
+
+    def require_running(self) -> None:
+        """Start a pipeline that has ended by itself again, or raise StackError."""
+        ended = [program for program in self.programs if not program.running]
+        if len(ended) < len(self.programs):
+            return
+        words = ended[-1].last_line() if ended else ""
+        reason = f"{self.pipeline.name} ended by itself: {words or 'no output'}"
+        if not self._forgiving or self._restarts == _RESTARTS:
+            raise StackError(f"{reason}; see {ended[-1].log if ended else self.place.work}")
+        self.stop()
+        self._restarts += 1
+        self.notes.append(f"{reason}; it was started again")
+        self.start(may_end=True)
+
+    # The source
+
+    def feed(self) -> None:
+        """Begin to send records to the topic."""
+        if self._feeder:
+            self.await_feed()
+        self._fed += 1
+        log = self.place.work / f"feed-{self._fed}.log"
+        if self.pipeline.feed.command:
+            words = shlex.split(self.pipeline.feed.command)
+            self._feeder = Program(words, self.place.environ, log, self.place.work)
+        else:
+            self._feeder = Program(_feed_command(self.place), _feed_environ(self.place), log, ROOT)
+
+    def await_feed(self) -> None:
+        """Wait until everything is sent. Raises StackError when the feeder fails."""
+        feeder = self._feeder
+        if feeder is None:
+            return
+
+        def ended() -> bool:
+            self.require_running()
+            return not feeder.running
+
+        wait_until(ended, f"the feed of {self.pipeline.source.topic}", seconds=_STEP_SECONDS)
+        code = feeder.wait(seconds=_STEP_SECONDS)
+        if code:
+            raise StackError(f"the feed failed (exit code {code}): {feeder.last_line()}; see {feeder.log}")
+        feeder.close()
+        self._feeder = None
+
+    # The output
+
+    def mark(self) -> object:
+        """Return something that changes whenever the output has grown; None while there is none."""
+        return reader_of(self.pipeline.output).mark(self.pipeline.output)
+
+    def await_growth(self, *, every: float = _LOOK_SECONDS) -> None:
+        """Wait until the output grows. Raises StackError."""
+        before = self.mark()
+
+        def grown() -> bool:
+            self.require_running()
+            return self.mark() not in (before, None)
+
+        try:
+            wait_until(grown, "the output to grow", seconds=_STEP_SECONDS, every=every)
+        except TimedOut:
+            raise StackError(
+                f"{self.pipeline.name} wrote nothing within {_STEP_SECONDS:g} s; see its logs in {self.place.work}"
+            ) from None
+        self._has_grown()
+
+    def settle(self) -> None:
+        """Wait until nothing is missing, or until the output rests for `quiet_seconds`."""
+        self._judge.read_source()
+        self._watch(self._start.quiet_seconds, self._is_whole)
+
+    def _is_whole(self) -> bool:
+        with contextlib.suppress(Unknown):
+            return not self._judge.compare().lost
+        return False
+
+    def rest(self, seconds: float) -> None:
+        """Wait until the output has not grown for so long."""
+        self._watch(seconds, lambda: False)
+
+    def _watch(self, seconds: float, done: Callable[[], bool]) -> None:
+        """Return when `done`, or when the output has not grown for so long, or for twice its slowest start so far.
+
+        A machine that is busy starts a pipeline later than usual: what is not written yet is not lost.
+        """
+        last, since = self.mark(), time.monotonic()
+        if last not in (self._before, None):
+            self._waits_since = None
+        for _ in attempts(_STEP_SECONDS, _LOOK_SECONDS):
+            if done():
+                return
+            self.require_running()
+            if (now := self.mark()) != last:
+                last, since = now, time.monotonic()
+                self._has_grown()
+            elif (rested := time.monotonic() - since) > max(seconds, 2 * self._slowest):
+                if self._waits_since is not None:
+                    self.notes.append(f"the output did not grow in the {rested:.0f} s after the last start")
+                return
+
+    def _has_grown(self) -> None:
+        if self._waits_since is not None:
+            self._slowest = max(self._slowest, time.monotonic() - self._waits_since)
+        self._waits_since = None
+
+    # The checkpoint
+
+    @property
+    def checkpoint(self) -> Path:
+        """The folder of the checkpoint. Raises StackError when it is not there."""
+        if self.pipeline.checkpoint is None:
+            raise SpecError(f"{self.pipeline.file} has no key checkpoint.folder")
+        folder = self.place.work / self.pipeline.checkpoint.folder
+        if not folder.is_dir():
+            raise StackError(f"checkpoint {folder} does not exist; is checkpoint.folder right?")
+        return folder
+
+    def aside(self, name: str) -> Path:
+        """A path in the folder of the run for what is moved or copied there: nothing is deleted."""
+        folder = self.place.work / "aside"
+        folder.mkdir(exist_ok=True)
+        return folder / name
+
+
+def command_of(place: Place) -> list[str]:
+    """Return the words of the start command. Raises SpecError when its program is not found."""
+    start = place.pipeline.start
+    words = shlex.split(start.command) if start else []
+    if not words or not shutil.which(words[0], path=place.environ.get("PATH")):
+        where = start.environment if start and start.environment else "the user"
+        raise SpecError(
+            f"{place.pipeline.file}: {' '.join(words[:1])}, the program of start.command, is not on PATH of {where}; "
+            "install it, or choose start.environment"
+        )
+    return words
+
+
+def _feed_command(place: Place) -> list[str]:
+    feed, source = place.pipeline.feed, place.pipeline.source
+    if feed.file:
+        file = place.pipeline.file.resolve().parent / feed.file
+        words = [source.bootstrap, source.topic, str(file), str(feed.per_second)]
+        return [sys.executable, "-m", "faultline.pipelines.feed", *words]
+    if not reads_visits(place.stack, place.pipeline):
+        raise SpecError(f"{place.pipeline.file}: nothing feeds topic {source.topic}; add feed.file or feed.command")
+    flags = ["--total", str(feed.records), "--rate", str(feed.per_second)]
+    return [str(ROOT / "faultline" / "services" / "generator.sh"), *flags]
+
+
+def reads_visits(stack: Stack, pipeline: Pipeline) -> bool:
+    """Return whether the generator makes what the pipeline reads: the stack's topic of visits, or one of a row."""
+    visits = stack.settings.values["VISITS_TOPIC"]
+    return pipeline.source.topic == visits or pipeline.source.topic.startswith(f"{visits}_")
+
+
+def _feed_environ(place: Place) -> dict[str, str]:
+    source = place.pipeline.source
+    chosen = {
+        "VISITS_TOPIC": source.topic, "KAFKA_BOOTSTRAP": source.bootstrap, "HOME": str(place.stack.home.root),
+        "ARTIFACTS": place.stack.settings.values["ARTIFACTS"],
+    }  # fmt: skip
+    return {**os.environ, **as_environment(chosen)}
+
+
+def _make_topic(place: Place) -> None:
+    """Make the topic when it is missing. Raises StackError."""
+    source = place.pipeline.source
+    if source.topic in Cluster(source.bootstrap).topics():
+        return
+    admin = AdminClient({"bootstrap.servers": source.bootstrap, "log_level": 0})
+    # Timestamps may be event times: a time limit would delete records while they are judged.
+    topic = NewTopic(source.topic, source.partitions, -1, config={"retention.ms": "-1"})
+    try:
+        admin.create_topics([topic])[source.topic].result(timeout=_TOPIC_SECONDS)
+    except KafkaException as error:
+        raise StackError(f"topic {source.topic} cannot be made at {source.bootstrap}: {said(error)}") from None
+    wait_until(
+        lambda: source.topic in Cluster(source.bootstrap).topics(), f"topic {source.topic}", seconds=_TOPIC_SECONDS
+    )
+
+
+@contextlib.contextmanager
+def broker_running(stack: Stack, pipeline: Pipeline) -> Iterator[None]:
+    """Start this stack's broker if the topic is on it and none runs; it is stopped again at the end."""
+    needed = pipeline.source.bootstrap in ("", bootstrap_of(stack))
+    if not needed or any(stack.backend.state(row) == RUNNING for row in stack.copies("kafka")):
+        yield
+        return
+    try:
+        stack.start_brokers()
+        yield
+    finally:
+        for row in stack.copies("kafka"):
+            stack.stop(row.name)
+
+
+def try_steps(stack: Stack, pipeline: Pipeline, run: str, steps: Sequence[Step], *, forgiving: bool) -> Verdict:
+    """Do the steps in a place of their own (`run`, or the usual one when it is empty), and judge.
+
+    Raises StackError, SpecError and Unknown when a step fails; then nothing that was started is left.
+    """
+    with broker_running(stack, pipeline), placed(stack, pipeline, run) as place, open_store() as store:
+        judge = Judge(store, place.pipeline)
+        _make_topic(place)
+        with Trial(place, judge, forgiving=forgiving) as trial:
+            for step in steps:
+                say(f"   {step}")
+                step.act(trial)
+        verdict = judge.verdict()
+        notes = (*verdict.notes, *trial.notes, f"logs and output are in {place.work}")
+        return replace(verdict, notes=notes)

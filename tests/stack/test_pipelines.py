@@ -1,0 +1,138 @@
+"""Pipelines of others on a real broker: what each loses or repeats when it is broken, as counted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+
+from faultline.formats.verdict import Outcome
+from faultline.pipelines.judge import Judge
+from faultline.pipelines.spec import read
+from faultline.settings import ROOT
+from faultline.verdict.store import open_store
+from tests.stack.broker import Broker
+from tests.stack.running_stack import RunningStack
+
+pytestmark = [pytest.mark.ci, pytest.mark.timeout(1800)]
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStack]:
+    """A stack that is not up: pipelines start its broker, and nothing else."""
+    with RunningStack(tmp_path_factory.mktemp("stack"), "local") as running:
+        yield running
+
+
+def broken(stack: RunningStack, name: str, *rows: str) -> dict[str, tuple[str, int, int, int]]:
+    """The table of scripts/pipeline.sh faults: outcome, lost, repeated and unexpected of each row."""
+    done = stack.script("pipeline.sh", "faults", name, *rows, check=False)
+    print(done.stdout, done.stderr)
+    table = done.stdout[done.stdout.index("\nrow ") :].strip().splitlines()[1:]
+    words = [line.replace(",", "").split() for line in table]
+    assert [each[0] for each in words] == list(rows), done.stderr
+    return {row: (outcome, *map(int, counts)) for row, outcome, *counts in words}  # type: ignore[misc]
+
+
+def shortened(folder: Path, name: str, changes: dict[str, str]) -> Path:
+    """A copy of an example's file, with other lines."""
+    source = ROOT / "pipelines" / name / f"{name}.toml"
+    text = source.read_text(encoding="utf-8").replace("{here}", str(source.parent))
+    for before, after in changes.items():
+        assert before in text
+        text = text.replace(before, after)
+    file = folder / f"{name}.toml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_a_consumer_that_is_killed_repeats_and_loses_nothing(stack: RunningStack, tmp_path: Path) -> None:
+    few = "\n[feed]\nrecords = 1500\nper_second = 300\n\n[start]"
+    file = shortened(tmp_path, "plain_consumer", {"\n[start]": few})
+    assert "the query yields visit_id VARCHAR" in stack.script("pipeline.sh", "check", str(file)).stdout
+    found = broken(stack, str(file), "kill")
+    outcome, lost, _repeated, unexpected = found["kill"]
+    # A line that is torn by the kill is one that nothing calls for, and its row is written again.
+    assert (lost, unexpected) == (0, 0)
+    assert outcome == "HOLDS"
+    assert "kafka" not in {name for name, state in stack.states().items() if state == "running"}
+
+
+@pytest.mark.full
+def test_a_run_without_a_fault_holds_and_is_judged_again(stack: RunningStack) -> None:
+    stack.script("pipeline.sh", "check", "plain_consumer")
+    done = stack.script("pipeline.sh", "run", "plain_consumer")
+    assert "plain_consumer: HOLDS  every row that follows from visits is there once" in done.stdout
+    document = judged_now(stack)
+    assert (document["outcome"], document["expected"], document["observed"]) == ("holds", 4000, 4000)
+    output = stack.home / "output" / "pipelines" / "plain_consumer" / "run" / "page_views.jsonl"
+    whole = output.read_text(encoding="utf-8").splitlines(keepends=True)
+    output.write_text("".join([whole[0], *whole[:-2]]), encoding="utf-8")
+    document = judged_now(stack)
+    assert (document["outcome"], document["lost"], document["duplicated"]) == ("violated", 2, 1)
+    output.rename(output.with_suffix(".away"))
+    assert judged_now(stack)["outcome"] == "unknown"
+
+
+def judged_now(stack: RunningStack) -> dict[str, Any]:
+    """The JSON of scripts/pipeline.sh verdict, whose exit code is that of the outcome."""
+    done = stack.script("pipeline.sh", "verdict", "plain_consumer", "--json", check=False)
+    document: dict[str, Any] = json.loads(done.stdout)
+    assert done.returncode == Outcome(document["outcome"]).exit_code
+    return document
+
+
+@pytest.mark.full
+def test_a_consumer_loses_nothing_to_a_broken_broker_and_a_second_consumer(stack: RunningStack) -> None:
+    found = broken(stack, "plain_consumer", "kill-broker", "two-drivers")
+    assert {row: counts[1] for row, counts in found.items()} == {"kill-broker": 0, "two-drivers": 0}
+
+
+@pytest.mark.full
+def test_a_topic_is_judged_with_and_without_what_was_aborted(broker: Broker, tmp_path: Path) -> None:
+    broker.create_topics("pipeline_in", "pipeline_out")
+    copier = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": "pipeline"})
+    copier.init_transactions()
+    for number in range(10):
+        copier.begin_transaction()
+        copier.produce("pipeline_in", str(number))
+        copier.produce("pipeline_out", str(number))
+        copier.commit_transaction()
+    copier.begin_transaction()
+    copier.produce("pipeline_out", "3")
+    copier.flush()
+    copier.abort_transaction()
+    assert judged(broker, tmp_path, "committed = true") == (Outcome.HOLDS, 0, 0)
+    assert judged(broker, tmp_path, "committed = false") == (Outcome.VIOLATED, 0, 1)
+
+
+def judged(broker: Broker, folder: Path, key: str) -> tuple[Outcome, int, int]:
+    """Outcome, lost and repeated of a pipeline from one topic into another."""
+    file = folder / "copy.toml"
+    address = f'bootstrap = "{broker.bootstrap}"'
+    file.write_text(
+        f'promise = "exactly-once"\n[source]\ntopic = "pipeline_in"\n{address}\n[output]\nreader = "kafka"\n'
+        f'topic = "pipeline_out"\n{address}\n{key}\n[expected]\nsql = "SELECT value FROM source"\n'
+    )
+    with open_store() as store:
+        found = Judge(store, read(file)).verdict()
+    return found.outcome, found.lost, found.duplicated
+
+
+@pytest.mark.full
+def test_sparks_file_sink_is_exactly_once(stack: RunningStack) -> None:
+    rows = ("kill", "newest-commit-deleted")
+    assert broken(stack, "spark_files", *rows) == dict.fromkeys(rows, ("HOLDS", 0, 0, 0))
+
+
+@pytest.mark.full
+def test_an_append_in_foreach_batch_repeats(stack: RunningStack) -> None:
+    found = broken(stack, "postgres_append", "kill", "newest-commit-deleted", "empty-checkpoint")
+    assert {row: counts[1] for row, counts in found.items()} == dict.fromkeys(found, 0)
+    # The last batch is written once more; all of it after an empty checkpoint.
+    assert found["newest-commit-deleted"][2] > 0
+    assert found["empty-checkpoint"][2] >= 4000

@@ -1,0 +1,138 @@
+"""Start, stop and kill a pipeline: real processes of this machine, without a broker."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from faultline.pipelines.judge import Judge
+from faultline.pipelines.place import Place
+from faultline.pipelines.rows import ROWS, applies
+from faultline.pipelines.spec import SpecError, read
+from faultline.pipelines.trial import Trial, command_of
+from faultline.settings import ROOT, as_environment
+from faultline.stack.errors import StackError
+from faultline.stack.stack import Stack, open_stack
+from faultline.verdict.store import Store, open_store
+from faultline.waiting import wait_until
+
+SPEC = """
+promise = "none"
+[source]
+topic = "orders"
+[start]
+command = '{command}'
+{more}
+[output]
+reader = "json"
+path = "{{work}}/out"
+[expected]
+sql = "SELECT value FROM source"
+"""
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[Store]:
+    with open_store(in_memory=True) as opened:
+        yield opened
+
+
+def stack_in(folder: Path) -> Stack:
+    return open_stack({}, os.environ | as_environment({"HOME": str(folder), "BACKEND": "local"}))
+
+
+def place(folder: Path, command: str, more: str = "") -> Place:
+    file = folder / "orders.toml"
+    file.write_text(SPEC.format(command=command, more=more), encoding="utf-8")
+    work = folder / "work"
+    pipeline = read(file).filled({"work": str(work)})
+    return Place(pipeline, work, stack_in(folder), {**os.environ, "PYTHONPATH": str(ROOT)})
+
+
+def trial(store: Store, where: Place, *, forgiving: bool = False) -> Trial:
+    return Trial(where, Judge(store, where.pipeline), forgiving=forgiving)
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("false", "orders: the start command ended at once (exit code 1): no output"),
+        ('bash -c "echo no such topic; exit 3"', "ended at once (exit code 3): no such topic; see "),
+        ('bash -c "sleep 99 & exit"', "the start command has forked: it ended and left 1 processes, which were ended"),
+    ],
+)
+def test_a_command_that_does_not_stay_is_one_line_and_leaves_nothing(
+    store: Store, tmp_path: Path, command: str, words: str
+) -> None:
+    with trial(store, place(tmp_path, command)) as running, pytest.raises(StackError) as refused:
+        running.start()
+    assert words in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_second_command_that_does_not_stay_is_a_note(store: Store, tmp_path: Path) -> None:
+    with trial(store, place(tmp_path, 'bash -c "echo taken; exit 1"')) as running:
+        running.start(may_end=True)
+        assert running.notes == ["orders: the start command ended at once (exit code 1): taken"]
+
+
+def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"no-such, the program of start\.command, is not on PATH of the user"):
+        command_of(place(tmp_path, "no-such {work}"))
+
+
+def alive(file: Path) -> bool:
+    """Return whether the process still runs; one that nobody has waited for does not."""
+    try:
+        return psutil.Process(int(file.read_text())).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def test_the_end_of_a_trial_ends_everything_that_it_started(store: Store, tmp_path: Path) -> None:
+    where = place(tmp_path, 'bash -c "echo $$ > main; setsid sleep 99 & echo $! > child; wait"')
+    with trial(store, where) as running:
+        running.start()
+        pids = [where.work / "main", where.work / "child"]
+        assert all(map(alive, pids))
+    assert not any(map(alive, pids))
+
+
+def test_stop_and_kill_may_be_commands(store: Store, tmp_path: Path) -> None:
+    more = "stop = 'bash -c \"echo stop >> told\"'\nkill = 'bash -c \"echo kill >> told\"'\nstop_seconds = 1"
+    where = place(tmp_path, "sleep 99", more)
+    with trial(store, where) as running:
+        running.start()
+        running.stop()
+        running.start()
+        running.kill()
+        running.start()
+    assert (where.work / "told").read_text().split() == ["stop", "kill", "kill"]
+
+
+def test_only_a_forgiving_trial_starts_a_pipeline_again(store: Store, tmp_path: Path) -> None:
+    where = place(tmp_path, 'bash -c "echo went; sleep 4"')
+    with trial(store, where) as strict:
+        strict.start()
+        wait_until(lambda: not any(program.running for program in strict.programs), "its end", seconds=60)
+        with pytest.raises(StackError, match=r"orders ended by itself: went; see "):
+            strict.require_running()
+    with trial(store, where, forgiving=True) as forgiving:
+        forgiving.start()
+        wait_until(lambda: not any(program.running for program in forgiving.programs), "its end", seconds=60)
+        forgiving.require_running()
+        assert forgiving.notes == ["orders ended by itself: went; it was started again"]
+
+
+def test_a_row_says_why_it_does_not_apply(tmp_path: Path) -> None:
+    stack, examples = stack_in(tmp_path), ROOT / "pipelines"
+    plain = read(examples / "plain_consumer" / "plain_consumer.toml")
+    lacks = {row.name: applies(row, plain, stack) for row in ROWS}
+    assert [name for name, reason in lacks.items() if not reason] == ["kill", "kill-broker", "two-drivers"]
+    assert set(filter(None, lacks.values())) == {"the file has no key checkpoint.folder"}
+    fixed = place(tmp_path, "sleep 99").pipeline
+    assert "start.command needs {topic}" in applies(ROWS[0], fixed, stack)
