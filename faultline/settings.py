@@ -306,6 +306,11 @@ class Settings:
         """Folder for what this stack notes of its Flink jobs: their settings, and the id of the cluster."""
         return self.home / "checkpoints" / self.text("FLINK_CHECKPOINTS")
 
+    @property
+    def kept_verdict(self) -> Path:
+        """The file with the newest verdict on this stack."""
+        return self.home / "output" / "verdict.json"
+
     def _location(self, *names: str) -> str:
         """URI of a folder of the engines' data: below DATA, an object store, or below the home when that is empty."""
         store = store_of_data(self._values)
