@@ -241,6 +241,8 @@ class Settings:
         """Host names under which the web pages of Flink and Spark answer, here and from the containers."""
         names = [*self.text("WEB_NAMES").split(","), self.text("BIND_ADDRESS"), self._values.get("JOBMANAGER_HOST", "")]
         names += [self.service_host("jobmanager-2")] if self.flink_is_highly_available else []
+        # Prometheus asks the driver by this name.
+        names += [self.service_host("spark")]
         return list(dict.fromkeys(name for name in names if name))
 
     @property
