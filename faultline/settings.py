@@ -241,6 +241,8 @@ class Settings:
         """Host names under which the web pages of Flink and Spark answer, here and from the containers."""
         names = [*self.text("WEB_NAMES").split(","), self.text("BIND_ADDRESS"), self._values.get("JOBMANAGER_HOST", "")]
         names += [self.service_host("jobmanager-2")] if self.flink_is_highly_available else []
+        # Prometheus asks the driver by this name.
+        names += [self.service_host("spark")]
         return list(dict.fromkeys(name for name in names if name))
 
     @property
@@ -305,6 +307,11 @@ class Settings:
     def flink_notes(self) -> Path:
         """Folder for what this stack notes of its Flink jobs: their settings, and the id of the cluster."""
         return self.home / "checkpoints" / self.text("FLINK_CHECKPOINTS")
+
+    @property
+    def kept_verdict(self) -> Path:
+        """The file with the newest verdict on this stack."""
+        return self.home / "output" / "verdict.json"
 
     def _location(self, *names: str) -> str:
         """URI of a folder of the engines' data: below DATA, an object store, or below the home when that is empty."""

@@ -115,6 +115,7 @@ def configuration_values(settings: Settings, service: str, state: Path, flink: P
         "HIGH_AVAILABILITY_LINES": "\n".join(high_availability(settings)),
         "CLIENT_LINES": "\n".join(python_client(state) if service == CLIENT else []),
         "STORE_LINES": "\n".join(store_lines(settings)),
+        "METRICS_LINES": "\n".join([] if service == CLIENT else metrics_lines(settings)),
         "FLINK_BIND_HOST": bind,
         "TASKMANAGER_HOST_LINE": "" if bind == "0.0.0.0" else f"taskmanager.host: {bind}",
         "FLINK_RPC_PORT": settings.text("FLINK_RPC_PORT"),
@@ -190,6 +191,19 @@ def store_lines(settings: Settings) -> list[str]:
         # `flink savepoint JOB` needs no folder then; on a disk whoever asks for a savepoint names one.
         options["execution.checkpointing.savepoint-dir"] = f"{settings.flink_checkpoints}/savepoints"
     return [f"{name}: {value}" for name, value in options.items()]
+
+
+def metrics_lines(settings: Settings) -> list[str]:
+    """Lines of config.yaml with which a service answers Prometheus; none on a host, where services share its ports.
+
+    Always in a container: a profile of Compose adds services, and changes none.
+    """
+    if not settings.in_container:
+        return []
+    return [
+        "metrics.reporter.prometheus.factory.class: org.apache.flink.metrics.prometheus.PrometheusReporterFactory",
+        f"metrics.reporter.prometheus.port: {settings.number('METRICS_PORT')}",
+    ]
 
 
 def python_client(state: Path) -> list[str]:

@@ -33,6 +33,14 @@ SILENT_EXECUTOR = {
     "spark.network.timeoutInterval": "5s",
 }
 """A silent executor is lost after 20 s, not after two minutes, and somebody looks each 5 s, not each minute."""
+METRICS = {
+    "spark.metrics.conf.driver.sink.prometheusServlet.class": "org.apache.spark.metrics.sink.PrometheusServlet",
+    "spark.metrics.conf.driver.sink.prometheusServlet.path": "/metrics/prometheus",
+    # The names of metrics begin with it; Spark's default is the id of the application, new at each start.
+    "spark.metrics.namespace": "spark",
+    "spark.sql.streaming.metricsEnabled": "true",
+}
+"""In a container the UI also answers Prometheus: a profile of Compose adds services, and changes none."""
 GUARD = "faultline.web.SparkGuard"
 """The servlet filter before the UI, in the jar of faultline/services/web_guard/."""
 
@@ -96,6 +104,8 @@ def configuration(options: Options, settings: Settings, scratch: Path) -> dict[s
         # query.stop() times out on a batch that does not react, instead of waiting forever.
         "spark.sql.streaming.stopTimeout": "60s",
     }
+    if settings.in_container:
+        conf |= METRICS
     # The UI starts before spark.jars are loaded.
     conf["spark.driver.extraClassPath"] = str(guard_jar("spark"))
     conf |= spark_options(_store(options), scratch)

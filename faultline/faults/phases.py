@@ -19,7 +19,7 @@ from faultline.formats.jobs import EXACTLY_ONCE
 from faultline.messages import say
 from faultline.settings import ROOT, store_of_data
 from faultline.stack.errors import StackError
-from faultline.stack.services import COUNTS
+from faultline.stack.services import COUNTS, WATCHING
 from faultline.stack.settings import load
 from faultline.stack.stack import Stack
 
@@ -117,7 +117,7 @@ def _does_not_apply(row: Row, scene: Scene) -> str | None:
     if row.mode != EXACTLY_ONCE and InTransaction() in row.judged:
         return f"{row.mode} has no transactions, and the row is about one"
     for name in COUNTS:
-        if values[name] != own[name]:
+        if name not in WATCHING and values[name] != own[name]:
             return f"{name}={values[name]}: the row is for a stack with {own[name]}"
     if store_of_data(own) and not store_of_data(values):
         return f"the data is on the disk: the row is for a stack with DATA={own['DATA']}"

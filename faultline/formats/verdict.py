@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 from typing import Any
+
+from faultline.files import replace_text
 
 CATEGORIES = ("lost", "duplicated", "unexpected", "disordered", "pending")
 """The categories of findings, in the order in which they are shown."""
@@ -163,3 +167,21 @@ class Verdicts:
         return cls(
             tuple(Verdict.from_json(each) for each in (*source, *document["verdicts"])), tuple(document["notes"])
         )
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The newest verdict on a stack; `at`: when it was given, in seconds since the epoch."""
+
+    at: float
+    verdicts: Verdicts
+
+    def write(self, file: Path) -> None:
+        """Replace the file. Raises OSError."""
+        replace_text(file, json.dumps({"at": self.at, "found": self.verdicts.as_json()}) + "\n")
+
+    @classmethod
+    def read(cls, file: Path) -> Kept:
+        """Read what `write` has written. Raises FileNotFoundError before the first verdict."""
+        document = json.loads(file.read_text(encoding="utf-8"))
+        return cls(document["at"], Verdicts.from_json(document["found"]))

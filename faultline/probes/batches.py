@@ -16,10 +16,11 @@ from faultline.verdict.model import Unknown
 
 
 def newest_batches(checkpoint: Location, run_file: Path) -> dict[str, Any]:
-    """Return `batch`, `offsets` (its end, by partition), `planned` and `again`; raises Unknown before the first commit.
+    """Return `batch`, `committed_at`, `offsets` (its end, by partition), `planned` and `again`.
 
     `planned` and `again` are None or have `batch`, `begin` and `end` (offsets by partition) and `visits` between them.
-    Without a file with the settings of a run, `again` is None.
+    `committed_at` is in seconds since the epoch. Without a file with the settings of a run, `again` is None. Raises
+    Unknown before the first commit.
     """
     try:
         committed = newest_batch(checkpoint / "commits")
@@ -29,6 +30,7 @@ def newest_batches(checkpoint: Location, run_file: Path) -> dict[str, Any]:
         is_planned = newest > committed
         return {
             "batch": committed,
+            "committed_at": (checkpoint / "commits" / str(committed)).stat().st_mtime,
             "offsets": _end(checkpoint, committed),
             "planned": batch_range(checkpoint, newest) if is_planned else None,
             "again": batch_range(checkpoint, newest) if _runs_again(checkpoint, newest, run_file, is_planned) else None,

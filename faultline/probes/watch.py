@@ -10,8 +10,9 @@ first one ended. Each line has `at`, in seconds since the epoch; what does not a
     flink.jsonl  as flink_job.status; position (how far the job has read, by partition; empty until Flink's answer is
                  recent), restored_at (ms), and checkpoints: id, at (ms), milliseconds and bytes of those that were
                  completed since the last line
-    spark.jsonl  batch (the newest committed), offsets (its end, by partition); planned: the batch that is planned and
-                 not committed, if there is one; again: the batch that a new run of the query takes up again, if it does
+    spark.jsonl  batch (the newest committed), committed_at, offsets (its end, by partition); planned: the batch that is
+                 planned and not committed, if there is one; again: the batch that a new run of the query takes up
+                 again, if it does
     seen.jsonl   partition, offset and digest of each committed window, as it came
     begin.json   the offset of each partition of the windows' topic from which the reader reads
 """

@@ -20,8 +20,11 @@ COUNTS = {
     "FLINK_JOBMANAGERS": (1, 2),
     "FLINK_TASKMANAGERS": (1, 2, 3, 4),
     "SPARK_WORKERS": (0, 1, 2, 3),
+    "METRICS": (0, 1),
 }
 """Settings that say how many of a service there are, and the numbers that they take; the first is the usual one."""
+WATCHING = ("METRICS",)
+"""Those of COUNTS whose services only watch the others."""
 STORE_PROFILE = "DATA"
 """The profile in docker-compose.yaml of services that a stack with an object store has; the others follow COUNTS."""
 
@@ -98,13 +101,18 @@ class Service:
             return [STORE_PROFILE]
         numbers = COUNTS[self.count] if self.count else ()
         added = [number for number in numbers if number >= self.copy]
-        return [] if len(added) == len(numbers) else [f"{self.count}-{number}" for number in added]
+        return [] if len(added) == len(numbers) else [_profile(self.count, number) for number in added]
 
     def is_part(self, settings: Mapping[str, str]) -> bool:
         """Return whether a stack with these settings has it."""
         if self.of_store:
             return own_store(settings)
         return not self.count or int(settings[self.count]) >= self.copy
+
+
+def _profile(name: str, number: int | str) -> str:
+    """The profile of a number; that of a part which a stack has or has not is for people to type."""
+    return name.lower() if COUNTS[name] == (0, 1) and str(number) == "1" else f"{name}-{number}"
 
 
 def _brokers() -> tuple[Service, ...]:
@@ -202,6 +210,14 @@ TABLE = (
         "page", "page", "flink", port="PAGE_PORT", published="PAGE_PORT", page="live page", listens=("PAGE_PORT",),
         grace_seconds=10, mebibytes=256,
     ),
+    Service(
+        "exporter", "page", "flink", port="METRICS_PORT", listens=("METRICS_PORT",), count="METRICS", grace_seconds=10,
+        mebibytes=64,
+    ),
+    Service(
+        "prometheus", "tools", "prometheus", port="PROMETHEUS_PORT", health="/-/ready", published="PROMETHEUS_PORT",
+        page="Prometheus", listens=("PROMETHEUS_PORT",), count="METRICS", grace_seconds=10, mebibytes=128,
+    ),
     Service("submit", "flink", "flink", needs=("kafka", "store", "jobmanager"), one_shot=True),
 )  # fmt: skip
 
@@ -244,7 +260,7 @@ def _size(name: str, value: str) -> int:
 
 def profiles(settings: Mapping[str, str]) -> set[str]:
     """The profiles in docker-compose.yaml of a stack with these settings."""
-    counted = {f"{name}-{settings[name]}" for name in COUNTS}
+    counted = {_profile(name, settings[name]) for name in COUNTS}
     return counted | ({STORE_PROFILE} if own_store(settings) else set())
 
 

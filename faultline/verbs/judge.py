@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from faultline.settings import own_store
-from faultline.stack.acts.judging import SETTLE_SECONDS
+from faultline.stack.acts.judging import SETTLE_SECONDS, keeping
 from faultline.stack.backend import LOCAL
 from faultline.stack.errors import StackError
 from faultline.stack.stack import Stack
 from faultline.verbs.arguments import count
 
 _PATH_FLAGS = ("--output", "--checkpoint")
+_ELSEWHERE = (*_PATH_FLAGS, "--bootstrap", "--sink")
+"""Flags of a verdict on something else than the stack as it runs."""
 
 
 def verdict(stack: Stack, words: Sequence[str]) -> int:
@@ -30,7 +32,14 @@ def verdict(stack: Stack, words: Sequence[str]) -> int:
             argument = _inside(stack, word)
         arguments.append(argument)
         previous = word
-    return stack.backend.tool(["python", "-m", "faultline.verdict", *arguments], writable=dumps).returncode
+    command = ["python", "-m", "faultline.verdict", *arguments, *_kept(stack, words)]
+    return stack.backend.tool(command, writable=dumps).returncode
+
+
+def _kept(stack: Stack, words: Sequence[str]) -> list[str]:
+    """Return the words with which the verdict is kept; none for one on something else than the stack that is up."""
+    elsewhere = any(word.partition("=")[0] in _ELSEWHERE for word in words)
+    return keeping(stack) if stack.home.up() and not elsewhere else []
 
 
 def _inside(stack: Stack, word: str) -> str:

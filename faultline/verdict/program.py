@@ -11,6 +11,7 @@ import faulthandler
 import io
 import json
 import sys
+import time
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ from pathlib import Path
 import duckdb
 
 from faultline.command import drop_output, fail, seconds
-from faultline.formats.verdict import ALL, SOURCE, Verdict, Verdicts
+from faultline.formats.verdict import ALL, SOURCE, Kept, Verdict, Verdicts
 from faultline.settings import Settings, SettingsError
 from faultline.storage.words import location_argument
 from faultline.verdict.checker import Options, judge
@@ -38,6 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
     parser.add_argument("--verbose", action="store_true", help="also show pending records and how long it took")
     parser.add_argument("--dump", type=Path, metavar="DIR", help="write every finding to this folder, as JSON lines")
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="also write the verdict to this file, as JSON")
     parser.add_argument("--bootstrap", metavar="HOST:PORT", help="the broker (default: the stack's)")
     parser.add_argument("--sink", help="spark: which sink's output to judge (default: as the query ran)")
     parser.add_argument("--output", type=location_argument, metavar="FOLDER", help="spark: the sink's output folder")
@@ -117,6 +119,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except OSError as error:
             fail("verdict", f"--dump {chosen.dump} cannot be written: {error.strerror}; choose another folder")
     found = _judge_all(names, settings, chosen)
+    if chosen.keep is not None:
+        try:
+            Kept(time.time(), found).write(chosen.keep)
+        except OSError as error:
+            sys.stderr.write(f"verdict: --keep {chosen.keep} cannot be written: {error.strerror}\n")
     try:
         if not chosen.json:
             print_report(found, verbose=chosen.verbose)

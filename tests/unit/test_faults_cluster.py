@@ -309,6 +309,8 @@ class On(Scene):
 def test_rows_apply_to_the_stack_that_they_are_for(tmp_path: Path) -> None:
     kill, broker = ROWS["taskmanager-kill"], ROWS["one-broker-of-three-gone"]
     assert _does_not_apply(kill, On(tmp_path, "")) is None
+    # Prometheus only watches.
+    assert _does_not_apply(kill, On(tmp_path, "", METRICS="1")) is None
     assert _does_not_apply(broker, On(tmp_path, "cluster")) is None
     assert _does_not_apply(kill, On(tmp_path, "cluster")) == "KAFKA_BROKERS=3: the row is for a stack with 1"
     assert _does_not_apply(broker, On(tmp_path, "")) == "KAFKA_BROKERS=1: the row is for a stack with 3"

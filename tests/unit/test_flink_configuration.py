@@ -85,7 +85,7 @@ def test_flink_does_not_start_without_the_guard(tmp_path: Path) -> None:
 def test_containers_call_the_jobmanager_by_its_name(distribution: Path, tmp_path: Path) -> None:
     inside = Settings({"STACK_JOBMANAGER_HOST": "jobmanager"})
     values = configuration.configuration_values(inside, "jobmanager", tmp_path, distribution)
-    assert values["WEB_NAMES"] == "localhost,127.0.0.1,[::1],jobmanager"
+    assert values["WEB_NAMES"] == "localhost,127.0.0.1,[::1],jobmanager,spark"
 
 
 def test_a_container_binds_everywhere_and_lets_the_taskmanager_find_its_address(
@@ -96,6 +96,16 @@ def test_a_container_binds_everywhere_and_lets_the_taskmanager_find_its_address(
     assert values["FLINK_BIND_HOST"] == "0.0.0.0"
     assert values["JOBMANAGER_HOST"] == "jobmanager"
     assert values["TASKMANAGER_HOST_LINE"] == ""
+
+
+def test_services_in_containers_answer_prometheus(distribution: Path, tmp_path: Path) -> None:
+    inside = Settings({"STACK_JOBMANAGER_HOST": "jobmanager", "STACK_METRICS_PORT": "9111"})
+    values = configuration.configuration_values(inside, "taskmanager", tmp_path, distribution)
+    lines = values["METRICS_LINES"].splitlines()
+    assert "metrics.reporter.prometheus.port: 9111" in lines
+    assert lines[0].endswith(": org.apache.flink.metrics.prometheus.PrometheusReporterFactory")
+    for settings, service in ((inside, configuration.CLIENT), (DEFAULTS, "taskmanager")):
+        assert configuration.configuration_values(settings, service, tmp_path, distribution)["METRICS_LINES"] == ""
 
 
 def test_a_missing_connector_says_what_to_run(tmp_path: Path) -> None:

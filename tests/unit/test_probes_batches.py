@@ -51,7 +51,7 @@ def test_before_the_first_commit_nothing_is_known(tmp_path: Path) -> None:
 def test_a_planned_batch_has_its_range(tmp_path: Path) -> None:
     two_batches(tmp_path)
     found = batches(tmp_path, 99)
-    assert (found["batch"], found["offsets"]) == (0, {"0": 10, "1": 20})
+    assert (found["batch"], found["committed_at"], found["offsets"]) == (0, 101, {"0": 10, "1": 20})
     assert found["planned"] == {"batch": 1, "begin": {"0": 10, "1": 20}, "end": {"0": 15, "1": 22}, "visits": 7}
     assert found["again"] is None
 

@@ -54,6 +54,8 @@ def test_compose_has_a_profile_for_each_number_that_adds_a_service() -> None:
     assert rows["taskmanager"].profiles == rows["kafka"].profiles == []
     assert rows["taskmanager-3"].profiles == ["FLINK_TASKMANAGERS-3", "FLINK_TASKMANAGERS-4"]
     assert rows["zookeeper"].profiles == ["FLINK_JOBMANAGERS-2"]
+    # One that people type.
+    assert rows["prometheus"].profiles == ["metrics"]
 
 
 @pytest.mark.parametrize("name", COUNTS)
@@ -89,6 +91,15 @@ def test_a_setting_adds_a_cluster_of_spark() -> None:
         service("spark-worker-3", DEFAULTS | {"SPARK_WORKERS": "2"})
 
 
+def test_a_setting_adds_prometheus_and_its_exporter() -> None:
+    assert set(names(METRICS="1")) - set(names()) == {"exporter", "prometheus"}
+    assert mebibytes(DEFAULTS | {"METRICS": "1"}) - mebibytes(DEFAULTS) < 300
+    with pytest.raises(StackError, match=r"STACK_METRICS=1 scripts/up\.sh adds it"):
+        service("prometheus", DEFAULTS)
+    with pytest.raises(StackError, match="METRICS=yes: choose 0 or 1"):
+        require_counts(DEFAULTS | {"METRICS": "yes"})
+
+
 def test_data_in_an_object_store_adds_the_store_and_its_bucket() -> None:
     settings = DEFAULTS | {"DATA": "s3://faultline"}
     assert {row.name for row in table(settings)} - {row.name for row in table(DEFAULTS)} == {"store", "bucket"}
@@ -103,7 +114,9 @@ def test_data_in_an_object_store_adds_the_store_and_its_bucket() -> None:
 def test_whoever_reads_or_writes_data_needs_the_store() -> None:
     settings = DEFAULTS | {"DATA": "s3://faultline"} | {name: str(numbers[-1]) for name, numbers in COUNTS.items()}
     without = {row.family for row in table(settings) if "store" not in row.needs}
-    assert without == {"kafka", "zookeeper", "store", "spark-master", "topics", "generator", "page"}
+    # The page and the exporter tell what does not answer.
+    watch = {"page", "exporter", "prometheus"}
+    assert without == {"kafka", "zookeeper", "store", "spark-master", "topics", "generator"} | watch
 
 
 def test_each_service_starts_after_those_that_it_needs() -> None:

@@ -163,6 +163,14 @@ def test_the_ui_has_its_guard_and_no_kill_links(tmp_path: Path) -> None:
     assert made["spark.ui.killEnabled"] == "false"
 
 
+def test_the_ui_answers_prometheus_in_a_container_by_the_name_of_the_service(tmp_path: Path) -> None:
+    made = conf(tmp_path, STACK_JOBMANAGER_HOST="jobmanager")
+    assert made["spark.sql.streaming.metricsEnabled"] == "true"
+    assert made["spark.metrics.conf.driver.sink.prometheusServlet.path"] == "/metrics/prometheus"
+    assert "spark" in made["spark.faultline.web.SparkGuard.param.names"].split(",")
+    assert not any("metrics" in name for name in conf(tmp_path))
+
+
 def test_a_missing_guard_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STACK_ARTIFACTS", str(tmp_path))
     with pytest.raises(UserError, match=r"web-guard-spark\.jar is missing; scripts/up\.sh"):

@@ -8,7 +8,7 @@ import pytest
 
 from faultline.stack.backends.compose import INSIDE, ComposeBackend
 from faultline.stack.errors import StackError
-from faultline.stack.home import Home
+from faultline.stack.home import Home, Up
 from faultline.stack.settings import load
 from faultline.stack.stack import Stack
 from faultline.verbs import judge
@@ -30,6 +30,16 @@ def test_containers_reach_the_stacks_own_store(tmp_path: Path) -> None:
     settings, home = load({"STACK_DATA": "s3://faultline"}, {}, {}), Home(tmp_path)
     stack = Stack(settings, home, ComposeBackend(settings, home), "")
     assert judge._inside(stack, "s3://faultline/x") == "s3://faultline/x"
+
+
+def test_only_a_verdict_on_the_stack_that_is_up_is_kept(tmp_path: Path) -> None:
+    settings, home = load({"STACK_HOME": str(tmp_path)}, {}, {}), Home(tmp_path)
+    stack = Stack(settings, home, ComposeBackend(settings, home), "")
+    assert judge._kept(stack, ["all", "--json"]) == []
+    home.remember(Up("compose", {}))
+    assert judge._kept(stack, ["all", "--json"]) == ["--keep", f"{INSIDE}/output/verdict.json"]
+    for words in (["--output", "x"], ["--checkpoint=x"], ["--sink", "x"], ["--bootstrap", "x:1"]):
+        assert judge._kept(stack, ["spark", *words]) == []
 
 
 def test_what_can_be_inspected_is_named_where_it_is(tmp_path: Path) -> None:

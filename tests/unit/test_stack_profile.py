@@ -109,6 +109,7 @@ def script(home: Path, name: str, *words: str, **settings: str) -> subprocess.Co
             "up.sh: setting DATA='faultline' is neither empty, nor disk, nor of",
         ),
         (["--profile", "cluster"], {"SPARK_EXECUTOR_MEMORY": "900g"}, "up.sh: only .* the stack needs 18[0-9]{5} MiB"),
+        ([], {"METRICS": "1"}, "up.sh: Prometheus runs in a container: leave STACK_METRICS out, or use --backend"),
     ],
 )
 def test_a_start_that_is_refused_changes_nothing(

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from kafka.partitioner.default import murmur2
 
 from faultline.formats.digest import digest, record_digest
-from faultline.formats.verdict import Finding, Outcome, Verdict, Verdicts
+from faultline.formats.verdict import Finding, Kept, Outcome, Verdict, Verdicts
 from faultline.formats.visit import VisitWindow, iso_time
 from faultline.settings import ROOT
 from faultline.verdict.escape import printable, shown
@@ -216,6 +217,22 @@ def test_a_mistake_in_the_call_is_never_taken_for_a_verdict() -> None:
     with pytest.raises(SystemExit) as stopped:
         main(["storm"])
     assert stopped.value.code == 2
+
+
+def test_a_verdict_is_kept_and_where_it_cannot_be_kept_it_is_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nobody = ["flink", "--bootstrap", "127.0.0.1:1", "--json", "--wait", "0"]
+    assert main([*nobody, "--keep", str(tmp_path / "verdict.json")]) == Outcome.UNKNOWN.exit_code
+    kept = Kept.read(tmp_path / "verdict.json")
+    assert time.time() - 60 < kept.at <= time.time()
+    assert kept.verdicts.as_json("flink") == json.loads(capsys.readouterr().out)
+    assert main([*nobody, "--keep", str(tmp_path / "none" / "verdict.json")]) == Outcome.UNKNOWN.exit_code
+    said = capsys.readouterr()
+    assert json.loads(said.out)["outcome"] == "unknown"
+    assert said.err.splitlines() == [
+        f"verdict: --keep {tmp_path / 'none' / 'verdict.json'} cannot be written: No such file or directory"
+    ]
 
 
 def test_the_database_draws_nothing_on_stdout_and_spills_into_its_own_folder() -> None:

@@ -39,9 +39,14 @@ def settled(stack: Stack, seconds: int) -> str:
     return done.stdout
 
 
+def keeping(stack: Stack) -> list[str]:
+    """The words with which a verdict on the stack itself is kept, for its metrics."""
+    return ["--keep", stack.backend.path_inside(stack.settings.typed.kept_verdict)]
+
+
 def verdict(stack: Stack, *, as_is: bool) -> Verdicts:
     """Judge the source and both pipelines. Raises StackError when there is no verdict."""
-    command = ["python", "-m", "faultline.verdict", ALL, "--json", *(["--as-is"] if as_is else [])]
+    command = ["python", "-m", "faultline.verdict", ALL, "--json", *keeping(stack), *(["--as-is"] if as_is else [])]
     done = stack.backend.tool(command, capture=True)
     if done.returncode not in JUDGED or not done.stdout:
         raise StackError("", done.returncode)

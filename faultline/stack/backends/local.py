@@ -63,6 +63,8 @@ class LocalBackend:
 
     def prepare(self) -> None:
         """Check the machine, then fetch what is missing."""
+        if self._settings.values["METRICS"] != "0":
+            raise StackError("Prometheus runs in a container: leave STACK_METRICS out, or use --backend compose")
         self.check_machine()
         if not self.artifacts.complete():
             preflight.check_disk(self.artifacts.folder, preflight.ARTIFACTS_MIB)

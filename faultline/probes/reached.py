@@ -1,4 +1,4 @@
-"""States of the services, asked over the network: for a page in a container, which cannot see processes.
+"""States of the services, asked over the network: for a program in a container, which cannot see processes.
 
 A service `answers`, is `silent`, or is `not known` where it cannot be asked. The JobManager is asked about
 TaskManagers, the log about the generator.
@@ -22,6 +22,8 @@ from faultline.probes.watch import Sample
 from faultline.settings import Settings
 
 ANSWERS, SILENT, NOT_KNOWN, NOT_REGISTERED = "answers", "silent", "not known", "not registered"
+COME_IN = "visits come in"
+"""The words for a generator that sends."""
 _ANSWER_SECONDS = 2.0
 _HEARTBEAT_SECONDS = 2.0
 _VISIT_SECONDS = 5.0
@@ -115,7 +117,7 @@ class _Log:
         if end != self._end:
             self._end, self._moved_at = end, now
         silence = now - (self._moved_at or now)
-        return "visits come in" if silence < _VISIT_SECONDS else f"no visit for {silence:.0f} s"
+        return COME_IN if silence < _VISIT_SECONDS else f"no visit for {silence:.0f} s"
 
     def _end_of_log(self, metadata: Any) -> int:
         topics = metadata.topics
