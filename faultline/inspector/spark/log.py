@@ -2,14 +2,15 @@
 
 The file sink and the file source fold every tenth file into `9.compact`, `19.compact`, … which repeats all
 entries so far (CompactibleFileStreamLog). A name that is no number, such as a checksum, an unfinished write or a
-marker that a store left for a folder, is no file of the log (HDFSMetadataLog.isBatchFile).
+marker that a store left for a folder, is no file of the log (HDFSMetadataLog.isBatchFile), and nor is a folder
+(listBatches). `09` and `+9` are numbers: Spark counts batch 9, and then opens the file `9`.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from faultline.storage.location import Location
@@ -38,6 +39,8 @@ class LogGone(LogError):
 
 NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
 """The name of a batch: what `toLong` of Scala reads, and `toString` writes again."""
+OTHER_NUMBER = re.compile(r"\+?[0-9]{1,18}")
+"""A name that `toLong` reads too, and `toString` does not write."""
 VERSION = re.compile(rb"[0-9]{1,9}")
 COMPACT = ".compact"
 COMPACT_INTERVAL = 10
@@ -46,11 +49,15 @@ COMPACT_INTERVAL = 10
 
 @dataclass(frozen=True)
 class LogFolder:
-    """Numbers of the files in a log folder, ascending; `compact` those that are folded."""
+    """Numbers of the files in a log folder, ascending; `compact` those that are folded.
+
+    `misnamed`: names that Spark takes for the number of a batch that has no file, by this number.
+    """
 
     path: Location
     numbers: list[int]
     compact: list[int]
+    misnamed: dict[int, str] = field(default_factory=dict)
 
     @property
     def interval(self) -> int:
@@ -86,6 +93,16 @@ class LogFolder:
         return range(max(0, (latest + 1) // self.interval * self.interval - 1), latest + 1)
 
 
+def misnamed(folder: LogFolder) -> dict[int, str]:
+    """Say what is wrong with the names that make Spark look for a batch after all others; empty when there are none."""
+    newest = max([*folder.numbers, *folder.compact], default=-1)
+    return {
+        number: f"the file {number} is missing: Spark takes the name {folder.path / name} for batch {number}"
+        for number, name in folder.misnamed.items()
+        if number > newest and (folder.path / name).is_file()
+    }
+
+
 def list_log(path: Location) -> LogFolder:
     """List a log folder; an empty listing when it does not exist. Raises PermissionError."""
     try:
@@ -98,7 +115,8 @@ def list_log(path: Location) -> LogFolder:
         for name in there
         if name.endswith(COMPACT) and NUMBER.fullmatch(name.removesuffix(COMPACT))
     )
-    return LogFolder(path, numbers, compact)
+    others = {int(name): name for name in there if OTHER_NUMBER.fullmatch(name) and not NUMBER.fullmatch(name)}
+    return LogFolder(path, numbers, compact, {each: name for each, name in others.items() if each not in numbers})
 
 
 def read_lines(folder: Location, name: str, known: int = 1) -> list[bytes]:
@@ -118,7 +136,7 @@ def read_versioned(folder: Location, name: str, known: int) -> tuple[int, list[b
     except FileNotFoundError:
         raise LogGone("it is missing") from None
     except IsADirectoryError:
-        raise LogError("it is a folder, not a file of Spark's log") from None
+        raise LogGone("a folder is in its place") from None
     except OSError as error:
         raise LogError(f"the system cannot read it: {error.strerror}") from None
     if not content:

@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from faultline.inspector.spark.log import LogError, LogFolder, LogGone, UnknownVersion, parse, read_versioned
-from faultline.inspector.spark.sources import damage, kind_of
+from faultline.inspector.spark.log import LogError, LogFolder, LogGone, UnknownVersion, misnamed, parse, read_versioned
+from faultline.inspector.spark.sources import damage, kind_of, kinds_that_are_known
 
 NAME = re.compile(rb"[A-Za-z0-9_-]+")
 """The name of a source, or its number."""
@@ -134,11 +134,12 @@ def read_all(folder: LogFolder) -> Offsets:
                 found.batches[number] = like
         except LogError as error:
             found.errors[number] = str(error)
-    _tell_damaged_from_unknown(found)
+    _tell_damaged_from_unknown(found, folder)
+    found.errors |= misnamed(folder)
     return found
 
 
-def _tell_damaged_from_unknown(found: Offsets) -> None:
+def _tell_damaged_from_unknown(found: Offsets, folder: LogFolder) -> None:
     """Make an error of a batch whose offset is a damaged one of the kind that the source's other offsets have.
 
     An offset of no known kind is no damage by itself: its source may be one that is not known here.
@@ -150,8 +151,11 @@ def _tell_damaged_from_unknown(found: Offsets) -> None:
             kinds.setdefault(name, set()).add(kind)
             if kind == "unknown" and number not in found.unknown:
                 doubtful.append((number, name))
+    known = {
+        name: kinds_that_are_known(folder.path.parent, name, kinds[name]) for name in {each for _, each in doubtful}
+    }
     for number, name in doubtful:
-        why = damage(found.batches[number].ends[name], kinds[name]) if number in found.batches else ""
+        why = damage(found.batches[number].ends[name], known[name]) if number in found.batches else ""
         if why:
             found.errors[number] = f"the offset of source {name} {why}"
             del found.batches[number]
