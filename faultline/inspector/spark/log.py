@@ -11,13 +11,15 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from faultline.storage.location import Location
 from faultline.storage.reading import names, read
 
-_decode = json.JSONDecoder().decode
-"""json.loads without guessing the encoding: a fifth of the time of reading 10,000 batches."""
+_decode = json.JSONDecoder().raw_decode
+"""json.loads without guessing the encoding and looking for blanks: a fifth of the time of reading 10,000 batches."""
+_BLANKS = " \t\n\r"
 
 
 class LogError(Exception):
@@ -109,13 +111,19 @@ def list_log(path: Location) -> LogFolder:
         there = names(path)
     except (FileNotFoundError, NotADirectoryError):
         there = []
-    numbers = sorted(int(name) for name in there if NUMBER.fullmatch(name))
+    numbers, rest = [], []
+    for name in there:
+        if NUMBER.fullmatch(name):
+            numbers.append(int(name))
+        elif not name.startswith("."):
+            rest.append(name)
+    numbers.sort()
     compact = sorted(
         int(name.removesuffix(COMPACT))
-        for name in there
+        for name in rest
         if name.endswith(COMPACT) and NUMBER.fullmatch(name.removesuffix(COMPACT))
     )
-    others = {int(name): name for name in there if OTHER_NUMBER.fullmatch(name) and not NUMBER.fullmatch(name)}
+    others = {int(name): name for name in rest if OTHER_NUMBER.fullmatch(name)}
     return LogFolder(path, numbers, compact, {each: name for each, name in others.items() if each not in numbers})
 
 
@@ -149,19 +157,29 @@ def versioned(content: bytes, known: int) -> tuple[int, list[bytes]]:
 
     Raises as `read_versioned`.
     """
-    lines = content.splitlines()
-    number = lines[0].removeprefix(b"v")
-    if not lines[0].startswith(b"v") or not VERSION.fullmatch(number) or int(number) < 1:
+    first, *lines = content.splitlines()
+    version = _version(first)
+    if version < 1:
         raise LogError("it does not start with a version line such as v1: not a log of Spark, or damaged")
-    version = int(number)
     if version > known:
-        raise UnknownVersion(version, known, lines[1:])
-    return version, lines[1:]
+        raise UnknownVersion(version, known, lines)
+    return version, lines
+
+
+@lru_cache(maxsize=8)
+def _version(line: bytes) -> int:
+    """Read `v1`; 0 for what is no version."""
+    number = line.removeprefix(b"v")
+    return int(number) if line.startswith(b"v") and VERSION.fullmatch(number) else 0
 
 
 def parse(line: bytes) -> Any:
     """Parse one JSON line. Raises LogError when it is not JSON."""
     try:
-        return _decode(line.decode())
+        text = line.decode().strip(_BLANKS)
+        value, end = _decode(text)
     except (ValueError, RecursionError):
         raise LogError("it is cut short or not JSON") from None
+    if end != len(text):
+        raise LogError("it is cut short or not JSON")
+    return value

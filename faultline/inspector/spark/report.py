@@ -342,7 +342,9 @@ def _initial(path: Location, batches: dict[int, PlannedBatch], problems: list[st
     """The offsets that sources began with, by source (Kafka and rate keep them), and files that are not read here."""
     kinds: dict[str, str] = {}
     for number in sorted(batches):
-        kinds |= {name: kind for name, kind in batches[number].kinds.items() if kind != "none"}
+        for name, kind in batches[number].kinds.items():
+            if kind != "none":
+                kinds[name] = kind
     found: dict[str, Any] = {}
     unread = []
     for name, kind in kinds.items():

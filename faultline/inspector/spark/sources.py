@@ -6,7 +6,6 @@ A source is recognized by the shape of its offset: the log does not name it.
 from __future__ import annotations
 
 import json
-import re
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -15,7 +14,8 @@ from faultline.inspector.spark.log import LogError, LogFolder, list_log, misname
 from faultline.inspector.words import count, ranges, time_words
 from faultline.storage.location import Location
 
-PARTITION = re.compile(r"[0-9]{1,10}")
+PARTITION_DIGITS = 10
+"""Digits of the highest number of a partition, 2^31 - 1."""
 MOST_ENTRIES = 100_000
 """Entries of a file source's log in one batch up to which their files are named."""
 UNKNOWN = "unknown"
@@ -51,12 +51,16 @@ def kind_of(offset: Any) -> str:
         # JsonUtils.partitionOffsets: topics, partitions, offsets.
         sound = all(
             isinstance(partitions, dict)
-            and all(PARTITION.fullmatch(key) and type(value) is int for key, value in partitions.items())
+            and all(type(value) is int and _is_partition(key) for key, value in partitions.items())
             for partitions in offset.values()
         )
     else:
         sound = all(type(offset.get(name)) is int for name in NUMBERS.get(shape, ()))
     return shape if sound else "unknown"
+
+
+def _is_partition(key: str) -> bool:
+    return len(key) <= PARTITION_DIGITS and key.isascii() and key.isdecimal()
 
 
 def _shape(offset: Any) -> str:
