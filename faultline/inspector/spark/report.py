@@ -37,7 +37,7 @@ SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 PARTITIONS = re.compile(r"[0-9]{1,6}")
 QUERY_ID = re.compile(r"([0-9A-Fa-f]+-){4}[0-9A-Fa-f]+")
-"""What UUID.fromString of Java reads."""
+"""The text that UUID.fromString of Java reads."""
 CUT = "is cut short or not JSON"
 
 

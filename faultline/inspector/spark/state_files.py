@@ -32,7 +32,7 @@ PROVIDERS = {
 }
 """The providers of Spark, and the kinds of files that each reads."""
 NULS = bytes(16)
-"""What a file begins with that a crash of the machine left without its content; no codec begins a file so."""
+"""The beginning of a file that a crash of the machine left without its content; no codec begins a file so."""
 DEFAULT_STORE = "default"
 """The store whose files are in the folder of the partition itself (StateStoreId.storeCheckpointLocation)."""
 NOT_STORES = ("_metadata", "SSTs", "logs", "archive")
