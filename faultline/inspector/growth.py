@@ -7,7 +7,6 @@ of open windows comes and goes, and a line through its sizes says nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import correlation, linear_regression
 
 from faultline.inspector.model import Growth
 from faultline.inspector.words import age_words, size_words
@@ -30,6 +29,9 @@ def bytes_per_day(sizes: Sizes) -> int | None:
         return None
     if min(values) == max(values):
         return 0
+    # Loading it takes as long as reading 1,000 batches.
+    from statistics import correlation, linear_regression  # noqa: PLC0415
+
     if abs(correlation(times, values)) < STEADY:
         return None
     return round(linear_regression(times, values).slope * DAY_MS)

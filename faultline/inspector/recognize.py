@@ -84,6 +84,12 @@ def _called_like_one(path: Location, names: set[str]) -> str:
             f"{path} has {', '.join(sorted(others))}: Spark's logs are called {' and '.join(LOGS)}, in small letters,"
             " and without them Spark begins a new checkpoint; rename them, then open this folder again"
         )
+    flink = [name for name in names if name.lower() == METADATA or CHECKPOINT.fullmatch(name.lower())]
+    if flink:
+        return (
+            f"{path} has {', '.join(sorted(flink))}: Flink calls it {METADATA} or chk-N, in small letters, and finds it"
+            " by no other name; rename it, then open this folder again"
+        )
     if any(name in names for name in INSIDE_FLINK):
         return _only_shared(path)
     if path.name == SINK_LOG or SINK_LOG in names:

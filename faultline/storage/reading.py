@@ -22,10 +22,12 @@ _KINDS = {
 
 
 def names(folder: Location) -> list[str]:
-    """Names in a folder, in any order. Raises OSError."""
+    """Names of all that is in a folder and is no folder itself, in any order. Raises OSError."""
     if isinstance(folder, Path):
-        return os.listdir(folder)  # noqa: PTH208 - twice as fast as Path.iterdir for 10,000 files
-    return [each.name for each in folder.iterdir()]
+        # Faster than Path.iterdir for 10,000 files, since the kind comes with the name.
+        with os.scandir(folder) as entries:
+            return [entry.name for entry in entries if not entry.is_dir()]
+    return [each.name for each in folder.iterdir() if not each.is_dir()]
 
 
 def read(folder: Location, name: str) -> bytes:

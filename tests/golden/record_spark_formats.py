@@ -37,8 +37,8 @@ RELEASE = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 STREAMING = "spark.sql.streaming."
 FILES = 4
-SECONDS = 90
-"""Seconds that a query has for the commits that it makes."""
+SECONDS = 240
+"""Seconds that a query has for the commits that it makes: the first one of a process waits for its start."""
 
 
 def _nothing(rows: DataFrame, _batch: int) -> None:

@@ -1,15 +1,29 @@
-"""Environments of other releases of Spark, made when a test needs one."""
+"""Environments of other releases of Spark, made when a test needs one, and the golden checkpoints that they start."""
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
+from faultline.inspector.spark.report import read_report
 from faultline.packages.release import python_of
 from faultline.settings import ROOT
+from tests.golden.archives import golden
 
 _LIMIT_SECONDS = 900
+RECORDER = ROOT / "tests" / "golden" / "record_spark_formats.py"
+WHOLE = ("rocksdb", "state_ids", "offsets_v2", "named_sources", "named_sink", "async_progress", "files_windowed")
+NAMED = ("named_sources", "named_sink")
+"""Their query has methods that Spark has from 4.2 on: an older release starts the query without names."""
+
+Prediction = tuple[str, int | None]
+"""The action and the batch of a restart."""
 
 
 def made_python(release: str) -> Path:
@@ -19,3 +33,46 @@ def made_python(release: str) -> Path:
         command = [sys.executable, "-m", "faultline.packages.release", "spark", release]
         subprocess.run(command, cwd=ROOT, check=True, timeout=_LIMIT_SECONDS)
     return python
+
+
+def copies(written: str, release: str, folder: Path) -> dict[str, Path]:
+    """Copy the golden checkpoints of one release that another one can start, by recipe."""
+    found = {}
+    for recipe in WHOLE:
+        source = golden(f"spark-{written}") / recipe
+        # An older release lacks the methods of the query; a file that it cannot read stops any query.
+        name = "files_alone" if recipe in (*NAMED, "offsets_v2") and release < "4.2" else recipe
+        two_sources = recipe == "named_sources" and written == "4.2" and name == "files_alone"
+        if source.is_dir() and not two_sources:
+            found[recipe] = Path(shutil.copytree(source, folder / f"{written}-{recipe}" / name))
+    return found
+
+
+def predicted(folder: Path, release: str) -> Prediction:
+    """Return the restart that the report predicts with this release: its own, or one listed under other releases."""
+    restart = read_report(folder / "checkpoint", None, None).restart
+    assert restart is not None
+    other = next((each for each in restart.elsewhere if release in each.releases), None)
+    return (other.action, other.step) if other else (restart.action, restart.step)
+
+
+def restarted(python: Path, folders: Iterable[Path]) -> dict[Path, tuple[str, list[int]]]:
+    """Start the query of each folder again, by one process; its error, empty when there was none, and its commits."""
+    with tempfile.TemporaryDirectory() as scratch:
+        answer = Path(scratch) / "answer.json"
+        done = subprocess.run(
+            [str(python), str(RECORDER), "restart", str(answer), *map(str, folders)],
+            cwd=ROOT,
+            env=os.environ | {"PYTHONPATH": str(ROOT), "GOLDEN_SPARK_JARS": "", "SPARK_LOCAL_IP": "127.0.0.1"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        return {Path(name): (error, committed) for name, (error, committed) in json.loads(answer.read_text()).items()}
+
+
+def is_as_said(said: Prediction, error: str, committed: list[int]) -> bool:
+    """Return whether a restart did what was predicted."""
+    action, step = said
+    return bool(error) if action == "impossible" else (not error and step in committed)

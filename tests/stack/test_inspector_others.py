@@ -16,7 +16,7 @@ from faultline.inspector.model import Report, report_from
 from faultline.inspector.render.prose import render
 from faultline.settings import ROOT
 from tests.damaged import damage
-from tests.golden.archives import golden, releases
+from tests.golden.archives import SCRATCH, golden, releases
 from tests.stack.flink_cluster import PYTHON
 from tests.tiers import seeds
 
@@ -73,6 +73,24 @@ def test_committables_of_another_sink_are_no_transactions(reports: dict[str, Rep
 
 def test_the_changelog_backend_is_named_with_its_claim_mode(reports: dict[str, Report]) -> None:
     assert any("changelog state backend" in note and "CLAIM" in note for note in reports["changelog"].notes)
+
+
+def test_changes_are_named_and_not_read() -> None:
+    """The golden checkpoint at the place that its metadata names: a path as long as the recorded one."""
+    recorded, place = "/data/streams/flink/changelog", SCRATCH / "changed"
+    assert len(recorded) == len(str(place))
+    shutil.copytree(OTHERS / "changelog", place)
+    try:
+        for file in place.glob("cp/*/chk-*/_metadata"):
+            file.write_bytes(file.read_bytes().replace(recorded.encode(), str(place).encode()))
+        (report,) = described(place)
+        assert not report.problems
+        (state,) = operator(report, KEYED).state
+        assert state.keys is None
+        assert "keeps it as changes, which Flink applies in a running task alone; take a savepoint" in state.note
+        assert f"not looked at: the keyed state of {KEYED}" in render(report)
+    finally:
+        shutil.rmtree(SCRATCH)
 
 
 def test_a_copy_says_where_its_files_are_recorded_and_where_they_are(reports: dict[str, Report]) -> None:

@@ -189,6 +189,19 @@ def empty(pattern: str) -> State:
     return lambda checkpoint: [file.write_bytes(b"") for file in checkpoint.glob(pattern)]
 
 
+def cut(pattern: str, bytes_less: int) -> State:
+    return lambda checkpoint: [file.write_bytes(file.read_bytes()[:-bytes_less]) for file in checkpoint.glob(pattern)]
+
+
+def nuls(pattern: str) -> State:
+    return lambda checkpoint: [file.write_bytes(bytes(file.stat().st_size)) for file in checkpoint.glob(pattern)]
+
+
+def a_store_more(checkpoint: Path) -> None:
+    """The metadata of the operator lists a store, as that of a join of streams has four."""
+    edited("state/0/_metadata/metadata", '"storeName":"default"', '"storeName":"left-keyToNumValues"')(checkpoint)
+
+
 def without_changes(change: State) -> State:
     """RocksDB that writes no change logs: since 4.1 they make good for a snapshot that cannot be read."""
     return lambda checkpoint: (unlink("state/0/*/*.changelog")(checkpoint), change(checkpoint))
@@ -211,7 +224,74 @@ def newest_entry_gone(checkpoint: Path) -> None:
         (checkpoint / name).unlink()
 
 
+def folders_called_like_batches(checkpoint: Path) -> None:
+    for log in ("offsets", "commits", "sources/0"):
+        (checkpoint / log / "99").mkdir()
+
+
+def edited(pattern: str, before: str, after: str) -> State:
+    """Replace words in the newest file of a log, or in a file of another name."""
+
+    def change(checkpoint: Path) -> None:
+        file = max(checkpoint.glob(pattern), key=lambda path: int(path.name) if path.name.isdecimal() else 0)
+        text = file.read_text()
+        assert before in text
+        file.write_text(text.replace(before, after))
+
+    return change
+
+
+def stray_folders_in_the_state(checkpoint: Path) -> None:
+    for folder in ("state/7", "state/0/7"):
+        (checkpoint / folder).mkdir()
+
+
+def without_stores(checkpoint: Path) -> None:
+    for partition in (checkpoint / "state" / "0").glob("[0-9]"):
+        shutil.rmtree(partition)
+
+
 CHANGES: dict[str, tuple[str, State, str]] = {
+    "folders that are called like batches": ("files_windowed", folders_called_like_batches, ""),
+    "another way to write a number": ("files_windowed", lambda path: (path / "offsets/+99").touch(), "offsets/+99"),
+    "the same in commits": ("files_windowed", lambda path: (path / "commits/099").touch(), "commits/099"),
+    "the same of an older batch": ("files_windowed", lambda path: (path / "offsets/03").touch(), ""),
+    "stores that are gone": ("files_windowed", without_stores, "state/0/0 has no 1.delta"),
+    "an operator that is gone": ("state_ids", lambda path: shutil.rmtree(path / "state/0"), "which the commit names"),
+    "the same in a source's log": ("files_windowed", lambda path: (path / "sources/0/+99").touch(), "sources/0/+99"),
+    "stray folders in the state": ("files_windowed", stray_folders_in_the_state, ""),
+    "an empty schema": ("files_windowed", empty("state/0/0/_metadata/schema"), "schema is empty"),
+    "a schema of NULs": (
+        "files_windowed",
+        lambda path: (path / "state/0/0/_metadata/schema").write_bytes(bytes(60)),
+        "schema begins with NULs",
+    ),
+    "a delta of NULs": (
+        "files_windowed",
+        lambda path: (path / "state/0/0/13.delta").write_bytes(bytes(60)),
+        "13.delta begins with NULs",
+    ),
+    "files of another provider": (
+        "files_windowed",
+        edited("offsets/[0-9]*", "HDFSBackedStateStoreProvider", "RocksDBStateStoreProvider"),
+        "delta, snapshot files, which RocksDBStateStoreProvider does not read",
+    ),
+    "more partitions than there are": (
+        "files_windowed",
+        edited("offsets/[0-9]*", '"spark.sql.shuffle.partitions":"2"', '"spark.sql.shuffle.partitions":"3"'),
+        "state/0/2 has no 1.delta",
+    ),
+    "an id that is no UUID": ("files_windowed", edited("metadata", "-", "_"), "metadata first of all"),
+    "a watermark as text": (
+        "files_windowed",
+        edited("commits/[0-9]*", '"nextBatchWatermarkMs":', '"nextBatchWatermarkMs":"a","x":'),
+        "not a table with nextBatchWatermarkMs",
+    ),
+    "a field more in an offset": (
+        "files_windowed",
+        edited("offsets/[0-9]*", '{"logOffset":', '{"x":1,"logOffset":'),
+        "",
+    ),
     "markers of a store": ("files_windowed", markers, ""),
     "a stray batch": ("files_windowed", lambda path: (path / "offsets" / "99999999999999999999").touch(), ""),
     "a partition that is gone": ("files_windowed", lambda path: shutil.rmtree(path / "state/0/1"), "state/0/1"),
@@ -219,6 +299,14 @@ CHANGES: dict[str, tuple[str, State, str]] = {
     "an empty snapshot": ("files_windowed", empty("state/0/0/13.snapshot"), ""),
     "a log of RocksDB beside its files": ("rocksdb", rocksdb_logs, ""),
     "a file of RocksDB that is gone": ("rocksdb", without_changes(unlink("state/0/0/SSTs/*.sst")), ".sst is missing"),
+    "a snapshot of RocksDB without its end": ("rocksdb", without_changes(cut("state/0/0/*.zip", 30)), ""),
+    "half of a snapshot of RocksDB": (
+        "rocksdb",
+        without_changes(cut("state/0/0/*.zip", 2_000)),
+        "not a whole snapshot",
+    ),
+    "a file of RocksDB of NULs": ("rocksdb", without_changes(nuls("state/0/0/SSTs/*.sst")), ".sst begins with NULs"),
+    "a store that no partition has": ("files_windowed", a_store_more, "state/0/0/left-keyToNumValues has no 1.delta"),
     "an empty snapshot of RocksDB": ("rocksdb", without_changes(empty("state/0/0/*.zip")), ".zip is empty"),
     "state of another attempt": ("state_ids", unlink("state/0/0/4_*"), "the commit names the state"),
     "the source's newest entry": ("files_windowed", newest_entry_gone, "sources/0/11 doesn't exist"),
@@ -240,6 +328,43 @@ def test_what_a_start_reads_is_looked_at(tmp_path: Path, name: str, change: Stat
         assert (action, step) == whole[:2], words
 
 
+def test_a_provider_that_is_not_known_keeps_its_files_as_it_likes(tmp_path: Path) -> None:
+    checkpoint = copy(tmp_path, "files_windowed")
+    for offsets in (checkpoint / "offsets").glob("[0-9]*"):
+        text = offsets.read_text()
+        offsets.write_text(text.replace("org.apache.spark.sql.execution.streaming.state.HDFSBacked", "org.example.Own"))
+    without_stores(checkpoint)
+    action, _, words = outcome(checkpoint)
+    assert action == "continue"
+    assert "not looked at: the state, which org.example.OwnStateStoreProvider keeps: it is not known here" in words
+
+
+def test_a_part_in_capitals_is_not_read_and_named(tmp_path: Path) -> None:
+    checkpoint = copy(tmp_path, "files_windowed")
+    (checkpoint / "commits").rename(checkpoint / "Commits")
+    action, step, words = outcome(checkpoint)
+    assert (action, step) == ("re-run", 12)
+    assert "Commits is not read: Spark calls it commits, in small letters" in words
+
+
+def test_state_that_was_not_copied_is_named(tmp_path: Path) -> None:
+    checkpoint = copy(tmp_path, "files_windowed")
+    shutil.rmtree(checkpoint / "state")
+    words = outcome(checkpoint)[2]
+    assert "not looked at: the state, if the query keeps any: state/ has none, and such a query fails" in words
+
+
+def test_values_are_not_those_of_kafka_where_nothing_says_that_it_is(tmp_path: Path) -> None:
+    checkpoint = query(tmp_path, ('{"pump":{"0":1}}',), ('{"pump":{"0":1,"closed":true}}',))
+    action, step, words = outcome(checkpoint)
+    assert (action, step) == ("continue", 2)
+    assert "PROBLEM" not in words
+    start = checkpoint / "sources" / "0" / "0"
+    start.parent.mkdir(parents=True)
+    start.write_bytes(b'\0v1\n{"pump":{"0":0}}')
+    assert "the offset of source 0 has a field of the wrong kind" in outcome(checkpoint)[2]
+
+
 @pytest.mark.parametrize("gone", ["9.compact", "10"])
 def test_a_hole_in_the_sinks_log_stops_its_readers_and_not_the_query(tmp_path: Path, gone: str) -> None:
     checkpoint = copy(tmp_path, "files_windowed")
@@ -258,6 +383,7 @@ def near(tmp_path: Path) -> Path:
     (tmp_path / "metadata-alone").mkdir()
     shutil.copyfile(checkpoint / "metadata", tmp_path / "metadata-alone" / "metadata")
     (tmp_path / "flink" / ("a" * 32) / "shared").mkdir(parents=True)
+    (tmp_path / "capitals" / "CHK-7").mkdir(parents=True)
     return tmp_path
 
 
@@ -275,6 +401,7 @@ def near(tmp_path: Path) -> Path:
         ("cased", "small letters"),
         ("metadata-alone", "only the metadata of a Spark query"),
         ("flink", "without any chk-N"),
+        ("capitals", "has CHK-7: Flink calls it _metadata or chk-N, in small letters"),
     ],
 )
 def test_a_folder_near_a_checkpoint_names_the_right_one(tmp_path: Path, folder: str, words: str) -> None:

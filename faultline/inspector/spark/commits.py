@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from faultline.inspector.spark.log import LogError, LogFolder, LogGone, UnknownVersion, parse, read_versioned
+from faultline.inspector.spark.log import LogError, LogFolder, LogGone, UnknownVersion, misnamed, parse, read_versioned
 from faultline.inspector.words import count
 
 NEWEST = 3
@@ -60,7 +60,7 @@ def read_commits(folder: LogFolder) -> Commits:
             document = parse(lines[0]) if lines and lines[0] else {}
             found.commits[number] = Commit(
                 number,
-                int(document.get("nextBatchWatermarkMs") or 0),
+                _watermark(document),
                 version,
                 {
                     str(operator): [[str(each) for each in ids] for ids in partitions]
@@ -79,4 +79,12 @@ def read_commits(folder: LogFolder) -> Commits:
             found.errors[number] = (
                 "its line is not a table with nextBatchWatermarkMs, nor with ids and sinks of version 2 and 3"
             )
+    found.errors |= misnamed(folder)
     return found
+
+
+def _watermark(document: dict[str, Any]) -> int:
+    value = document.get("nextBatchWatermarkMs") or 0
+    if isinstance(value, str):
+        raise TypeError
+    return int(value)

@@ -7,7 +7,6 @@ them: it refuses to read or to restart from a checkpoint that was copied or move
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -35,7 +34,10 @@ def corrected(checkpoint: Path, homes: dict[str, str]) -> Iterator[Path]:
 
     `homes` has for each operator's number the place that its metadata names; the checkpoint itself does not change.
     """
-    with tempfile.TemporaryDirectory(prefix="inspector-") as folder:
+    # It loads every kind of archive, and few checkpoints were moved.
+    from tempfile import TemporaryDirectory  # noqa: PLC0415
+
+    with TemporaryDirectory(prefix="inspector-") as folder:
         place = Path(folder).resolve()
         _link(checkpoint, place, {"state"})
         _link(checkpoint / "state", place / "state", set(homes))

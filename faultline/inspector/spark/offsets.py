@@ -7,15 +7,18 @@ had nothing yet.
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
-from faultline.inspector.spark.log import LogError, LogFolder, LogGone, UnknownVersion, parse, read_versioned
-from faultline.inspector.spark.sources import damage, kind_of
+from faultline.inspector.spark.log import LogError, LogFolder, LogGone, UnknownVersion, misnamed, parse, read_versioned
+from faultline.inspector.spark.sources import damage, kind_of, kinds_that_are_known
 
 NAME = re.compile(rb"[A-Za-z0-9_-]+")
 """The name of a source, or its number."""
+_PINNED = b',"conf":'
 NEWEST = 2
 """The highest version of an offsets file that is known here."""
 
@@ -63,14 +66,9 @@ def _batch(number: int, version: int, content: list[bytes]) -> PlannedBatch:
         raise LogError(
             "its line of metadata is missing or blank: without the watermark in it, Spark cannot plan the next batch"
         )
-    document = parse(metadata)
+    document, configuration = _metadata(metadata)
     if not isinstance(document, dict) or not sources:
         raise LogError("it is cut short: the line of a source is missing")
-    configuration = {} if document.get("conf") is None else document["conf"]
-    if not isinstance(configuration, dict):
-        raise LogError("its pinned configuration (conf) is not a table of settings")
-    if not set(map(type, configuration.values())) <= {str}:
-        configuration = {name: str(value) for name, value in configuration.items()}
     ends = _by_name(sources) if version > 1 else {str(at): _offset(line) for at, line in enumerate(sources)}
     return PlannedBatch(
         number=number,
@@ -81,6 +79,33 @@ def _batch(number: int, version: int, content: list[bytes]) -> PlannedBatch:
         version=version,
         kinds={name: kind_of(end) for name, end in ends.items()},
     )
+
+
+def _metadata(line: bytes) -> tuple[Any, dict[str, str]]:
+    """Parse the line of metadata: its document, and the pinned configuration in it.
+
+    Spark writes the configuration last, and mostly as the batch before has it: then it is parsed once for all batches,
+    which takes a quarter of the time off reading 10,000.
+    """
+    head, found, rest = line.partition(_PINNED)
+    if found and rest.endswith(b"}}"):
+        try:
+            return parse(head + b"}"), _configuration(rest[:-1])
+        except LogError:
+            # It is not the last field, or the line is damaged.
+            pass
+    document = parse(line)
+    pinned = document.get("conf") if isinstance(document, dict) else None
+    return document, {} if pinned is None else _configuration(json.dumps(pinned).encode())
+
+
+@lru_cache(maxsize=8)
+def _configuration(text: bytes) -> dict[str, str]:
+    """Parse the pinned settings. Raises LogError."""
+    configuration = parse(text)
+    if not isinstance(configuration, dict):
+        raise LogError("its pinned configuration (conf) is not a table of settings")
+    return {name: str(value) for name, value in configuration.items()}
 
 
 def _milliseconds(document: dict[str, Any], name: str) -> int:
@@ -134,11 +159,12 @@ def read_all(folder: LogFolder) -> Offsets:
                 found.batches[number] = like
         except LogError as error:
             found.errors[number] = str(error)
-    _tell_damaged_from_unknown(found)
+    _tell_damaged_from_unknown(found, folder)
+    found.errors |= misnamed(folder)
     return found
 
 
-def _tell_damaged_from_unknown(found: Offsets) -> None:
+def _tell_damaged_from_unknown(found: Offsets, folder: LogFolder) -> None:
     """Make an error of a batch whose offset is a damaged one of the kind that the source's other offsets have.
 
     An offset of no known kind is no damage by itself: its source may be one that is not known here.
@@ -150,8 +176,11 @@ def _tell_damaged_from_unknown(found: Offsets) -> None:
             kinds.setdefault(name, set()).add(kind)
             if kind == "unknown" and number not in found.unknown:
                 doubtful.append((number, name))
+    known = {
+        name: kinds_that_are_known(folder.path.parent, name, kinds[name]) for name in {each for _, each in doubtful}
+    }
     for number, name in doubtful:
-        why = damage(found.batches[number].ends[name], kinds[name]) if number in found.batches else ""
+        why = damage(found.batches[number].ends[name], known[name]) if number in found.batches else ""
         if why:
             found.errors[number] = f"the offset of source {name} {why}"
             del found.batches[number]

@@ -28,12 +28,16 @@ from faultline.inspector.spark.releases import (
 from faultline.inspector.spark.restart import Logs, predict
 from faultline.inspector.spark.sink import read_sink
 from faultline.inspector.spark.sources import UNKNOWN, ForeignFile, explain, initial_offset, kafka_partitions, kind_of
-from faultline.inspector.spark.state_files import operator_folders, what_is_missing
+from faultline.inspector.spark.state_files import PROVIDERS, NeededState, operator_folders, what_is_missing
 from faultline.storage.location import Location
 
 LOGS = ("offsets", "commits")
+PARTS = (*LOGS, "metadata", "sources", "state")
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 PARTITIONS = re.compile(r"[0-9]{1,6}")
+QUERY_ID = re.compile(r"([0-9A-Fa-f]+-){4}[0-9A-Fa-f]+")
+"""The text that UUID.fromString of Java reads."""
 CUT = "is cut short or not JSON"
 
 
@@ -70,7 +74,7 @@ def read_report(path: Location, last: int | None, output: Location | None) -> Re
             "the logs have gaps, and always in both: asynchronous progress tracking writes them now and then, not for"
             " each batch"
         )
-    report.problems += _gaps(path, listed.numbers, committed, asynchronous)
+    report.problems += _gaps(path, listed.numbers, committed, asynchronous) + _wrongly_called(path)
     initial, unread = _initial(path, offsets.batches, report.problems)
     report.counts = {"batches": len(listed.numbers), "committed": len(committed & set(listed.numbers))}
     if listed.numbers:
@@ -178,9 +182,12 @@ def _missing_state(
     newest = max([*commits.commits, *commits.errors, *commits.unknown], default=-1)
     version = planned[-1] + (newest == planned[-1])
     ids = commits.commits[newest].state_ids if newest == version - 1 and newest in commits.commits else {}
+    provider = provider_of(batch)
+    if provider not in PROVIDERS:
+        return "", ""
     try:
-        partitions = _partitions_of_state(path, batch)
-        whys = [what_is_missing(path, version, partitions, ids, repairs) for repairs in (True, False)]
+        needed = NeededState(version, _partitions_of_state(path, batch), ids, provider)
+        whys = [what_is_missing(path, needed, repairs) for repairs in (True, False)]
     except PermissionError as error:
         problems.append(f"{error.filename} cannot be read: no permission")
         return "", ""
@@ -191,12 +198,20 @@ def _missing_state(
     return whys[0], whys[1]
 
 
+def provider_of(batch: PlannedBatch | None) -> str:
+    """Return the class that reads the state: the log pins it since Spark 2.4 (SPARK-24763); before, there was one."""
+    return (batch.configuration if batch else {}).get(PROVIDER, next(iter(PROVIDERS)))
+
+
 def _partitions_of_state(path: Location, batch: PlannedBatch | None) -> dict[str, int]:
-    """Partitions of each operator: those of its metadata, else the shuffle partitions that the log pins."""
+    """Partitions of each operator: the shuffle partitions that the log pins, else those of its metadata."""
     pinned = (batch.configuration if batch else {}).get(SHUFFLE_PARTITIONS, "")
     found = {}
     for folder in operator_folders(path):
         partitions = int(pinned) if PARTITIONS.fullmatch(pinned) else 0
+        if partitions:
+            found[folder.name] = partitions
+            continue
         with contextlib.suppress(MetadataError):
             metadata = read_metadata(folder)
             partitions = max((number for _, number in metadata.stores), default=partitions) if metadata else partitions
@@ -213,9 +228,14 @@ def _not_looked_at(path: Location, batch: PlannedBatch | None, initial: dict[str
             found.append(f"source {name}, whose kind is not known here")
         elif kind == "kafka" and name not in initial:
             found.append(f"the connector of source {name}")
-    operators = operator_folders(path)
-    if operators:
+    provider = provider_of(batch)
+    if not operator_folders(path):
+        if batch and batch.watermark:
+            found.append("the state, if the query keeps any: state/ has none, and such a query fails without it")
+    elif provider in PROVIDERS:
         found.append("the content of the state's files")
+    else:
+        found.append(f"the state, which {provider} keeps: it is not known here")
     return found
 
 
@@ -252,7 +272,7 @@ def _query_id(path: Location, problems: list[str]) -> tuple[str, str]:
     """The query's id, and whether its file is there, missing or damaged."""
     file = path / "metadata"
     try:
-        return str(json.loads(file.read_bytes())["id"]), "there"
+        found = str(json.loads(file.read_bytes())["id"])
     except FileNotFoundError:
         problems.append(
             f"{file} is missing: {in_words(_before_needed())} give the query a new id and go on with these offsets,"
@@ -261,10 +281,24 @@ def _query_id(path: Location, problems: list[str]) -> tuple[str, str]:
         return "", "missing"
     except PermissionError:
         problems.append(f"{file} cannot be read: no permission")
+        return "", "there"
     except (ValueError, KeyError, TypeError, RecursionError):
         problems.append(f"{file} {CUT}: a restart fails on it")
         return "", "damaged"
-    return "", "there"
+    if not QUERY_ID.fullmatch(found):
+        problems.append(f"{file} has an id that is not a UUID: a restart fails on it")
+        return "", "damaged"
+    return found, "there"
+
+
+def _wrongly_called(path: Location) -> list[str]:
+    """Say which parts of the checkpoint are called by other letters than Spark calls them, and so are not read."""
+    there = {child.name for child in path.iterdir()}
+    return [
+        f"{path / name} is not read: Spark calls it {name.lower()}, in small letters; rename it"
+        for name in sorted(there)
+        if name.lower() in PARTS and name.lower() not in there
+    ]
 
 
 def _before_needed() -> list[str]:
@@ -308,7 +342,9 @@ def _initial(path: Location, batches: dict[int, PlannedBatch], problems: list[st
     """The offsets that sources began with, by source (Kafka and rate keep them), and files that are not read here."""
     kinds: dict[str, str] = {}
     for number in sorted(batches):
-        kinds |= {name: kind for name, kind in batches[number].kinds.items() if kind != "none"}
+        for name, kind in batches[number].kinds.items():
+            if kind != "none":
+                kinds[name] = kind
     found: dict[str, Any] = {}
     unread = []
     for name, kind in kinds.items():

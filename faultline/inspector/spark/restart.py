@@ -129,8 +129,9 @@ def _at_offsets(logs: Logs, release: str, last: int) -> Restart | None:
 
 def _at_commit(logs: Logs, release: str, last: int) -> Restart | None:
     """The newest commit, which is read whatever its batch is."""
-    newest = max(logs.committed, default=-1)
-    commits, file = logs.commits, logs.checkpoint / "commits" / str(newest)
+    commits = logs.commits
+    newest = max([*logs.committed, *commits.errors], default=-1)
+    file = logs.checkpoint / "commits" / str(newest)
     if newest in commits.unknown:
         return _not_known(last, f"{file} is the newest, and {commits.unknown[newest]}")
     if newest in commits.errors:

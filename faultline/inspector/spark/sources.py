@@ -6,16 +6,16 @@ A source is recognized by the shape of its offset: the log does not name it.
 from __future__ import annotations
 
 import json
-import re
 from pathlib import PurePosixPath
 from typing import Any
 
 from faultline.inspector.model import Partition, SourceRange
-from faultline.inspector.spark.log import LogError, LogFolder, list_log, parse, read_lines, versioned
+from faultline.inspector.spark.log import LogError, LogFolder, list_log, misnamed, parse, read_lines, versioned
 from faultline.inspector.words import count, ranges, time_words
 from faultline.storage.location import Location
 
-PARTITION = re.compile(r"[0-9]{1,10}")
+PARTITION_DIGITS = 10
+"""Digits of the highest number of a partition, 2^31 - 1."""
 MOST_ENTRIES = 100_000
 """Entries of a file source's log in one batch up to which their files are named."""
 UNKNOWN = "unknown"
@@ -28,7 +28,7 @@ NUMBERS = {
     "rate-micro-batch": ("offset", "timestamp"),
 }
 """Fields that are whole numbers, by kind of offset."""
-BY_FIELDS = {frozenset({"logOffset"}): "file", frozenset({"offset", "timestamp"}): "rate-micro-batch"}
+BY_FIELDS = {frozenset({"offset", "timestamp"}): "rate-micro-batch"}
 DELTA_AFTER_ALL = 2**63 - 200
 """Positions from here on are after the last action of a version (DeltaSourceOffset.END_INDEX)."""
 
@@ -51,12 +51,16 @@ def kind_of(offset: Any) -> str:
         # JsonUtils.partitionOffsets: topics, partitions, offsets.
         sound = all(
             isinstance(partitions, dict)
-            and all(PARTITION.fullmatch(key) and type(value) is int for key, value in partitions.items())
+            and all(type(value) is int and _is_partition(key) for key, value in partitions.items())
             for partitions in offset.values()
         )
     else:
         sound = all(type(offset.get(name)) is int for name in NUMBERS.get(shape, ()))
     return shape if sound else "unknown"
+
+
+def _is_partition(key: str) -> bool:
+    return len(key) <= PARTITION_DIGITS and key.isascii() and key.isdecimal()
 
 
 def _shape(offset: Any) -> str:
@@ -65,12 +69,26 @@ def _shape(offset: Any) -> str:
         return "unknown"
     if all(isinstance(partitions, dict) for partitions in offset.values()):
         return "kafka"
+    if "logOffset" in offset:
+        # FileStreamSourceOffset.apply leaves other fields aside.
+        return "file"
     return "delta" if "reservoirId" in offset else BY_FIELDS.get(frozenset(offset), "unknown")
 
 
+def kinds_that_are_known(checkpoint: Location, source: str, kinds: set[str]) -> set[str]:
+    """Leave out of the kinds of a source's offsets what does not tell the connector: Kafka's needs its start."""
+    known = kinds & {"kafka", "file", "delta", "rate-micro-batch"}
+    try:
+        if initial_offset(checkpoint, source, "kafka") is not None:
+            return known
+    except (LogError, OSError):
+        pass
+    return known - {"kafka"}
+
+
 def damage(offset: Any, kinds: set[str]) -> str:
-    """Say what is wrong with an offset of a source whose other offsets are of these kinds; empty when nothing is."""
-    if kind_of(offset) != "unknown" or not kinds & {"kafka", "file", "delta", "rate-micro-batch"}:
+    """Say what is wrong with an offset of a source that is of one of these kinds; empty when nothing is."""
+    if kind_of(offset) != "unknown" or not kinds:
         return ""
     if isinstance(offset, str):
         return "is cut short or not JSON" if offset.startswith("{") else ""
@@ -194,8 +212,9 @@ def file_source_fails(checkpoint: Location, source: str, start: Any, end: Any) -
     first = -1 if start is None else start["logOffset"] if kind == "file" else start
     if first > last:
         return f"the file source {source} goes from log offset {first} back to {last}, which it refuses"
+    log = list_log(source_folder(checkpoint, source, "file"))
     try:
-        return _lacks(list_log(source_folder(checkpoint, source, "file")), first, last)
+        return next(iter(misnamed(log).values()), "") or _lacks(log, first, last)
     except LogError as error:
         return str(error)
 

@@ -3,25 +3,42 @@
 Batch N loads version N of each store: the newest snapshot up to it, then the changes of every version after that. The
 HDFS-backed provider writes `N.delta` and `N.snapshot` (HDFSBackedStateStoreProvider.loadMap), RocksDB `N.changelog` and
 `N.zip`, which lists the files in `SSTs/` and `logs/` that belong to it (RocksDBFileManager), and with state ids
-`N_ID.changelog` and `N_ID.zip`, of which a commit names those of its attempt. Looked at are names, sizes and that list:
-the rest is in formats of Spark and RocksDB, and is not read here.
+`N_ID.changelog` and `N_ID.zip`, of which a commit names those of its attempt. Looked at are names, sizes, first bytes
+and that list: the rest is in formats of Spark and RocksDB, and is not read here. Which provider reads them is in the
+log of offsets (OffsetSeqMetadata.relevantSQLConfs); the files of any other provider mean nothing here.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
-import zipfile
+import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from faultline.inspector.spark.operator_metadata import MetadataError
+from faultline.inspector.spark.operator_metadata import read as read_metadata
 from faultline.inspector.words import count
 from faultline.storage.location import Location
 
 NAME = re.compile(r"(0|[1-9][0-9]{0,18})(_[0-9a-f-]+)?\.(delta|snapshot|changelog|zip)(\.crc)?")
-CHANGES, SNAPSHOTS = ("delta", "changelog"), ("snapshot", "zip")
+CHANGES = ("delta", "changelog")
+OF_SPARK = "org.apache.spark.sql.execution.streaming.state."
+PROVIDERS = {
+    f"{OF_SPARK}HDFSBackedStateStoreProvider": ("delta", "snapshot"),
+    f"{OF_SPARK}RocksDBStateStoreProvider": ("changelog", "zip"),
+}
+"""The providers of Spark, and the kinds of files that each reads."""
+NULS = bytes(16)
+"""The beginning of a file that a crash of the machine left without its content; no codec begins a file so."""
+DEFAULT_STORE = "default"
+"""The store whose files are in the folder of the partition itself (StateStoreId.storeCheckpointLocation)."""
 NOT_STORES = ("_metadata", "SSTs", "logs", "archive")
+_ENTRY, _ENTRY_BYTES = b"PK\3\4", 30
+_HAS_DESCRIPTOR, _DESCRIPTOR_BYTES = 8, 16
+"""A zip's entry begins so; Java writes its sizes behind its content (java.util.zip.ZipOutputStream)."""
 SHOWN = 3
 """Missing versions that a sentence names."""
 LISTED_IN = {".sst": "SSTs", ".log": "logs"}
@@ -41,8 +58,8 @@ class StoreFiles:
     kinds: set[str] = field(default_factory=set)
     has_ids: bool = False
     has_checksums: bool = False
-    beside: set[str] = field(default_factory=set)
-    """Kinds of the operator's other stores, for a store that has no file."""
+    formats: tuple[str, str] = PROVIDERS[f"{OF_SPARK}HDFSBackedStateStoreProvider"]
+    """Kinds of changes and of snapshots that the provider reads."""
 
     def missing(self, version: int, ids: Sequence[str], repairs: bool) -> str:
         """Say why a version cannot be loaded; empty when nothing that is looked at stands against it.
@@ -72,15 +89,16 @@ class StoreFiles:
         if have < version - base:
             lacking = _first_lacking(self.changes, base + 1, version)
             # A store that keeps only snapshots lacks the newest snapshot, not changes.
-            kinds = CHANGES if self.changes or not self.kinds else SNAPSHOTS
-            kind = next((each for each in kinds if each in (self.kinds or self.beside)), "file")
+            changes, snapshots = self.formats
+            kind = changes if self.changes or not self.kinds else snapshots
             shown = ", ".join(f"{each}.{kind}" for each in lacking) + (
                 " and more" if version - base - have > len(lacking) else ""
             )
             return f"{self.path} has no {shown}, of which batch {version} makes its state"
         for each in range(base + 1, version + 1):
-            if all((self.path / name).stat().st_size == 0 for name in self.changes[each]):
-                return f"{self.path / self.changes[each][0]} is empty, and batch {version} makes its state of it"
+            reasons = [_hollow(self.path / name) for name in self.changes[each]]
+            if "" not in reasons:
+                return f"{self.path / self.changes[each][0]} {reasons[0]}, and batch {version} makes its state of it"
         return ""
 
     def broken(self, version: int) -> str:
@@ -100,37 +118,71 @@ def _first_lacking(there: Mapping[int, object], first: int, last: int) -> list[i
     return found
 
 
+def _hollow(file: Location) -> str:
+    """Say that a file has no content, or only NULs where it begins; empty when it has some."""
+    if file.stat().st_size == 0:
+        return "is empty"
+    with file.open("rb") as content:
+        return "begins with NULs" if content.read(len(NULS)) == NULS else ""
+
+
 def _broken_snapshot(folder: Location, name: str) -> str:
     file = folder / name
-    if file.stat().st_size == 0:
-        return f"{file} is empty"
+    hollow = _hollow(file)
+    if hollow:
+        return f"{file} {hollow}"
     if not name.endswith(".zip"):
         return ""
     sizes = listed_in(file)
     if sizes is None:
         return f"{file} is not a whole snapshot of RocksDB"
-    for part, size in sizes.items():
-        place = folder / LISTED_IN.get(part[-4:], "SSTs") / part
-        try:
-            found = place.stat().st_size
-        except FileNotFoundError:
-            return f"{place} is missing, which {name} lists"
-        if found != size:
-            return f"{place} has {found} bytes, and {name} lists it with {size}"
-    return ""
+    return next(filter(None, (_broken_part(folder, part, size, name) for part, size in sizes.items())), "")
+
+
+def _broken_part(folder: Location, part: str, size: int, snapshot: str) -> str:
+    place = folder / LISTED_IN.get(part[-4:], "SSTs") / part
+    try:
+        found = place.stat().st_size
+    except FileNotFoundError:
+        return f"{place} is missing, which {snapshot} lists"
+    if found != size:
+        return f"{place} has {found} bytes, and {snapshot} lists it with {size}"
+    hollow = _hollow(place) if size else ""
+    return f"{place} {hollow}, and {snapshot} lists it" if hollow else ""
 
 
 def listed_in(file: Location) -> dict[str, int] | None:
     """Return the files of RocksDB that a snapshot `N.zip` lists, with their bytes; None for one that is not whole."""
     try:
-        with file.open("rb") as content, zipfile.ZipFile(content) as archive:
-            document = json.loads(archive.read("metadata").split(b"\n", 1)[1])
+        document = json.loads(_unzipped(file.read_bytes())["metadata"].split(b"\n", 1)[1])
         listed = [*document.get("sstFiles", ()), *document.get("logFiles", ())]
         parts = {str(part["dfsSstFileName" if "dfsSstFileName" in part else "dfsLogFileName"]): part for part in listed}
         return {part: int(found["sizeBytes"]) for part, found in parts.items()}
-    except (zipfile.BadZipFile, zlib.error, ValueError, KeyError, IndexError, TypeError, AttributeError, EOFError,
-            NotImplementedError, RecursionError):  # fmt: skip
+    except (struct.error, zlib.error, ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
         return None
+
+
+def _unzipped(content: bytes) -> dict[str, bytes]:
+    """Unpack a zip entry by entry, as ZipInputStream of Java does: Spark never looks for the list at its end.
+
+    Raises ValueError, struct.error or zlib.error for one that is cut inside an entry, or damaged.
+    """
+    found, at = {}, 0
+    while content[at : at + 4] == _ENTRY:
+        flags, method, size, length, extra = struct.unpack_from("<6xHH8xI4xHH", content, at)
+        begin = at + _ENTRY_BYTES + length + extra
+        name = content[at + _ENTRY_BYTES : at + _ENTRY_BYTES + length].decode()
+        if method:
+            stream = zlib.decompressobj(-zlib.MAX_WBITS)
+            found[name] = stream.decompress(content[begin:])
+            if not stream.eof:
+                raise ValueError(f"{name} is cut short")
+            at = len(content) - len(stream.unused_data)
+        else:
+            found[name] = content[begin : begin + size]
+            at = begin + size
+        at += _DESCRIPTOR_BYTES if flags & _HAS_DESCRIPTOR else 0
+    return found
 
 
 def operator_folders(checkpoint: Location) -> list[Location]:
@@ -164,7 +216,7 @@ def read_store(folder: Location) -> StoreFiles:
 def stores_of(operator: Location, partitions: int) -> list[StoreFiles]:
     """List the stores of an operator in all its partitions: in a partition's folder, or each in its own folder.
 
-    `partitions`: how many there have to be, as far as that is known.
+    `partitions`: how many there have to be, 0 where that is not known; a stray folder after them is not read.
     """
     return [store for _, stores in _partitions(operator, partitions) for store in stores]
 
@@ -175,9 +227,12 @@ def _partitions(operator: Location, partitions: int) -> Iterator[tuple[int, list
     for folder in there.values():
         names |= {each.name for each in folder.iterdir() if each.is_dir() and each.name not in NOT_STORES}
     names = {name for name in names if not name.endswith("_$folder$") and not name.startswith(".")}
+    with contextlib.suppress(MetadataError):
+        metadata = read_metadata(operator)
+        names |= {name for name, _ in metadata.stores if name != DEFAULT_STORE} if metadata else set()
     # An operator without a key has one partition, whatever the number of shuffle partitions is.
     wanted = {0} if set(there) == {0} and not _has_key(operator) else set(range(partitions))
-    for number in sorted(there.keys() | wanted):
+    for number in sorted(wanted or there):
         folder = operator / str(number)
         yield number, [read_store(folder / name) for name in sorted(names)] if names else [read_store(folder)]
 
@@ -211,31 +266,58 @@ def words_of(stores: list[StoreFiles]) -> str:
     return f"{'RocksDB' if rocksdb else 'HDFS-backed'}: {', '.join([*parts, *extras])}"
 
 
-def what_is_missing(
-    checkpoint: Location, version: int, partitions: Mapping[str, int], ids: StateIds, repairs: bool
-) -> str:
-    """Say what the state lacks for batch `version`; empty when nothing is missing.
+@dataclass(frozen=True)
+class NeededState:
+    """The state that a batch loads: its version, and the partitions of each operator by the operator's number.
 
-    `partitions`: of each operator, by its number; those that are not named are taken as they are. A store of a provider
-    that is not known here has no file of a known name, and nothing is said of it.
+    Operators without a number of partitions are taken as they are. `ids`: those that the newest commit names.
+    `provider`: one of PROVIDERS.
     """
-    if version == 0:
+
+    version: int
+    partitions: Mapping[str, int]
+    ids: StateIds
+    provider: str
+
+
+def what_is_missing(checkpoint: Location, needed: NeededState, repairs: bool) -> str:
+    """Say what the state lacks; empty when nothing is missing. `repairs` as for a store."""
+    if needed.version == 0:
         return ""
     folders = operator_folders(checkpoint)
     numbers = {int(each.name) for each in folders}
-    gone = sorted(set(range(min(max(numbers, default=0), len(numbers) + 1))) - numbers)
-    if gone:
-        return f"{checkpoint / 'state' / str(gone[0])} is missing, and the operators after it are there"
+    # An empty folder that does not follow another one is a stray one.
+    folders = [each for each in folders if each.name == "0" or int(each.name) - 1 in numbers or any(each.iterdir())]
+    reasons = [_missing_operator(checkpoint / "state", {int(each.name) for each in folders}, needed.ids)]
     for operator in folders:
-        named = ids.get(operator.name, ())
-        found = list(_partitions(operator, partitions.get(operator.name, 0)))
-        kinds = {kind for _, stores in found for store in stores for kind in store.kinds}
-        if not kinds:
-            continue
-        for number, stores in found:
-            for store in stores:
-                store.beside = kinds
-                why = store.missing(version, named[number] if number < len(named) else (), repairs)
-                if why:
-                    return why
+        stores = list(_partitions(operator, needed.partitions.get(operator.name, 0)))
+        reasons.append(_foreign(operator, stores, needed.provider))
+        named = needed.ids.get(operator.name, ())
+        for number, found in stores if not any(reasons) else ():
+            for store in found:
+                store.formats = PROVIDERS[needed.provider]
+                ids = named[number] if number < len(named) else ()
+                reasons.append(store.missing(needed.version, ids, repairs))
+        if any(reasons):
+            break
+    return next(filter(None, reasons), "")
+
+
+def _missing_operator(state: Location, there: set[int], ids: StateIds) -> str:
+    """Say which operator has no folder: below the highest, as far as its number is not a stray one, or of a commit."""
+    highest = max(there, default=-1)
+    expected = {*range(min(max(highest, 0), len(there) + 1)), *(int(each) for each in ids if each.isdecimal())}
+    for lacking in sorted(expected - there):
+        why = "and the operators after it are there" if lacking < highest else "which the commit names"
+        return f"{state / str(lacking)} is missing, {why}"
     return ""
+
+
+def _foreign(operator: Location, stores: list[tuple[int, list[StoreFiles]]], provider: str) -> str:
+    """Say that an operator's files are another provider's, or that the schema, which is read first, has no content."""
+    kinds = {kind for _, found in stores for store in found for kind in store.kinds}
+    if kinds and kinds.isdisjoint(PROVIDERS[provider]):
+        return f"{operator} has {', '.join(sorted(kinds))} files, which {provider.rpartition('.')[2]} does not read"
+    schema = operator / "0" / "_metadata" / "schema"
+    hollow = _hollow(schema) if schema.is_file() else ""
+    return f"{schema} {hollow}" if hollow else ""

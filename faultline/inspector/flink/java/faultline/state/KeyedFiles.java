@@ -137,7 +137,8 @@ final class KeyedFiles {
                 return;
             }
             why = handle instanceof ChangelogStateBackendHandle
-                ? "it is of the changelog state backend; take a savepoint to look inside"
+                ? "the changelog state backend keeps it as changes, which Flink applies in a running task alone;"
+                    + " take a savepoint in canonical format to look inside"
                 : "it is of a state backend that is not known here (" + handle.getClass().getSimpleName() + ")";
         } catch (Types.MissingType unknown) {
             why = unknown.getMessage();
