@@ -43,6 +43,7 @@ _STEP_SECONDS = 600.0
 _LOOK_SECONDS = 1.0
 _WATCH_SECONDS = 0.002
 """Pause between two looks at an output whose next row is the moment of a fault."""
+_FIRST_SECONDS = 300.0
 _RESTARTS = 3
 _TOPIC_SECONDS = 30.0
 
@@ -238,7 +239,8 @@ class Trial:
     def _watch(self, seconds: float, done: Callable[[], bool]) -> None:
         """Return when `done`, or when the output has not grown for so long, or for twice its slowest start so far.
 
-        A machine that is busy starts a pipeline later than usual: what is not written yet is not lost.
+        A machine that is busy starts a pipeline later than usual: what is not written yet is not lost. How long a first
+        start takes is not known, so it has `_FIRST_SECONDS`.
         """
         last, since = self.mark(), time.monotonic()
         if last not in (self._before, None):
@@ -250,7 +252,10 @@ class Trial:
             if (now := self.mark()) != last:
                 last, since = now, time.monotonic()
                 self._has_grown()
-            elif (rested := time.monotonic() - since) > max(seconds, 2 * self._slowest):
+                continue
+            known = self._slowest or self._waits_since is None
+            limit = max(seconds, 2 * self._slowest) if known else _FIRST_SECONDS
+            if (rested := time.monotonic() - since) > limit:
                 if self._waits_since is not None:
                     self.notes.append(f"the output did not grow in the {rested:.0f} s after the last start")
                 return
