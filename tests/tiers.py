@@ -163,13 +163,16 @@ class _Report:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Say what the run has left out, and put what is green on record."""
         lines = list(_left_out(self.config.getoption("tier"), self.found["left_out"]))
-        if self.config.getoption("record") and any("::" in word for word in self.config.args):
-            lines.append("nothing is put on record: only whole files are")
-        elif self.config.getoption("record"):
+        if self.config.getoption("record"):
             whole = self.found["whole"]
+            units = {*whole}
+            if any("::" in word for word in self.config.args):
+                # Some tests of a file were chosen, which proves nothing of the file; those of a split file are units.
+                whole = {unit: count for unit, count in whole.items() if "::" in unit}
+                units |= record.read().keys()
             green = {unit for unit in self.passed if unit not in self.not_green and not _has_fewer_examples(unit)}
             complete = {unit for unit in green if self.passed[unit] == whole.get(unit)}
-            lines.append(record.add({unit: (self.seconds[unit], self.passed[unit]) for unit in complete}, whole))
+            lines.append(record.add({unit: (self.seconds[unit], self.passed[unit]) for unit in complete}, units))
             lines += [f"not green, so not on record: {unit}" for unit in sorted(self.not_green)]
         for line in lines:
             terminalreporter.write_line(line)

@@ -125,6 +125,23 @@ def test_all_shards_together_run_each_test_once(suite: pytest.Pytester) -> None:
     assert sorted(ran) == ["test_ci", "test_full", "test_quick", "test_split[1]", "test_split[2]"]
 
 
+def test_a_chosen_test_is_put_on_record_where_tests_are_units(
+    suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added: list[set[str]] = []
+
+    def add(greens: dict[str, tuple[float, int]], _units: set[str]) -> str:
+        added.append({*greens})
+        return "added"
+
+    monkeypatch.setattr(record, "add", add)
+    split = "suite/test_x.py"
+    suite.mkpydir("whole").joinpath("test_y.py").write_text("def test_a(): pass\ndef test_b(): pass\n")
+    for chosen in (f"{split}::test_split[1]", "whole/test_y.py::test_a", "whole/test_y.py"):
+        suite.runpytest_inprocess("-p", "no:xdist", "--record", chosen)
+    assert added == [{f"{split}::test_split[1]"}, set(), {"whole/test_y.py"}]
+
+
 PROMISE = re.compile(r"^\| .+ \| `(tests/\S+\.py)::(\w+)`", re.MULTILINE)
 
 
