@@ -99,7 +99,7 @@ class Run:
         if found is None:
             raise StackError(f"Flink took no savepoint: {words.strip()[-300:]}", 1)
         savepoint = urlsplit(found[1]).path
-        report = json.loads(self._stack.tool("faultline.inspector", savepoint, "--json", "--no-lag", "--rows", "0"))
+        report = json.loads(self._stack.tool("faultline.inspector", savepoint, "--json", "--no-lag", "--limit", "0"))
         if (counted := windows_in(report)) != self._windows:
             raise StackError(f"the state has {counted} windows, not {self._windows}: not a valid measurement", 1)
 

@@ -100,9 +100,7 @@ def arguments_of(argv: list[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--operator", metavar="NAME", help="with --state: of this operator alone (uid, name, hash)")
     parser.add_argument("--csv", action="store_true", help="with --state: only the rows, all of them, as CSV")
-    parser.add_argument(
-        "--limit", "--rows", type=int, metavar="N", help=f"rows of each state (default {SHOWN}; with --csv all)"
-    )
+    parser.add_argument("--limit", type=int, metavar="N", help=f"rows of each state (default {SHOWN}; with --csv all)")
     parser.add_argument("--last", type=int, default=10, help="batches to show")
     parser.add_argument("--all", action="store_true", help="show every batch")
     parser.add_argument(

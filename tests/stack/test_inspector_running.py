@@ -98,7 +98,7 @@ def test_flink_restores_as_foretold(mode: str, tmp_path: Path) -> None:
         stack.script("flink_cancel.sh")
         # Now the topic no longer grows, so the lag does not change.
         stack.script("generator_stop.sh")
-        report = stack.inspected(folder, "--rows", "10000")
+        report = stack.inspected(folder, "--limit", "10000")
         starts = {each["partition"]: each["start"] for each in report["restart"]["partitions"]}
         behind = stack.record_count("visits") - sum(starts.values())
         assert behind > 0

@@ -51,7 +51,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def inspected(checkpoint: Path) -> subprocess.CompletedProcess[str]:
     """Run the inspector with all state as JSON."""
-    flags = ["--no-lag", "--json", "--state", "--rows", "1000"]
+    flags = ["--no-lag", "--json", "--state", "--limit", "1000"]
     command = [sys.executable, "-m", "faultline.inspector", *flags, str(checkpoint)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
 
