@@ -190,7 +190,7 @@ def test(stack: Stack, words: Sequence[str]) -> int:
             raise StackError(f"no container engine answers, and {tier} needs one; start one (.ci/engine.sh start)")
         local.prepare()
         local.artifacts.add_to_tools("notebook")
-        for name in ("store", "pipeline"):
+        for name in ("store",) if tier == TIERS[0] else ("store", "pipeline"):
             local.artifacts.make_environment(name)
         local.artifacts.make_tools(*STORE_JARS.values())
     local.artifacts.add_to_tools("dev")
