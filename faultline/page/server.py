@@ -38,9 +38,9 @@ from faultline.page.connections import REQUEST_SECONDS, Impatient
 from faultline.page.document import LIVE_SCRIPTS, SCRIPTS, STATIC, STYLES, live, saved
 from faultline.page.following import STOP
 from faultline.page.guard import LARGEST_BODY, Guard
-from faultline.page.watching import MOST_PAGES, Full, Make, Watching
+from faultline.page.watching import MOST_PAGES, Full, Watching
 from faultline.probes.reached import reached_sample
-from faultline.probes.watch import Sample, samplers, windows_sample
+from faultline.probes.watch import Make, Sample, samplers, windows_sample
 from faultline.settings import ROOT, Settings, artifacts
 
 _KINDS = {".js": "text/javascript", ".css": "text/css"}

@@ -19,7 +19,7 @@ from typing import Any
 from faultline.page import following
 from faultline.page.history import History
 from faultline.page.items import Item, Items
-from faultline.probes.watch import INTERVAL_SECONDS, Sample, sample_once
+from faultline.probes.watch import INTERVAL_SECONDS, Make, Sampler, sample_once
 
 SLOW_SECONDS = 2.0
 SILENT_SECONDS = 8.0
@@ -31,29 +31,12 @@ WAITING = 400
 _SLOW = ("services",)
 _END_SECONDS = 15.0
 
-Make = Callable[[], Sample]
 Follow = Callable[[Path], "Sequence[str] | None"]
 """The command with which the inspector follows the checkpoints, until the folder has the file `stop`; None: not now."""
 
 
 class Full(Exception):
     """The most pages are open that one server allows."""
-
-
-class Sampler:
-    """A sampler that is made when it is needed first, and again when another stack is up."""
-
-    def __init__(self, make: Make, which: Callable[[], object]) -> None:
-        self._make, self._which = make, which
-        self._sample: Sample | None = None
-        self._made_for: object = None
-
-    def __call__(self) -> dict[str, Any]:
-        """Sample once."""
-        which = self._which()
-        if self._sample is None or which != self._made_for:
-            self._sample, self._made_for = self._make(), which
-        return self._sample()
 
 
 class Watching:

@@ -29,15 +29,15 @@ class Place:
     environ: Mapping[str, str] = field(repr=False)
     """The environment of its start command."""
 
-    @property
-    def on_this_stack(self) -> bool:
-        """True when the topic is on this stack's broker."""
-        return self.pipeline.source.bootstrap == bootstrap_of(self.stack)
-
 
 def bootstrap_of(stack: Stack) -> str:
     """Addresses of the stack's brokers as programs of this machine see them."""
     return stack.settings.typed.bootstrap
+
+
+def is_on(stack: Stack, pipeline: Pipeline) -> bool:
+    """Return whether the topic of a pipeline is on the brokers of this stack."""
+    return pipeline.source.bootstrap in ("", bootstrap_of(stack))
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ from dataclasses import replace
 from faultline.command import Flags
 from faultline.formats.verdict import Verdict, Verdicts
 from faultline.pipelines.judge import CATEGORIES, Judge, columns_of
-from faultline.pipelines.place import find, placed
+from faultline.pipelines.place import find, is_on, placed
 from faultline.pipelines.readers import reader_of
 from faultline.pipelines.rows import ROWS, Row, applies, try_row
 from faultline.pipelines.spec import Pipeline, SpecError, read
@@ -39,7 +39,7 @@ def check(stack: Stack, pipeline: Pipeline) -> int:
             found = "is there" if source.topic in topics else "is not there yet; run makes it"
             print(f"topic {source.topic} at {source.bootstrap}: {found}")
         except Unknown as reason:
-            if not place.on_this_stack:
+            if not is_on(stack, pipeline):
                 missing.append(str(reason))
             elif pipeline.start:
                 print(f"topic {source.topic}: the broker of this stack does not run; run starts it")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from faultline.faults import steps as of_stack
 from faultline.formats.verdict import Verdict
-from faultline.pipelines.place import bootstrap_of
+from faultline.pipelines.place import is_on
 from faultline.pipelines.spec import Pipeline, placeholders
 from faultline.pipelines.trial import Step, Trial, reads_visits, try_steps
 from faultline.stack.errors import StackError
@@ -198,7 +198,7 @@ ROWS = (
 
 def applies(row: Row, pipeline: Pipeline, stack: Stack) -> str:
     """Return why a row does not apply to a pipeline; empty when it does."""
-    start, feed, source = pipeline.start, pipeline.feed, pipeline.source
+    start, feed = pipeline.start, pipeline.feed
     lacks = {
         "the file has no table [start]": start is None,
         "a row has a topic of its own, so start.command needs {topic}": (
@@ -212,7 +212,7 @@ def applies(row: Row, pipeline: Pipeline, stack: Stack) -> str:
         ),
         "the file has no key checkpoint.folder": row.checkpoint and pipeline.checkpoint is None,
         "it is for checkpoints of Spark": row.spark and start is not None and start.environment != "spark",
-        "the broker is not one of this stack": row.broker and source.bootstrap not in ("", bootstrap_of(stack)),
+        "the broker is not one of this stack": row.broker and not is_on(stack, pipeline),
     }
     return next((reason for reason, found in lacks.items() if found), "")
 

@@ -24,7 +24,7 @@ from faultline.formats.verdict import Verdict
 from faultline.kafka_errors import said
 from faultline.messages import say
 from faultline.pipelines.judge import Judge
-from faultline.pipelines.place import Place, bootstrap_of, placed
+from faultline.pipelines.place import Place, is_on, placed
 from faultline.pipelines.readers import reader_of
 from faultline.pipelines.spec import Pipeline, SpecError, Start
 from faultline.settings import ROOT, as_environment
@@ -344,8 +344,7 @@ def _make_topic(place: Place) -> None:
 @contextlib.contextmanager
 def broker_running(stack: Stack, pipeline: Pipeline) -> Iterator[None]:
     """Start this stack's broker if the topic is on it and none runs; it is stopped again at the end."""
-    needed = pipeline.source.bootstrap in ("", bootstrap_of(stack))
-    if not needed or any(stack.backend.state(row) == RUNNING for row in stack.copies("kafka")):
+    if not is_on(stack, pipeline) or any(stack.backend.state(row) == RUNNING for row in stack.copies("kafka")):
         yield
         return
     try:

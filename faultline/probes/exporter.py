@@ -14,6 +14,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from faultline.command import CommandError, quiet_imports, run
@@ -28,7 +29,7 @@ from prometheus_client.registry import Collector
 
 from faultline.formats.verdict import CATEGORIES, Kept, Outcome
 from faultline.probes.reached import ANSWERS, COME_IN, NOT_KNOWN, reached_sample
-from faultline.probes.watch import Sample, sample_once, spark_sample
+from faultline.probes.watch import Sample, Sampler, sample_once, spark_sample
 from faultline.settings import Settings
 from faultline.stop import ENDING
 from faultline.verdict.cluster import Cluster
@@ -210,15 +211,8 @@ def topics_sample(settings: Settings) -> Sample:
     return sample
 
 
-def _take(make: Callable[[Settings], Sample], settings: Settings, name: str, newest: dict[str, dict[str, Any]]) -> None:
-    """Take samples for ever; a sampler that cannot be made yet is tried again."""
-    made: list[Sample] = []
-
-    def sample() -> dict[str, Any]:
-        if not made:
-            made.append(make(settings))
-        return made[0]()
-
+def _take(sample: Sample, name: str, newest: dict[str, dict[str, Any]]) -> None:
+    """Take samples for ever."""
     while True:
         begin = time.monotonic()
         newest[name] = sample_once(sample)
@@ -244,7 +238,8 @@ def main() -> int:
     except OSError as error:
         raise CommandError(f"port {port} of {host}: {error.strerror}; choose another with STACK_METRICS_PORT") from None
     for name, make in _SAMPLERS.items():
-        threading.Thread(target=_take, args=(make, settings, name, newest), daemon=True, name=name).start()
+        sample = Sampler(partial(make, settings))
+        threading.Thread(target=_take, args=(sample, name, newest), daemon=True, name=name).start()
     signal.sigwait(ENDING)
     return 0
 

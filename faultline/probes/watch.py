@@ -48,6 +48,7 @@ _STOP = "stop"
 BEGIN = "begin.json"
 
 Sample = Callable[[], dict[str, Any]]
+Make = Callable[[], Sample]
 
 
 def kafka_sample(settings: Settings) -> Sample:
@@ -125,6 +126,22 @@ def samplers(settings: Settings) -> dict[str, Callable[[], Sample]]:
         "flink": lambda: flink_sample(settings),
         "spark": lambda: spark_sample(settings),
     }
+
+
+class Sampler:
+    """A sampler that is made when it is needed first, and again when another stack is up."""
+
+    def __init__(self, make: Make, which: Callable[[], object] = bool) -> None:
+        self._make, self._which = make, which
+        self._sample: Sample | None = None
+        self._made_for: object = None
+
+    def __call__(self) -> dict[str, Any]:
+        """Sample once."""
+        which = self._which()
+        if self._sample is None or which != self._made_for:
+            self._sample, self._made_for = self._make(), which
+        return self._sample()
 
 
 def sample_once(sample: Sample) -> dict[str, Any]:

@@ -18,8 +18,9 @@ from faultline.page import actions, following, watching
 from faultline.page.actions import Action, Refused, Runner
 from faultline.page.history import History
 from faultline.page.items import Item, Items
-from faultline.page.watching import WAITING, Sampler, Watching
+from faultline.page.watching import WAITING, Watching
 from faultline.probes.reached import answers_http, broker_words, spark_pages, taskmanager_words
+from faultline.probes.watch import Sampler
 from faultline.settings import Settings
 from faultline.stack.stack import open_stack
 from faultline.waiting import wait_until

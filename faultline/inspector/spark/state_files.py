@@ -288,19 +288,20 @@ def what_is_missing(checkpoint: Location, needed: NeededState, repairs: bool) ->
     numbers = {int(each.name) for each in folders}
     # An empty folder that does not follow another one is a stray one.
     folders = [each for each in folders if each.name == "0" or int(each.name) - 1 in numbers or any(each.iterdir())]
-    reasons = [_missing_operator(checkpoint / "state", {int(each.name) for each in folders}, needed.ids)]
-    for operator in folders:
+    return next(filter(None, _reasons(checkpoint, folders, needed, repairs)), "")
+
+
+def _reasons(checkpoint: Location, operators: list[Location], needed: NeededState, repairs: bool) -> Iterator[str]:
+    """Yield what stands against a load, one after the other as Spark would meet it, with empty ones between."""
+    yield _missing_operator(checkpoint / "state", {int(each.name) for each in operators}, needed.ids)
+    for operator in operators:
         stores = list(_partitions(operator, needed.partitions.get(operator.name, 0)))
-        reasons.append(_foreign(operator, stores, needed.provider))
+        yield _foreign(operator, stores, needed.provider)
         named = needed.ids.get(operator.name, ())
-        for number, found in stores if not any(reasons) else ():
+        for number, found in stores:
             for store in found:
                 store.formats = PROVIDERS[needed.provider]
-                ids = named[number] if number < len(named) else ()
-                reasons.append(store.missing(needed.version, ids, repairs))
-        if any(reasons):
-            break
-    return next(filter(None, reasons), "")
+                yield store.missing(needed.version, named[number] if number < len(named) else (), repairs)
 
 
 def _missing_operator(state: Location, there: set[int], ids: StateIds) -> str:

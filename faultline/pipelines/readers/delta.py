@@ -18,7 +18,7 @@ def load(store: Store, output: Output, columns: dict[str, str]) -> list[str]:  #
         store.execute("CREATE OR REPLACE TABLE output AS SELECT * FROM delta_rows")
         store.connection.unregister("delta_rows")
     except (DeltaError, OSError) as error:
-        raise Unknown(f"the Delta table {output.path} cannot be read: {str(error).splitlines()[0]}") from None
+        raise _unreadable(output, error) from None
     return [f"version {table.version()} of the Delta table"]
 
 
@@ -37,4 +37,8 @@ def reach(output: Output) -> None:
     except TableNotFoundError:
         return
     except (DeltaError, OSError) as error:
-        raise Unknown(f"the Delta table {output.path} cannot be read: {str(error).splitlines()[0]}") from None
+        raise _unreadable(output, error) from None
+
+
+def _unreadable(output: Output, error: Exception) -> Unknown:
+    return Unknown(f"the Delta table {output.path} cannot be read: {str(error).splitlines()[0]}")
