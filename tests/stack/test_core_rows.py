@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stack.running_stack import RunningStack, require_what_a_row_saw
+from tests.stack.running_stack import RunningStack, require_positions, require_what_a_row_saw
 from tests.stack.test_faults import QUICK
 
 pytestmark = [pytest.mark.timeout(1800)]
@@ -23,3 +23,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 @pytest.mark.parametrize("name", QUICK)
 def test_a_row_passes_and_leaves_what_it_saw(results: Path, name: str) -> None:
     require_what_a_row_saw(results / name)
+
+
+def test_the_watchers_see_how_far_the_job_reads(results: Path) -> None:
+    require_positions([results / name for name in QUICK])

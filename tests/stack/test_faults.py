@@ -10,7 +10,7 @@ import pytest
 
 from faultline.faults.plan import late
 from faultline.faults.rows import CONTROL_ROWS, GROUPS, cluster
-from tests.stack.running_stack import RunningStack, require_what_a_row_saw
+from tests.stack.running_stack import RunningStack, require_positions, require_what_a_row_saw
 
 pytestmark = [pytest.mark.full, pytest.mark.split, pytest.mark.timeout(2400)]
 
@@ -34,6 +34,7 @@ def test_rows_pass(tmp_path: Path, names: Sequence[str]) -> None:
         results = stack.faults(*names, "--reset", rows=len(names))
         for name in names:
             require_what_a_row_saw(results / name)
+        require_positions([results / name for name in names])
 
 
 @pytest.mark.parametrize("name", CONTROL_ROWS)
