@@ -8,8 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -50,17 +50,16 @@ def judged(stack: Stack, request: pytest.FixtureRequest) -> tuple[Stack, int]:
     return stack, 0 if request.param else 1
 
 
-@pytest.mark.parametrize("judged", [True, False], indirect=True)
-def test_the_exit_code_is_that_of_the_outcome_wherever_the_report_goes(judged: tuple[Stack, int]) -> None:
+@pytest.mark.parametrize(("judged", "flag"), [(True, ""), (False, "--json")], indirect=["judged"])
+def test_the_exit_code_is_that_of_the_outcome_wherever_the_report_goes(judged: tuple[Stack, int], flag: str) -> None:
     stack, code = judged
     for name, redirection in STREAMS.items():
-        for flag in ("", "--json"):
-            command = f"{sys.executable} -m faultline.verdict flink {flag} {redirection}; exit ${{PIPESTATUS[0]}}"
-            done = subprocess.run(
-                ["bash", "-c", command], env=environment(stack), cwd=ROOT, capture_output=True, text=True, check=False
-            )
-            assert done.returncode == code, (name, done.stdout, done.stderr)
-            assert "Traceback" not in done.stderr
+        command = f"{sys.executable} -m faultline.verdict flink {flag} {redirection}; exit ${{PIPESTATUS[0]}}"
+        done = subprocess.run(
+            ["bash", "-c", command], env=environment(stack), cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == code, (name, done.stdout, done.stderr)
+        assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("judged", [False], indirect=True)
@@ -105,9 +104,8 @@ def children_of(pid: int) -> list[int]:
     return [int(child) for child in direct] + [each for child in direct for each in children_of(int(child))]
 
 
-@pytest.fixture
-def busy(stack: Stack, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
-    """A verdict that reads a large topic in several processes, and its folder for temporary files."""
+def fill(stack: Stack) -> None:
+    """Make a topic so large that the verdict reads it in several processes."""
     producer = Producer({"bootstrap.servers": stack.broker.bootstrap, "queue.buffering.max.messages": 1_000_000})
     value = json.dumps({"visit_id": "a", "event_time": "2026-01-01T00:00:00.000Z"}).encode()
     for number in range(2 * PARALLEL_RECORDS):
@@ -116,34 +114,40 @@ def busy(stack: Stack, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], 
             producer.poll(0)
     producer.flush()
     stack.commit_group({0: PARALLEL_RECORDS, 1: PARALLEL_RECORDS})
+
+
+def test_a_killed_verdict_leaves_no_process_and_no_folder(stack: Stack, tmp_path: Path) -> None:
+    fill(stack)
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     stack.settings["TMPDIR"] = str(temporary)
-    with hearing_hangups():
-        process = stack.start_verdict("flink")
-    yield process, temporary
-    process.kill()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL):
+        with hearing_hangups():
+            process = stack.start_verdict("flink")
+        below = wait_until(partial(readers_of, process.pid), "processes that read", seconds=120)
+        assert list(temporary.iterdir())
+        begin = time.monotonic()
+        process.send_signal(number)
+        stdout, stderr = process.communicate(timeout=60)
+        assert process.returncode in (-number, 128 + number)
+        assert time.monotonic() - begin < 30
+        assert stdout == ""
+        if number != signal.SIGKILL:
+            assert stderr.splitlines()[-1] == "verdict: interrupted"
+            assert "Traceback" not in stderr
+        wait_until(lambda: not list(temporary.iterdir()), "no folder", seconds=30)
+        wait_until(partial(are_gone, below), "no process", seconds=30)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
-def test_a_killed_verdict_leaves_no_process_and_no_folder(
-    busy: tuple[subprocess.Popen[str], Path], number: signal.Signals
-) -> None:
-    process, temporary = busy
-    wait_until(lambda: len(children_of(process.pid)) > 2, "processes that read", seconds=120)
-    below = children_of(process.pid)
-    assert list(temporary.iterdir())
-    begin = time.monotonic()
-    process.send_signal(number)
-    stdout, stderr = process.communicate(timeout=60)
-    assert process.returncode in (-number, 128 + number)
-    assert time.monotonic() - begin < 30
-    assert stdout == ""
-    if number != signal.SIGKILL:
-        assert stderr.splitlines()[-1] == "verdict: interrupted"
-        assert "Traceback" not in stderr
-    wait_until(lambda: not list(temporary.iterdir()), "no folder", seconds=30)
-    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in below), "no process", seconds=30)
+def are_gone(pids: list[int]) -> bool:
+    """Return whether none of these processes is left."""
+    return not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+def readers_of(pid: int) -> list[int]:
+    """The processes below a verdict that reads in several; empty while it does not."""
+    below = children_of(pid)
+    return below if len(below) > 2 else []
 
 
 @pytest.mark.parametrize("judged", [True], indirect=True)
