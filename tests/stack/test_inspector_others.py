@@ -137,6 +137,20 @@ def test_a_native_savepoint_is_no_checkpoint(reports: dict[str, Report]) -> None
     assert "incremental" not in render(report)
 
 
+def test_properties_that_lack_a_part_are_unknown(tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(OTHERS / "file-source", tmp_path / "copy"))
+    (metadata,) = copy.rglob("_metadata")
+    whole = metadata.read_bytes()
+    assert whole.count(b"checkpointTypet") == 1
+    # Java sets a field to null that a serialized object does not name.
+    metadata.write_bytes(whole.replace(b"checkpointTypet", b"checkpointKindt"))
+    (report,) = described(copy)
+    assert not report.problems
+    assert report.restart is not None
+    assert report.restart.action == "unknown"
+    assert any("its properties lack a part" in note for note in report.notes)
+
+
 def test_files_that_cannot_be_reached_are_named_and_not_checked(reports: dict[str, Report]) -> None:
     report = reports["hdfs-shared"]
     assert not report.problems

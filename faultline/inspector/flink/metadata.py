@@ -69,6 +69,23 @@ def load_metadata(jvm: Any, folder: Location) -> Any:
         raise InspectorError(f"{file} is not a whole checkpoint metadata file: {hint} ({cause})") from None
 
 
+def kind_of(metadata: Any, folder: Location) -> tuple[bool, bool]:
+    """Return whether it is a savepoint, and one in the format of its state backend.
+
+    Raises UnknownFormat when its properties, one serialized object, lack a part: what a restore makes of that is not
+    known.
+    """
+    properties = metadata.getCheckpointProperties()
+    if properties is None:
+        return False, False
+    try:
+        savepoint = bool(properties.isSavepoint())
+        return savepoint, savepoint and properties.getCheckpointType().getFormatType().toString() == "NATIVE"
+    except Py4JError as error:
+        cause = java_cause(error)
+        raise UnknownFormat(f"{folder / METADATA}: unknown, its properties lack a part ({cause})") from None
+
+
 def _class_loader(jvm: Any) -> Any:
     return jvm.java.lang.ClassLoader.getSystemClassLoader()
 

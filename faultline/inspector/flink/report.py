@@ -17,6 +17,7 @@ from faultline.inspector.flink.metadata import (
     Entry,
     StateFiles,
     in_flight_bytes,
+    kind_of,
     load_metadata,
     missing_files,
     operators,
@@ -180,9 +181,10 @@ def describe(jvm: Any, report: Report, folders: list[Location], rows: int, every
 def _describe(jvm: Any, report: Report, folder: Location, rows: int, everything: bool) -> None:
     try:
         metadata = load_metadata(jvm, folder)
+        savepoint, native = kind_of(metadata, folder)
     except UnknownFormat as error:
         report.notes.append(str(error))
-        report.steps[0].state, report.steps[0].reason = "unknown", "its metadata is of a version not known here"
+        report.steps[0].state, report.steps[0].reason = "unknown", "not all of its metadata is known here"
         report.restart = Restart("unknown", None, f"What a restore from {folder.name} does is not known here")
         return
     except InspectorError as error:
@@ -190,9 +192,7 @@ def _describe(jvm: Any, report: Report, folder: Location, rows: int, everything:
         report.restart = Restart("impossible", None, f"A restore from {folder.name} fails: its metadata cannot be read")
         return
     report.id = str(metadata.getCheckpointId())
-    properties = metadata.getCheckpointProperties()
-    native = properties is not None and properties.isSavepoint() and _is_native(properties)
-    if report.kind == "checkpoint" and properties is not None and properties.isSavepoint():
+    if report.kind == "checkpoint" and savepoint:
         report.kind = "savepoint"
     if native:
         report.notes.append("a native savepoint: its state is in the format of the state backend that wrote it")
@@ -214,10 +214,6 @@ def _describe(jvm: Any, report: Report, folder: Location, rows: int, everything:
         report.restart = Restart("impossible", int(report.id), f"A restore from {folder.name} fails: see the problems")
     else:
         report.restart = predict(report, reading.offsets, folder.name, reading.exactly_once, reading.unseen)
-
-
-def _is_native(properties: Any) -> bool:
-    return bool(properties.getCheckpointType().getFormatType().toString() == "NATIVE")
 
 
 @dataclass
