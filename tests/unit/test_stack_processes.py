@@ -60,18 +60,6 @@ def test_children_outside_of_the_group_are_found_and_ended(start: Started) -> No
     assert '"exit_code": -9' in (start.folder / "record").read_text()
 
 
-def test_a_killed_keeper_loses_nothing(start: Started) -> None:
-    keeper = start("bash", "-c", FAMILY)
-    keeper.kill()
-    keeper.wait(timeout=LIMIT_SECONDS)
-    wait_until(lambda: len(start.family()) >= 3, "the family", seconds=LIMIT_SECONDS)
-
-
-def test_another_stacks_processes_are_not_ours(start: Started) -> None:
-    start("sleep", "1000")
-    assert of_stack(start.mark[::-1]) == []
-
-
 def test_a_process_that_executes_another_program_has_not_ended(start: Started) -> None:
     again = start.folder / "again"
     again.write_text('#!/bin/bash\nexec "$0"\n', encoding="utf-8")
