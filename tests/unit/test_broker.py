@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from faultline.settings import ROOT, Settings
 from faultline.stack.backends.compose import ComposeBackend
 from faultline.stack.home import Home
 from faultline.stack.settings import load
-from tests.called import process, program
+from tests.called import program
 
 DATA = Path("/data/kafka")
 # What docker-compose.yaml sets, besides the settings of .env.
@@ -153,7 +154,9 @@ def start(home: Path, **environ: str) -> tuple[int, str]:
     java.chmod(0o755)
     path = f"{java.parent}:{Path(sys.executable).parent}:/usr/bin:/bin"
     command = [str(ROOT / "faultline" / "services" / "kafka.sh"), "kafka-2"]
-    done = process(command, {"PATH": path, "STACK_HOME": str(home), **environ})
+    # Nothing else of the environment: JAVA_HOME would win over PATH.
+    environ = {"PATH": path, "STACK_HOME": str(home), **environ}
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
     return done.returncode, done.stderr
 
 

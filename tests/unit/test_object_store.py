@@ -153,6 +153,7 @@ def test_a_bucket_in_a_store_that_is_not_there_is_one_line(tmp_path: Path) -> No
     (tmp_path / "store").mkdir()
     write_keys(tmp_path / "store")
     settings = {"STACK_HOME": str(tmp_path), "STACK_DATA": "s3://faultline", "STACK_STORE_PORT": "1"}
+    settings["AWS_EC2_METADATA_DISABLED"] = "true"
     done = program("faultline.services.store.bucket", "--wait-seconds", "0", **settings)
     assert done.returncode == 2
     [line] = done.stderr.splitlines()

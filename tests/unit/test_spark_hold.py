@@ -15,10 +15,6 @@ def hold(home: Path, flag: str, next_batch: int) -> Hold:
     return made
 
 
-def test_no_flag_no_hold(tmp_path: Path) -> None:
-    assert Hold.of(parse([], Settings(environ={"STACK_HOME": str(tmp_path)})), 0) is None
-
-
 def test_a_run_without_a_hold_removes_what_a_killed_one_left(tmp_path: Path) -> None:
     options = parse([], Settings(environ={"STACK_HOME": str(tmp_path)}))
     left = [Path(f"{options.checkpoint}.{name}") for name in ("held", "release")]

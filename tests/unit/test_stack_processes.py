@@ -14,7 +14,7 @@ import pytest
 
 from faultline.settings import ROOT
 from faultline.stack.errors import StackError
-from faultline.stack.processes import KEEPER, Process, Program, end, keep, of_stack, send
+from faultline.stack.processes import KEEPER, Process, Program, end, keep, of_stack
 from faultline.waiting import wait_until
 
 ENVIRON = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -68,13 +68,6 @@ def test_a_process_that_executes_another_program_has_not_ended(start: Started) -
     wait_until(lambda: bool(start.family()), "the process", seconds=LIMIT_SECONDS)
     looks = [[each.pid for each in start.family() if each.service == "one"] for _ in range(200)]
     assert looks == [looks[0]] * len(looks)
-
-
-def test_a_stopped_process_is_seen_as_stopped(start: Started) -> None:
-    start("sleep", "1000")
-    wait_until(lambda: bool(start.family()), "the process", seconds=LIMIT_SECONDS)
-    send(start.family(), signal.SIGSTOP)
-    wait_until(lambda: all(each.stopped for each in start.family()), "the stop", seconds=LIMIT_SECONDS)
 
 
 def test_a_program_that_does_not_exist_is_one_line(start: Started) -> None:

@@ -20,7 +20,6 @@ from tests.judge.spark_world import (
     FOREACH_OVERWRITE,
     TOPIC,
     Batch,
-    Judged,
     Query,
     Topic,
     append_line,
@@ -431,14 +430,3 @@ def test_settings_of_a_run_that_make_no_sense_are_unknown(
 def test_an_unknown_sink_is_refused(query: Query, topic: Topic) -> None:
     with pytest.raises(Unknown, match="--sink kafka is unknown; one of files, foreach-append, foreach-overwrite"):
         judge_output(query, topic, options=Options(sink="kafka"))
-
-
-def test_examples_are_the_first_three_of_each_category(tmp_path: Path) -> None:
-    topic = numbered(40)
-    query = write_output(tmp_path, topic, even_batches(topic, 2))
-    lines = lines_of(query.files[0, 0])
-    replace_lines(query.files[0, 0], [*lines[10:20], *lines[5:10], *lines[15:20], *[b"strange"] * 5])
-    judged: Judged = judge_fully(query, topic)
-    assert counts(judged.verdict) == (5, 5, 5, 5)
-    found = Counter(example.category for example in judged.verdict.examples)
-    assert found == {"lost": 3, "duplicated": 3, "unexpected": 3, "disordered": 3}
