@@ -399,6 +399,7 @@ def test_a_commit_that_is_empty_or_has_no_offsets_is_unknown(tmp_path: Path) -> 
     (tmp_path / "commits" / "0").write_bytes(b"")
     with pytest.raises(Unknown, match="commits/0 is not a commit log"):
         newest_commit(tmp_path, "visits")
+    write_checkpoint(tmp_path, 0, '{"visits":{"0":1}}')
     (tmp_path / "offsets" / "0").unlink()
     with pytest.raises(Unknown, match="cannot be read"):
         newest_commit(tmp_path, "visits")
