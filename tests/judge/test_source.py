@@ -226,14 +226,6 @@ def test_a_foreign_record_cannot_forge_a_line(tmp_path: Path) -> None:
     assert strange.names["timestamp"] == 2**62
 
 
-def test_a_timestamp_that_differs_is_said(tmp_path: Path) -> None:
-    world = small_world()
-    world.topic.replace(world.topic.records[0][1], timestamp=START)
-    judged = judge_source(world, tmp_path)
-    assert judged.findings["lost"][0].text.endswith(f"the record there has the timestamp {iso_time(START)}")
-    assert judged.findings["duplicated"][0].names["number"] == 2
-
-
 def test_findings_far_apart_are_read_in_several_runs(tmp_path: Path) -> None:
     world = small_world()
     for end in (10, 60_000, 60_001, 200_000):

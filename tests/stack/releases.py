@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from pathlib import Path
 from faultline.inspector.spark.report import read_report
 from faultline.packages.release import python_of
 from faultline.settings import ROOT
+from tests.called import process
 from tests.golden.archives import golden
 
 _LIMIT_SECONDS = 900
@@ -60,14 +60,9 @@ def restarted(python: Path, folders: Iterable[Path]) -> dict[Path, tuple[str, li
     """Start the query of each folder again, by one process; its error, empty when there was none, and its commits."""
     with tempfile.TemporaryDirectory() as scratch:
         answer = Path(scratch) / "answer.json"
-        done = subprocess.run(
-            [str(python), str(RECORDER), "restart", str(answer), *map(str, folders)],
-            cwd=ROOT,
-            env=os.environ | {"PYTHONPATH": str(ROOT), "GOLDEN_SPARK_JARS": "", "SPARK_LOCAL_IP": "127.0.0.1"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        command = [str(python), str(RECORDER), "restart", str(answer), *map(str, folders)]
+        environ = {"PYTHONPATH": str(ROOT), "GOLDEN_SPARK_JARS": "", "SPARK_LOCAL_IP": "127.0.0.1"}
+        done = process(command, environ, _LIMIT_SECONDS)
         assert done.returncode == 0, done.stderr[-3000:]
         return {Path(name): (error, committed) for name, (error, committed) in json.loads(answer.read_text()).items()}
 

@@ -17,6 +17,7 @@ from faultline.formats.jobs import PROGRAMS
 from faultline.inspector.against import DOES_NOT_MAP, MAPS
 from faultline.settings import ROOT, Settings
 from flink_job.rest import active_job
+from tests.called import process
 from tests.changed_job import apply, copy_of_the_job, patches
 from tests.golden.archives import golden
 from tests.stack.flink_cluster import Cluster, newest_checkpoint, send
@@ -178,10 +179,8 @@ def test_what_cannot_be_said(tmp_path: Path) -> None:
 
 
 def inspect(path: Path, *arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "faultline.inspector", str(path), *arguments],
-        cwd=ROOT, env=os.environ | {"STACK_HOME": str(home)}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    command = [sys.executable, "-m", "faultline.inspector", str(path), *arguments]
+    return process(command, {"STACK_HOME": str(home)}, seconds=900)
 
 
 def is_restored(cluster: Cluster, checkpoint: str) -> bool:

@@ -19,6 +19,7 @@ import pytest
 from faultline.inspector.__main__ import main
 from faultline.inspector.model import Report, report_from
 from faultline.settings import ROOT
+from tests.called import process
 from tests.golden.archives import SCRATCH, golden, releases
 
 FOLDERS = sorted(path for release in releases("flink") for path in release.glob("*-once"))
@@ -91,13 +92,8 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Read:
         found += [AT_LEAST_ONCE, newest["nothing"].parents[1]]
         found += [path for checkpoint in newest.values() for path in (checkpoint, checkpoint.parent)]
         before = contents(found)
-        done = subprocess.run(
-            [str(PYTHON), "-m", "faultline.inspector.flink", "describe", "--rows=100", *map(str, found)],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        command = [str(PYTHON), "-m", "faultline.inspector.flink", "describe", "--rows=100", *map(str, found)]
+        done = process(command, seconds=900)
         assert (done.returncode, done.stderr) == (0, "")
         reports = [report_from(json.loads(line)) for line in done.stdout.splitlines()]
         return Read(dict(zip(found, reports, strict=True)), newest, before, contents(found))
@@ -125,14 +121,8 @@ def inspect(read: Read, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 
 def flink(*arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(PYTHON), "-m", "faultline.inspector.flink", *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        env=os.environ | {"STACK_HOME": str(home)},
-        check=False,
-    )
+    command = [str(PYTHON), "-m", "faultline.inspector.flink", *arguments]
+    return process(command, {"STACK_HOME": str(home)}, seconds=900)
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=IDS)
@@ -358,9 +348,7 @@ with flink_jvm([]) as jvm:
 def test_flink_itself_takes_no_folder_without_metadata_for_a_checkpoint(home: Path) -> None:
     whole, *_, newest = checkpoints(home)
     (newest / "_metadata").unlink()
-    done = subprocess.run(
-        [str(PYTHON), "-c", LOOK_UP, str(whole), str(newest)], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    done = process([str(PYTHON), "-c", LOOK_UP, str(whole), str(newest)], seconds=900)
     size, refused = done.stdout.splitlines()
     assert int(size) == (whole / "_metadata").stat().st_size
     words = "Cannot find meta data file '_metadata' in directory"
@@ -497,9 +485,7 @@ def test_a_checkpoint_that_is_deleted_while_it_is_read_is_said_so(tmp_path: Path
     """A running job retains a few checkpoints only, so it may delete the one that somebody reads."""
     shutil.copytree(EXACTLY_ONCE, tmp_path / "copy")
     path = max(tmp_path.glob("copy/*/chk-*/_metadata")).parent
-    done = subprocess.run(
-        [str(PYTHON), "-c", DELETED, str(path)], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = process([str(PYTHON), "-c", DELETED, str(path)], seconds=900)
     assert done.returncode == 0, done.stderr
     said = done.stdout.splitlines()
     assert len(said) == len(("reader", "committer", "writer"))
@@ -549,7 +535,6 @@ def test_the_difference_between_two_checkpoints(read: Read, inspect: Inspect) ->
 
 def test_the_difference_between_two_engines_is_shown() -> None:
     paths = next(EXACTLY_ONCE.glob("*/chk-*")), golden("spark-4.0") / "kafka_killed" / "checkpoint"
-    command = [sys.executable, "-m", "faultline.inspector", "--no-lag", "--diff", *map(str, paths)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = process([sys.executable, "-m", "faultline.inspector", "--no-lag", "--diff", *map(str, paths)])
     assert done.returncode == 0
     assert "engine: flink -> spark" in done.stdout

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ import pytest
 from faultline.inspector.model import Report, report_from
 from faultline.inspector.render.prose import render
 from faultline.settings import ROOT
+from tests.called import process
 from tests.damaged import damage
 from tests.golden.archives import SCRATCH, golden, releases
 from tests.stack.flink_cluster import PYTHON
@@ -33,14 +32,8 @@ def reports() -> dict[str, Report]:
 
 def described(*folders: Path) -> list[Report]:
     """The reports on checkpoints, by one process."""
-    done = subprocess.run(
-        [str(PYTHON), "-m", "faultline.inspector.flink", "describe", *map(str, folders)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
+    command = [str(PYTHON), "-m", "faultline.inspector.flink", "describe", *map(str, folders)]
+    done = process(command, seconds=300)
     assert done.returncode == 0, done.stderr
     return [report_from(json.loads(line)) for line in done.stdout.splitlines()]
 
@@ -203,11 +196,8 @@ def tried(folder: Path, tmp_path: Path, numbers: range) -> None:
     for seed in numbers:
         copy = Path(shutil.copytree(folder, tmp_path / str(seed)))
         done[seed] = damage(copy, random.Random(seed))
-    ended = subprocess.run(
-        [str(PYTHON), "-c", DESCRIBE_ALL,
-         *(str(tmp_path / str(seed)) for seed in numbers)],
-        cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False, timeout=900,
-    )  # fmt: skip
+    command = [str(PYTHON), "-c", DESCRIBE_ALL, *(str(tmp_path / str(seed)) for seed in numbers)]
+    ended = process(command, {"PYTHONPATH": str(ROOT)}, seconds=900)
     found = [json.loads(line) for line in ended.stdout.splitlines()]
     assert len(found) == len(numbers), ended.stderr[-2000:]
     bad = {seed: (done[seed], trace) for seed, trace in zip(numbers, found, strict=True) if trace}

@@ -5,9 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ import pytest
 
 from faultline.inspector.__main__ import main
 from faultline.settings import ROOT
+from tests.called import process
 from tests.golden.archives import SCRATCH, golden, releases
 from tests.stack.flink_cluster import PYTHON
 from tests.stack.test_inspector_flink import expected_windows
@@ -39,10 +38,7 @@ with flink_jvm([]) as jvm:
 
 
 def read_all(folders: list[Path]) -> dict[Path, Rows]:
-    done = subprocess.run(
-        [str(PYTHON), "-c", READ_ALL, *map(str, folders)],
-        cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False, timeout=900,
-    )  # fmt: skip
+    done = process([str(PYTHON), "-c", READ_ALL, *map(str, folders)], {"PYTHONPATH": str(ROOT)}, seconds=900)
     assert done.returncode == 0, done.stderr[-2000:]
     return dict(zip(folders, map(json.loads, done.stdout.splitlines()), strict=True))
 
@@ -156,10 +152,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Rows]:
     paths: dict[str, Path] = {}
     for backend in ("hashmap", "rocksdb"):
         folder = tmp_path_factory.mktemp(backend)
-        done = subprocess.run(
-            [str(PYTHON), str(ROOT / "tests" / "stack" / "written_state.py"), str(folder), backend, str(KEYS)],
-            env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False, timeout=900,
-        )  # fmt: skip
+        command = [str(PYTHON), str(ROOT / "tests" / "stack" / "written_state.py"), str(folder), backend, str(KEYS)]
+        done = process(command, {"PYTHONPATH": str(ROOT)}, seconds=900)
         assert done.returncode == 0, done.stderr[-2000:]
         canonical, own = done.stdout.splitlines()
         paths |= {f"{backend} canonical": Path(canonical), f"{backend} native": Path(own)}

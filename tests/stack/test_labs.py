@@ -14,6 +14,7 @@ import pytest
 
 from faultline.settings import ROOT
 from faultline.waiting import wait_until
+from tests.called import process, script
 from tests.stack.shown import shown_of, was_printed
 
 pytestmark = [pytest.mark.ci, pytest.mark.split, pytest.mark.timeout(1800)]
@@ -56,24 +57,16 @@ PROVES = {
 
 
 def walk(name: str, home: Path, *flags: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(WALKTHROUGHS / f"{name}.sh"), *flags],
-        env=os.environ | {"STACK_HOME": str(home)} | environ,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=1500,
-    )
+    return process([str(WALKTHROUGHS / f"{name}.sh"), *flags], {"STACK_HOME": str(home), **environ}, seconds=1500)
 
 
 def processes_in(folder: Path) -> list[str]:
     """Command lines of the processes that work in the folder, by their arguments or their environment."""
     found = []
-    for process in psutil.process_iter():
+    for each in psutil.process_iter():
         try:
-            command = " ".join(process.cmdline())
-            if process.pid != os.getpid() and str(folder) in command + " ".join(process.environ().values()):
+            command = " ".join(each.cmdline())
+            if each.pid != os.getpid() and str(folder) in command + " ".join(each.environ().values()):
                 found.append(command)
         except (psutil.NoSuchProcess, psutil.AccessDenied):
             # It ended meanwhile, or is another user's.
@@ -190,38 +183,27 @@ def test_devices_file_stream_is_a_program_of_its_own(tmp_path: Path) -> None:
         '{"eventId":"e1","data":{"devices":[{"deviceId":"d1","temperature":21.5},{"deviceId":"d2","temperature":3}]}}'
     )
     flags = ["--input", str(tmp_path / "input"), "--checkpoint", str(tmp_path / "checkpoint"), "--sink", "console"]
-
-    def call(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [str(ROOT / "scripts" / "devices_file_stream.sh"), *arguments],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
-
-    missing = call(*flags)
+    missing = script("devices_file_stream.sh", *flags)
     assert missing.returncode == 2
     assert re.fullmatch(r"devices: --input .* is not a folder; .*\n", missing.stderr)
-    no_output = call(*flags[:4], "--sink", "delta")
+    no_output = script("devices_file_stream.sh", *flags[:4], "--sink", "delta")
     assert no_output.returncode == 2
     assert "needs --output" in no_output.stderr
 
     (tmp_path / "input").mkdir()
     (tmp_path / "input" / "one.json").write_text(event + "\n")
-    done = call(*flags)
+    done = script("devices_file_stream.sh", *flags)
     assert done.returncode == 0, done.stderr
     assert "Batch: 0" in done.stdout
     assert re.search(r"\|e1 +\|d2 +\|3.0 +\|", done.stdout)
 
     (tmp_path / "input" / "two.json").write_text("no event\n")
-    broken = call(*flags)
+    broken = script("devices_file_stream.sh", *flags)
     assert broken.returncode == 1
     assert "Traceback" not in broken.stderr
     assert "the query failed" in broken.stderr
     # The batch is planned and not committed: once the file is put right, it is read.
     shutil.copy(tmp_path / "input" / "one.json", tmp_path / "input" / "two.json")
-    mended = call(*flags)
+    mended = script("devices_file_stream.sh", *flags)
     assert mended.returncode == 0, mended.stderr
     assert "Batch: 1" in mended.stdout

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,7 +14,7 @@ from faultline.inspector.model import as_dict
 from faultline.inspector.reading import flink_reports
 from faultline.inspector.recognize import engine_of
 from faultline.probes import progress
-from faultline.settings import ROOT, Settings, store_jars
+from faultline.settings import Settings, store_jars
 from faultline.storage.location import Location
 from faultline.storage.objects import CREDENTIALS
 from faultline.storage.words import location_of
@@ -28,6 +25,7 @@ from faultline.verdict.spark import reader
 from faultline.verdict.spark.checkpoint import newest_commit
 from faultline.verdict.spark.locations import locations
 from faultline.verdict.store import open_store
+from tests.called import program, script
 from tests.golden.archives import golden, releases
 from tests.judge.spark_world import Query, Topic, random_world, write_output
 from tests.stack.running_stack import RunningStack
@@ -102,15 +100,9 @@ def test_state_rows_in_the_store_are_a_problem_and_the_rest_is_shown(
     assert report["steps"]
 
 
-def script(name: str, *words: str, home: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    environ = os.environ | {"STACK_BACKEND": "local", "STACK_HOME": str(home)} | variables
-    return subprocess.run(
-        [str(ROOT / "scripts" / name), *words], capture_output=True, text=True, check=False, timeout=120, env=environ
-    )
-
-
 def test_the_script_passes_a_place_in_the_store_on(uploaded: str, tmp_path: Path) -> None:
-    done = script("inspect.sh", f"{uploaded}/spark-4.0/kafka_killed/checkpoint", "--no-lag", home=tmp_path)
+    where = {"STACK_BACKEND": "local", "STACK_HOME": str(tmp_path)}
+    done = script("inspect.sh", f"{uploaded}/spark-4.0/kafka_killed/checkpoint", "--no-lag", **where)
     assert done.returncode == 0, done.stderr
     assert "A restart re-runs batch 3" in done.stdout
 
@@ -128,7 +120,8 @@ def test_the_script_passes_a_place_in_the_store_on(uploaded: str, tmp_path: Path
 def test_what_cannot_be_read_is_said_in_a_line(
     uploaded: str, word: str, variables: dict[str, str], said: str, tmp_path: Path
 ) -> None:
-    done = script("inspect.sh", word, "--no-lag", home=tmp_path, **variables)
+    environ = {"STACK_BACKEND": "local", "STACK_HOME": str(tmp_path), **variables}
+    done = script("inspect.sh", word, "--no-lag", **environ)
     assert done.returncode != 0
     assert said in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
@@ -239,9 +232,7 @@ def test_a_start_on_a_wrong_store_starts_nothing(
 
 
 def test_a_store_that_takes_the_data_is_accepted() -> None:
-    where = {"STACK_DATA": f"s3://{BUCKET}/below"}
-    command = [sys.executable, "-m", "faultline.services.store.check"]
-    done = subprocess.run(command, env=os.environ | where, capture_output=True, text=True, check=False)
+    done = program("faultline.services.store.check", STACK_DATA=f"s3://{BUCKET}/below")
     assert (done.returncode, done.stderr) == (0, "")
 
 

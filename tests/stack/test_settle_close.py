@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,7 @@ from confluent_kafka import Producer
 
 from faultline.formats.ledger import ledger_files
 from faultline.formats.visit import CLOSING_PREFIX, parse_event_time
-from faultline.settings import ROOT
+from tests.called import program
 from tests.stack.broker import Broker
 from tests.stack.flink_accounts import read_all
 
@@ -24,15 +22,8 @@ START_MS = 1_767_225_600_000
 
 
 def run(broker: Broker, home: Path, topic: str, module: str, *flags: str) -> subprocess.CompletedProcess[str]:
-    environ = os.environ | {
-        "STACK_KAFKA_BOOTSTRAP": broker.bootstrap,
-        "STACK_VISITS_TOPIC": topic,
-        "STACK_HOME": str(home),
-    }
-    return subprocess.run(
-        [sys.executable, "-m", module, *flags],
-        cwd=ROOT, env=environ, capture_output=True, text=True, check=False, timeout=120,
-    )  # fmt: skip
+    where = {"STACK_KAFKA_BOOTSTRAP": broker.bootstrap, "STACK_VISITS_TOPIC": topic, "STACK_HOME": str(home)}
+    return program(module, *flags, **where)
 
 
 def close(broker: Broker, home: Path, topic: str) -> dict[str, Any]:
@@ -149,11 +140,8 @@ def test_an_empty_topic_is_one_line(broker: Broker, tmp_path: Path) -> None:
     ],
 )
 def test_a_mistake_is_one_line(broker: Broker, settings: dict[str, str], flags: list[str], words: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "generator.close", *flags],
-        cwd=ROOT, capture_output=True, text=True, check=False, timeout=60,
-        env=os.environ | {"STACK_KAFKA_BOOTSTRAP": broker.bootstrap} | settings,
-    )  # fmt: skip
+    environ = {"STACK_KAFKA_BOOTSTRAP": broker.bootstrap, **settings}
+    done = program("generator.close", *flags, **environ)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("close: ") and done.stderr.count("\n") == 1
     assert words in done.stderr

@@ -83,11 +83,6 @@ def test_the_greatest_share_of_any_run_counts(capsys: pytest.CaptureFixture[str]
     ]
 
 
-def test_a_service_that_did_nothing_shows(capsys: pytest.CaptureFixture[str]) -> None:
-    assert show_shares("job", [run(100, 10, 10, one=100)], ["one", "two"]) == pytest.approx(2.0)
-    assert capsys.readouterr().out.splitlines()[2].split() == ["two", "0", "0.00", "10.0", "1.00"]
-
-
 def test_the_ratio_is_the_median_of_the_rounds(capsys: pytest.CaptureFixture[str]) -> None:
     assert show_costs("TaskManagers", [10.0, 20.0, 10.0], [11.0, 20.0, 20.0]) == pytest.approx(1.1)
     assert capsys.readouterr().out.split() == ["TaskManagers", "10.0", "10.0-20.0", "20.0", "11.0-20.0", "1.10"]

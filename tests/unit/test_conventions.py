@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import tomllib
-from pathlib import Path
 from typing import Any
 
 import yaml
 
 from faultline.settings import ROOT, read_env_file
 from faultline.stack.services import TABLE
+from tests.called import program, script
 
 
 def workflow() -> dict[str, Any]:
@@ -48,20 +46,11 @@ def test_all_name_one_version() -> None:
     assert f"\n## {project['version']}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
 
 
-def entered(*words: str) -> subprocess.CompletedProcess[str]:
-    """Run the function that an installed command `faultline` calls."""
-    return subprocess.run(
-        [sys.executable, "-m", "faultline.verbs.entry", *words],
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-
-
-def test_the_command_is_the_script(tmp_path: Path) -> None:
-    listed = subprocess.run(
-        [ROOT / "scripts" / "walkthroughs.sh"], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
-    assert entered("walkthroughs").stdout == listed.stdout
-    assert "scripts/up.sh" in entered().stdout
-    refused = entered("../.ci/engine")
+def test_the_command_is_the_script() -> None:
+    """An installed command `faultline` calls a function of this module."""
+    entry = "faultline.verbs.entry"
+    assert program(entry, "walkthroughs").stdout == script("walkthroughs.sh").stdout != ""
+    assert "scripts/up.sh" in program(entry).stdout
+    refused = program(entry, "../.ci/engine")
     assert (refused.returncode, refused.stdout) == (2, "")
     assert refused.stderr == "faultline: there is no verb '../.ci/engine'; `faultline help` lists them\n"

@@ -7,7 +7,6 @@ import functools
 import importlib
 import io
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from faultline.verbs.__main__ import VERBS, WITHOUT_A_STACK, run
 from faultline.verbs.header import header
 from faultline.verbs.help import THEMES, scripts_of
 from faultline.verbs.tools import MODULES
+from tests.called import process
 from tests.tree import PAGES, SCRIPTS, commands, files, places, require_none, text_of
 
 SCRIPT = re.compile(r"(?<![\w/])((?:scripts|services|docker|\.ci|tests|benchmarks)/[\w./-]+?\.(?:sh|py))\b")
@@ -108,8 +108,7 @@ def help_of(script: str) -> str:
     ],
 )  # fmt: skip
 def test_a_process_prints_the_same_help(script: str) -> None:
-    done = subprocess.run([str(ROOT / script), "--help"], capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout == help_of(script)
+    assert process([script, "--help"]).stdout == help_of(script)
 
 
 def test_a_process_prints_the_same_flags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

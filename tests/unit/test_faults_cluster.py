@@ -25,11 +25,11 @@ from faultline.faults.timeline import EVENTS, SPARK, Timeline
 from faultline.faults.trial import Trial
 from faultline.formats.jobs import EXACTLY_ONCE
 from faultline.formats.ledger import SUFFIX, acked_line, sent_line
-from faultline.settings import ROOT
+from faultline.settings import ROOT, as_environment
 from faultline.stack.backend import EXITED, RUNNING
 from faultline.stack.backends.local import LocalBackend
 from faultline.stack.home import Home
-from faultline.stack.settings import StackSettings, load
+from faultline.stack.settings import load
 from faultline.stack.stack import Stack, open_stack
 
 BROKEN = 100.0
@@ -39,18 +39,20 @@ TOPIC = "visits"
 class Sampled(Scene):
     """A scene whose stack is not there: it knows its settings, and what a measurement would print."""
 
-    def __init__(self, folder: Path, state: str = RUNNING) -> None:
+    def __init__(self, folder: Path, state: str = RUNNING, profile: str = "cluster", **variables: str) -> None:
         super().__init__(folder, Timeline(folder), open_stack({"BACKEND": "local"}, {"STACK_HOME": str(folder)}))
         self.answers: dict[str, Any] = {}
         self._state = state
+        environ = as_environment({"HOME": str(folder), **variables})
+        self._settings = load(environ, {"PROFILE": profile} if profile else {}, {})
         (folder / EVENTS).write_text(json.dumps({"at": BROKEN, "kind": "broken", "text": ""}) + "\n", encoding="utf-8")
 
     @property
     def stack(self) -> Stack:
-        settings, home = load({"STACK_HOME": str(self.folder)}, {"PROFILE": "cluster"}, {}), Home(self.folder)
-        backend = LocalBackend(settings, home)
+        home = Home(self.folder)
+        backend = LocalBackend(self._settings, home)
         backend.state = lambda service: self._state  # type: ignore[method-assign]
-        return Stack(settings, home, backend, "")
+        return Stack(self._settings, home, backend, "")
 
     def probe(self, module: str, *words: str, codes: tuple[int, ...] = (0,)) -> str:
         return json.dumps(self.answers[" ".join((module, *words))])
@@ -292,36 +294,25 @@ def test_the_ports_of_the_controlling_broker_and_of_the_others_are_known(tmp_pat
     assert scene.filled("{controlling}") == "kafka-3"
 
 
-class On(Scene):
-    """A scene on a stack with these settings."""
-
-    def __init__(self, folder: Path, profile: str, **variables: str) -> None:
-        super().__init__(folder, Timeline(folder), open_stack({"BACKEND": "local"}, {"STACK_HOME": str(folder)}))
-        environ = {f"STACK_{name}": value for name, value in variables.items()}
-        self._settings = load(environ, {"PROFILE": profile} if profile else {}, {})
-
-    @property
-    def stack(self) -> Stack:
-        settings = StackSettings({**self._settings.values, "HOME": str(self.folder)}, {}, ())
-        return Stack(settings, Home(self.folder), LocalBackend(settings, Home(self.folder)), "")
-
-
 def test_rows_apply_to_the_stack_that_they_are_for(tmp_path: Path) -> None:
-    kill, broker = ROWS["taskmanager-kill"], ROWS["one-broker-of-three-gone"]
-    assert _does_not_apply(kill, On(tmp_path, "")) is None
+    def why_not(row: str, profile: str, **variables: str) -> str | None:
+        return _does_not_apply(ROWS[row], Sampled(tmp_path, profile=profile, **variables))
+
+    kill, broker = "taskmanager-kill", "one-broker-of-three-gone"
+    assert why_not(kill, "") is None
     # Prometheus only watches.
-    assert _does_not_apply(kill, On(tmp_path, "", METRICS="1")) is None
-    assert _does_not_apply(broker, On(tmp_path, "cluster")) is None
-    assert _does_not_apply(kill, On(tmp_path, "cluster")) == "KAFKA_BROKERS=3: the row is for a stack with 1"
-    assert _does_not_apply(broker, On(tmp_path, "")) == "KAFKA_BROKERS=1: the row is for a stack with 3"
-    on_disk = _does_not_apply(broker, On(tmp_path, "cluster", DATA="disk"))
+    assert why_not(kill, "", METRICS="1") is None
+    assert why_not(broker, "cluster") is None
+    assert why_not(kill, "cluster") == "KAFKA_BROKERS=3: the row is for a stack with 1"
+    assert why_not(broker, "") == "KAFKA_BROKERS=1: the row is for a stack with 3"
+    on_disk = why_not(broker, "cluster", DATA="disk")
     assert on_disk == "the data is on the disk: the row is for a stack with DATA=s3://faultline"
 
 
 def test_a_stack_that_has_the_settings_of_a_row_needs_no_reset(tmp_path: Path) -> None:
     [planned] = plan(["one-broker-of-three-gone"], 1, EXACTLY_ONCE)
     [usual] = plan(["taskmanager-kill"], 1, EXACTLY_ONCE)
-    machine, cluster = On(tmp_path, "").stack.settings.values, On(tmp_path, "cluster").stack.settings.values
+    machine, cluster = (Sampled(tmp_path, profile=name).stack.settings.values for name in ("", "cluster"))
     assert (planned.resets(machine), planned.resets(cluster), planned.resets({})) == (True, False, True)
     assert (usual.resets(machine), usual.resets(cluster)) == (False, False)
     assert planned.own_beside(cluster) == USUAL != planned.own_beside(machine)

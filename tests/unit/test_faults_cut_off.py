@@ -12,6 +12,7 @@ from faultline.faults.model import Need
 from faultline.faults.needs import why_not
 from faultline.ports import free_ports
 from faultline.settings import ROOT
+from tests.called import process
 
 WHY_NOT = why_not(Need.CUT_OFF)
 pytestmark = pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
@@ -61,17 +62,11 @@ class Node:
 
 
 def cut_off(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(ROOT / "faultline" / "faults" / "cut_off.sh"), *words],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    return process([str(ROOT / "faultline" / "faults" / "cut_off.sh"), *words])
 
 
 def rules() -> str:
-    return subprocess.run(["iptables", "--list-rules"], capture_output=True, text=True, check=True).stdout
+    return process(["iptables", "--list-rules"]).stdout
 
 
 @pytest.fixture

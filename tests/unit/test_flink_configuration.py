@@ -63,11 +63,6 @@ def test_every_placeholder_of_the_template_is_filled_in(prepared: dict[str, str]
     assert f"env.java.opts.client: {DEFAULTS.text('JVM_FLAGS_SHORT')}" in settings
 
 
-def test_the_classpath_is_the_distributions_the_connector_and_the_guard(prepared: dict[str, str]) -> None:
-    names = {path.name for path in Path(prepared["FLINK_LIB_DIR"]).iterdir()}
-    assert names == {"flink-dist.jar", "flink-sql-connector-kafka.jar", "web-guard-flink.jar"}
-
-
 def test_the_guard_knows_the_names_and_no_foreign_origin_may_read(prepared: dict[str, str]) -> None:
     text = (Path(prepared["FLINK_CONF_DIR"]) / "config.yaml").read_text()
     assert "web-guard.names: 'localhost,127.0.0.1,[::1]'" in text.splitlines()
@@ -80,32 +75,6 @@ def test_flink_does_not_start_without_the_guard(tmp_path: Path) -> None:
     guard_jar("flink").unlink()
     with pytest.raises(configuration.ConfigurationError, match=r"web-guard-flink\.jar is missing; scripts/up\.sh"):
         configuration.prepare(Settings({"STACK_HOME": str(tmp_path)}), "jobmanager")
-
-
-def test_containers_call_the_jobmanager_by_its_name(distribution: Path, tmp_path: Path) -> None:
-    inside = Settings({"STACK_JOBMANAGER_HOST": "jobmanager"})
-    values = configuration.configuration_values(inside, "jobmanager", tmp_path, distribution)
-    assert values["WEB_NAMES"] == "localhost,127.0.0.1,[::1],jobmanager,spark"
-
-
-def test_a_container_binds_everywhere_and_lets_the_taskmanager_find_its_address(
-    distribution: Path, tmp_path: Path
-) -> None:
-    inside = Settings({"STACK_FLINK_BIND_HOST": "0.0.0.0", "STACK_JOBMANAGER_HOST": "jobmanager"})
-    values = configuration.configuration_values(inside, "jobmanager", tmp_path, distribution)
-    assert values["FLINK_BIND_HOST"] == "0.0.0.0"
-    assert values["JOBMANAGER_HOST"] == "jobmanager"
-    assert values["TASKMANAGER_HOST_LINE"] == ""
-
-
-def test_services_in_containers_answer_prometheus(distribution: Path, tmp_path: Path) -> None:
-    inside = Settings({"STACK_JOBMANAGER_HOST": "jobmanager", "STACK_METRICS_PORT": "9111"})
-    values = configuration.configuration_values(inside, "taskmanager", tmp_path, distribution)
-    lines = values["METRICS_LINES"].splitlines()
-    assert "metrics.reporter.prometheus.port: 9111" in lines
-    assert lines[0].endswith(": org.apache.flink.metrics.prometheus.PrometheusReporterFactory")
-    for settings, service in ((inside, configuration.CLIENT), (DEFAULTS, "taskmanager")):
-        assert configuration.configuration_values(settings, service, tmp_path, distribution)["METRICS_LINES"] == ""
 
 
 def test_a_missing_connector_says_what_to_run(tmp_path: Path) -> None:
@@ -152,13 +121,6 @@ def test_the_standby_has_a_page_of_its_own(distribution: Path, tmp_path: Path) -
     assert values["REST_PORT"] == DEFAULTS.text("FLINK_STANDBY_UI_PORT")
     assert values["WEB_ORIGIN"].endswith(f":{values['REST_PORT']}")
     assert values["RESOURCE_ID"].startswith("jobmanager-2_2")
-
-
-def test_containers_reach_zookeeper_and_the_standby_by_name(tmp_path: Path) -> None:
-    inside = Settings(HIGHLY_AVAILABLE | {"STACK_JOBMANAGER_HOST": "jobmanager", "STACK_HOME": str(tmp_path)})
-    assert "high-availability.zookeeper.quorum: zookeeper:2181" in configuration.high_availability(inside)
-    assert inside.flink_rest == "http://jobmanager:8081,http://jobmanager-2:8082"
-    assert "jobmanager-2" in inside.web_names
 
 
 def test_the_plugins_are_those_of_the_distribution(prepared: dict[str, str], distribution: Path) -> None:

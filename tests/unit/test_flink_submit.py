@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from faultline.settings import ROOT, Settings, SettingsError
+from faultline.settings import Settings, SettingsError
 from faultline.storage.objects import CREDENTIALS
 from flink_job.rest import FlinkError, cause
 from flink_job.submit import client_command, lost_its_leader, repeated
 from flink_job.writable import require_writable_checkpoints
+from tests.called import program
 
 TRACE = """java.lang.RuntimeException: the task failed
 \tat a.B.c(B.java:1)
@@ -90,8 +89,6 @@ def test_a_submission_is_repeated_only_when_the_leader_has_changed(line: str, ex
     ],
 )
 def test_a_mistake_about_the_program_ends_with_code_2(words: list[str], message: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "flink_job.submit", *words], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = program("flink_job.submit", *words)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines()[-1].endswith(message)

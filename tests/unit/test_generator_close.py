@@ -6,13 +6,12 @@ import json
 
 import pytest
 
-from faultline.formats.visit import CLOSING_PREFIX, iso_time, parse_visit
+from faultline.formats.visit import CLOSING_PREFIX, iso_time
 from faultline.settings import Settings
 from generator.close import closing_id, closing_visits
 from generator.config import config_of
-from generator.event_times import PartitionClock, Windows, closed_to, leader, still_open
-from generator.sender import partition_of
-from generator.topic import LAST_EVENT_TIME, id_text
+from generator.event_times import PartitionClock, Windows, closed_to
+from generator.topic import id_text
 from generator.visits import stream
 
 WINDOWS = Windows(10_000, 5_000)
@@ -21,20 +20,6 @@ WINDOWS = Windows(10_000, 5_000)
 @pytest.mark.parametrize(("event_time", "end"), [(0, 10_000), (9_999, 10_000), (10_000, 20_000), (25_001, 30_000)])
 def test_the_end_of_a_window_belongs_to_the_next(event_time: int, end: int) -> None:
     assert WINDOWS.end_of(event_time) == end
-
-
-@pytest.mark.parametrize("partitions", [1, 2, 3, 8])
-def test_each_partition_gets_two_visits_the_first_ones_first(partitions: int) -> None:
-    rounds = closing_visits(35_000, partitions, "20260101T000000.000Z")
-    for number, records in enumerate(rounds):
-        assert [partition_of(record.key, partitions) for record in records] == list(range(partitions))
-        for record in records:
-            visit = parse_visit(record.value)
-            assert visit is not None
-            assert visit.event_time == record.timestamp == 35_000 + number
-            assert visit.visit_id == record.key.decode()
-            assert visit.visit_id.startswith(f"{CLOSING_PREFIX}20260101T000000.000Z-")
-    assert len(rounds) == 2
 
 
 def test_closing_visits_have_the_fields_of_any_visit() -> None:
@@ -70,10 +55,6 @@ def closed(*partitions: list[tuple[str, int]]) -> int | None:
 CLOSING = [(f"{CLOSING_PREFIX}1", 35_000), (f"{CLOSING_PREFIX}1", 35_001)]
 
 
-def test_nothing_is_open_after_a_closing() -> None:
-    assert closed([("a", 29_999), *CLOSING], CLOSING) == 30_000
-
-
 @pytest.mark.parametrize(
     "partitions",
     [
@@ -96,20 +77,6 @@ def test_a_record_that_is_no_visit_moves_no_clock_and_is_not_closed() -> None:
     clock = clock_of(*CLOSING)
     clock.read(2, b"no visit")
     assert (clock.newest, clock.closed) == (35_001, False)
-
-
-def test_the_partition_that_is_ahead_is_named() -> None:
-    words = leader({0: clock_of(("a", 0)), 1: clock_of(("a", 0), ("a", 61_000))}, WINDOWS)
-    assert "partition 1 is 61 s ahead" in words and "offset 1" in words
-    assert leader({0: clock_of(("a", 0)), 1: clock_of(("a", 10_000))}, WINDOWS) == ""
-    assert leader({0: clock_of(("a", 99_000))}, WINDOWS) == ""
-
-
-def test_what_no_visit_can_close_is_named() -> None:
-    clock = clock_of(("a", 0), ("a", LAST_EVENT_TIME + 1), ("b", LAST_EVENT_TIME + 2))
-    assert clock.newest == 0
-    assert "2 in partition 3 from offset 1 on" in still_open({2: clock_of(("a", 0)), 3: clock})
-    assert still_open({2: clock_of(("a", 0))}) == ""
 
 
 def test_a_topic_id_is_written_as_the_tools_of_kafka_do() -> None:

@@ -232,12 +232,6 @@ def test_every_volume_is_declared_and_belongs_to_the_user_of_its_service(compose
         assert re.search(rf"^COPY --from=code --chown=1000:1000 \S+ {place}$", dockerfile, re.MULTILINE), place
 
 
-def test_ports_are_published_on_the_bind_address_only(compose: dict[str, Any]) -> None:
-    published = [port for service in compose["services"].values() for port in service.get("ports", [])]
-    assert len(published) == len([row for row in TABLE if row.published])
-    assert all(port.startswith("${STACK_BIND_ADDRESS}:") for port in published)
-
-
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="the check reads Linux's table of connections")
 def test_a_generator_is_healthy_with_a_connection_to_any_broker() -> None:
     (check,) = (row.container_check for row in TABLE if row.name == "generator")

@@ -14,9 +14,9 @@ from faultline.inspector.against import (
     MAPS,
     Comparison,
     comparison_from,
-    render,
     render_json,
 )
+from tests.called import refused
 
 
 def test_one_reason_to_refuse_is_enough() -> None:
@@ -26,22 +26,6 @@ def test_one_reason_to_refuse_is_enough() -> None:
     assert (found.outcome, EXIT_CODES[found.outcome]) == (CANNOT_BE_SAID, 2)
     found.refused.append("clock: its state has no operator in the job")
     assert (found.outcome, EXIT_CODES[found.outcome]) == (DOES_NOT_MAP, 1)
-
-
-def test_the_words_name_everything() -> None:
-    found = Comparison(
-        "chk-5", "my_job.py", mapped=["source", "count"], refused=["a: gone"], unknown=["b: not tried"], dropped=["a"],
-        empty=["c"], not_compared=["d: Python"],
-    )  # fmt: skip
-    assert render(found).splitlines() == [
-        "my_job.py cannot restore chk-5",
-        "  refused: a: gone",
-        "  not known: b: not tried",
-        "  takes the state of 2 operators: source, count",
-        "  not compared: d: Python",
-        "  begins without state: c",
-        "  flink run --allowNonRestoredState would drop the state of: a",
-    ]
 
 
 def test_json_has_all_of_it_and_the_outcome() -> None:
@@ -60,8 +44,5 @@ def test_words_after_two_dashes_are_the_programs() -> None:
 @pytest.mark.parametrize(
     "words", [["chk-5", "--", "input"], ["a", "b", "--diff", "--against", "job.py"], ["--against", "job.py"]]
 )
-def test_wrong_usage(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        arguments_of(words)
-    assert ended.value.code == 2
-    assert "error: " in capsys.readouterr().err
+def test_wrong_usage(words: list[str]) -> None:
+    assert "error: " in refused(arguments_of, *words)

@@ -42,18 +42,15 @@ def tried(query: Path, tmp_path: Path, seed: int) -> None:
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=IDS)
-def test_any_damage_is_reported(query: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for seed in seeds(EACH):
+@pytest.mark.parametrize(
+    "numbers", [seeds(EACH), pytest.param(range(SEED + EACH, SEED + EACH + MANY), marks=pytest.mark.full)],
+    ids=["some", "many"],
+)  # fmt: skip
+def test_any_damage_is_reported(
+    query: Path, numbers: range, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for seed in numbers:
         tried(query, tmp_path, seed)
         output = capsys.readouterr()
         assert output.out or output.err
         assert "Traceback" not in output.err
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("query", QUERIES, ids=IDS)
-def test_many_damages_are_reported(query: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for seed in range(SEED + EACH, SEED + EACH + MANY):
-        tried(query, tmp_path, seed)
-        output = capsys.readouterr()
-        assert output.out or output.err

@@ -12,7 +12,6 @@ from faultline.inspector.flink.report import folder_report
 from faultline.inspector.growth import DAY_MS, bytes_per_day, sentence
 from faultline.inspector.model import Growth, Report, as_dict, report_from
 from faultline.inspector.spark.report import read_report
-from faultline.inspector.words import size_words
 from tests.golden.archives import golden
 
 FILES = golden("spark-4.0") / "files_windowed"
@@ -36,16 +35,6 @@ def test_a_straight_line_is_continued() -> None:
 )
 def test_without_a_line_there_is_no_forecast(sizes: list[tuple[int, int]]) -> None:
     assert bytes_per_day(sizes) is None
-
-
-def test_the_words() -> None:
-    grows = Growth("state", 1024 * 1024, 1024 * 1024, 3_600_000, "rewritten")
-    assert sentence(grows) == (
-        "state: 1.0 MiB now; at the rate of the 60 min on record, 1.0 MiB more each day, 31.0 MiB in 30 days; rewritten"
-    )
-    assert sentence(Growth("state", 10, None, 30_000)) == "state: 10 bytes now; no steady growth in the 30 s on record"
-    assert sentence(Growth("state", 10, -5, 30_000)) == "state: 10 bytes now; it did not grow in the 30 s on record"
-    assert size_words(3 * 1024**4) == "3,072.0 GiB"
 
 
 def growth_of(report: Report) -> dict[str, Growth]:

@@ -11,7 +11,6 @@ import pytest
 from faultline.inspector.errors import InspectorError
 from faultline.inspector.flink import jvm
 from faultline.settings import STORE_JARS
-from faultline.storage.engines import flink_environment, flink_options
 from faultline.storage.objects import ObjectLocation, ObjectStore, store_among
 
 
@@ -49,14 +48,3 @@ def test_flinks_file_system_is_there_for_places_in_a_store_alone(artifacts: Path
     (artifacts / "jars" / STORE_JARS["flink"] / "s3.jar").touch()
     assert names(jvm.class_path(store)) == [*usual, "s3.jar"]
     assert names(jvm.class_path(None)) == usual
-
-
-def test_an_engine_gets_the_name_of_the_file_with_the_key_and_no_key(tmp_path: Path) -> None:
-    key = tmp_path / "key"
-    key.write_text("[default]\naws_access_key_id = of-somebody\naws_secret_access_key = of-nobody\n")
-    store = ObjectStore("http://127.0.0.1:1", "us-east-1", key)
-    assert store.keys() == ("of-somebody", "of-nobody")
-    given = flink_options(store) | flink_environment(store)
-    assert str(key) in given.values()
-    assert not any(word in value for value in given.values() for word in ("of-somebody", "of-nobody"))
-    assert flink_options(None) == flink_environment(None) == {}

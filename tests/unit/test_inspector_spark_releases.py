@@ -42,7 +42,7 @@ def command(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("folder", ALL, ids=IDS)
-def test_a_healthy_checkpoint_of_any_release_has_no_problem(folder: Path) -> None:
+def test_a_healthy_checkpoint_has_no_problem_its_release_and_the_versions_of_its_logs(folder: Path) -> None:
     report = opened(folder)
     list_operators(folder / "checkpoint", report.problems, report.notes)
     assert report.problems == []
@@ -51,24 +51,15 @@ def test_a_healthy_checkpoint_of_any_release_has_no_problem(folder: Path) -> Non
     assert report.steps
     assert all(step.sources for step in report.steps)
     assert all(source.kind != "unknown" for step in report.steps for source in step.sources)
-
-
-@pytest.mark.parametrize("folder", ALL, ids=IDS)
-def test_the_release_that_wrote_it_is_seen_by_its_settings(folder: Path) -> None:
-    releases = opened(folder).releases
     # 4.1 writes the same settings as 4.0.
     together = {"4.0": ["4.0", "4.1"], "4.1": ["4.0", "4.1"]}
     release = folder.parent.name.removeprefix("spark-")
-    assert releases == together.get(release, [release])
-
-
-@pytest.mark.parametrize("folder", ALL, ids=IDS)
-def test_the_versions_of_the_logs_are_those_in_the_files(folder: Path) -> None:
+    assert report.releases == together.get(release, [release])
     offsets, commits = VERSIONS.get(folder.name, ("version 1", "version 1"))
     if folder.parent.name == "spark-4.2" and folder.name in ("named_sources", "named_sink"):
         # 4.2 names the folders of the sources, and still numbers their offsets.
         offsets = "version 1"
-    assert opened(folder).formats == {"offsets": offsets, "commits": commits}
+    assert report.formats == {"offsets": offsets, "commits": commits}
 
 
 def test_every_tried_release_has_golden_checkpoints() -> None:

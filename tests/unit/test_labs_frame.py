@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -13,7 +11,6 @@ from faultline.command import CommandError
 from faultline.settings import Settings
 from labs.frame.count import compare
 from labs.frame.folder import LabFolder
-from labs.frame.parts import DELTA, require
 from labs.frame.run import Lab, run
 from labs.frame.story import Fact, Story, same
 
@@ -173,22 +170,3 @@ def test_exit_codes(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
         run(NAME, lacks, ["--clean"])
     assert missing.value.code == 2
     assert capsys.readouterr().err == f"{NAME}: a part is missing; fetch it\n"
-
-
-def test_pause_needs_a_terminal(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "stdin", io.StringIO("\n"))
-    with pytest.raises(SystemExit) as ended:
-        run(NAME, lambda lab: pytest.fail("ran"), ["--pause"])
-    assert ended.value.code == 2
-    assert "no terminal" in capsys.readouterr().err
-
-
-def test_names_the_jar_that_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STACK_ARTIFACTS", str(tmp_path))
-    monkeypatch.setattr("labs.frame.parts.check_java", lambda: None)
-    with pytest.raises(
-        CommandError, match=r"Delta Lake is incomplete: delta-kernel-api\S+\.jar is not in .*jars/spark"
-    ):
-        require(DELTA)

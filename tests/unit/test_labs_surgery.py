@@ -15,14 +15,14 @@ from faultline.command import CommandError
 from faultline.inspector.spark.releases import TRIED
 from faultline.settings import Settings
 from labs.delete_x_then_start import __main__ as delete_x
-from labs.delete_x_then_start.case import Case, Group, Measured
+from labs.delete_x_then_start.case import Case, Measured
 from labs.delete_x_then_start.damage import nothing
 from labs.delete_x_then_start.document import PAGE, page
 from labs.delete_x_then_start.measured import Column, column_of, read_columns
 from labs.frame.failure import Failure, _first_line
 from labs.frame.feeds import FileFeed
 from labs.frame.folder import LabFolder
-from labs.frame.pipeline import APPEND, FILE_SINK, Outcome
+from labs.frame.pipeline import APPEND, Outcome
 from labs.frame.progress import Batch
 from labs.frame.run import Lab
 from labs.frame.story import Story
@@ -42,15 +42,6 @@ def measured(sink: str, outcome: Outcome, counts: tuple[int, int, int], reader: 
     return Measured(CASE, sink, outcome, lost, waiting, duplicated, reader)
 
 
-def test_every_case_stands_in_the_page_with_its_prose() -> None:
-    lines = PAGE.read_text(encoding="utf-8").splitlines()
-    cases = [case for group in delete_x.CATALOGUE for case in group.cases]
-    for case in cases:
-        rows = [line for line in lines if line.startswith(f"| {case.what} | ")]
-        assert len(rows) == 1, case.name
-        assert rows[0].endswith(f" | {case.production} |"), case.name
-
-
 def test_the_page_is_made_of_what_is_on_record() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(delete_x.CATALOGUE, read_columns())
 
@@ -66,38 +57,6 @@ def test_names_of_cases_are_their_own() -> None:
 
 def column(release: str, *rows: Measured) -> Column:
     return Column(release, f"{release}.0", "4.0.1", column_of(list(rows)).cells)
-
-
-def test_a_row_says_what_ran_where_it_stopped_and_what_was_counted() -> None:
-    stopped = Outcome([batch(4, 10)], Failure("SparkException", "SOME_CLASS", "words"))
-    unreadable = Failure("IllegalStateException", None, "output/_spark_metadata/0 doesn't exist")
-    rows = [measured(APPEND, Outcome([batch(3, 10), batch(4, 10)]), (0, 0, 10))]
-    rows.append(measured(FILE_SINK, stopped, (3, 7, 0), reader=unreadable))
-    text = page([Group("Title", "", [CASE])], [column("4.0", *rows)])
-    assert (
-        "| nothing: `commits/3` | foreachBatch append | runs batch 3 (10 rows), batch 4 (10 rows); **duplicated 10** "
-        "| Nothing. |" in text
-    )
-    assert (
-        "| the same | file sink | runs batch 4 (10 rows), then stops: `SOME_CLASS`. Spark cannot read the output: "
-        "`IllegalStateException`: output/_spark_metadata/0 doesn't exist; **lost 3**; waiting 7 | the same |" in text
-    )
-
-
-def test_what_a_release_does_otherwise_is_listed_and_other_words_of_an_error_are_counted() -> None:
-    runs = measured(APPEND, Outcome([batch(4, 10)]), (0, 0, 0))
-    stops = measured(APPEND, Outcome([], Failure("SparkException", "SOME_CLASS", "words")), (0, 10, 0))
-    again = measured(APPEND, Outcome([], Failure("SparkException", "OTHER_CLASS", "words")), (0, 10, 0))
-    group = Group("Title", "", [Case("one", "nothing: `commits/3`", "Nothing.", nothing, sinks=(APPEND,))])
-    columns = [column("4.0", runs), column("4.1", runs), column("4.2", stops), column("4.3", again)]
-    text = page([group], columns)
-    assert "- 4.0 to 4.1: nothing is done otherwise\n" in text
-    assert (
-        "- 4.1 to 4.2:\n  - nothing: `commits/3`, foreachBatch append: runs batch 4 (10 rows) -> "
-        "stops: `SOME_CLASS`; waiting 10\n" in text
-    )
-    assert "- 4.2 to 4.3: nothing is done otherwise; 1 rows stop with another error" in text
-    assert "| runs batch 4 (10 rows) | as 4.0 | stops: `SOME_CLASS`; waiting 10 | stops: `OTHER_CLASS`" in text
 
 
 def test_what_was_measured_survives_its_file(tmp_path: Path) -> None:

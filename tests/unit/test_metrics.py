@@ -11,13 +11,12 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from faultline.formats.verdict import SOURCE, Kept, Outcome, Verdict, Verdicts
 from faultline.ports import free_ports
 from faultline.services import prometheus
 from faultline.settings import ROOT, Settings, artifacts, as_environment
 from faultline.waiting import wait_until
+from tests.called import process, program
 
 PYTHON = str(artifacts() / "venv-page" / "bin" / "python")
 COLLECT = """
@@ -132,7 +131,7 @@ def test_without_a_stack_it_answers_with_the_newest_verdict_alone(tmp_path: Path
                 return "verdict_timestamp_seconds" in found
 
             wait_until(is_told, "the verdict", seconds=LIMIT_SECONDS)
-            taken = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
+            taken = program("faultline.probes.exporter", python=PYTHON, **as_environment(silent))
         finally:
             process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=LIMIT_SECONDS) == 0
@@ -178,16 +177,8 @@ def test_prometheus_lets_no_other_page_of_the_web_read_and_forgets_soon() -> Non
     assert not any(word.startswith(("--web.enable-admin-api", "--web.enable-lifecycle")) for word in words)
 
 
-def test_both_services_may_have_less_than_300_mebibytes() -> None:
-    entries = yaml.safe_load((ROOT / "docker-compose.yaml").read_text(encoding="utf-8"))["services"]
-    assert sum(int(entries[name]["mem_limit"].removesuffix("m")) for name in ("exporter", "prometheus")) < 300
-
-
 def test_without_the_program_there_is_one_line(tmp_path: Path) -> None:
-    python = subprocess.run(["which", "python3"], capture_output=True, text=True, check=True).stdout.strip()
-    done = subprocess.run(
-        [python, "-m", "faultline.services.prometheus"], cwd=ROOT, capture_output=True, text=True, check=False,
-        env={"PATH": str(tmp_path), "STACK_HOME": str(tmp_path)},
-    )  # fmt: skip
+    python = process(["which", "python3"]).stdout.strip()
+    done = program("faultline.services.prometheus", python=python, PATH=str(tmp_path), STACK_HOME=str(tmp_path))
     assert done.returncode == 2
     assert done.stderr == "prometheus: there is no prometheus on PATH; install Debian's package, or use its image\n"

@@ -6,8 +6,6 @@ import configparser
 import json
 import os
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,10 +14,11 @@ from faultline.files import replace_text
 from faultline.services.store.bucket import wait_for_bucket
 from faultline.services.store.keys import write_keys
 from faultline.services.store.start import command, environment
-from faultline.settings import ROOT, STORE_CREDENTIALS, Settings, SettingsError
+from faultline.settings import STORE_CREDENTIALS, Settings, SettingsError
 from faultline.stack.services import service
 from faultline.stack.settings import load
 from faultline.storage.objects import CREDENTIALS, LocationError, store_of
+from tests.called import program
 
 PORTS = service("store", load({"STACK_DATA": "s3://b"}, {}, {}).values).listens
 FILES = {STORE_CREDENTIALS, "s3.json", "security.toml"}
@@ -113,17 +112,8 @@ def test_no_variable_of_the_caller_configures_the_store(tmp_path: Path) -> None:
 
 
 def test_a_store_without_its_program_ends_with_a_line(tmp_path: Path) -> None:
-    environ = {
-        "PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "STACK_ARTIFACTS": str(tmp_path / "artifacts"),
-        "STACK_HOME": str(tmp_path),
-    }  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, "-m", "faultline.services.store.start"],
-        env=environ,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    places = {"STACK_ARTIFACTS": str(tmp_path / "artifacts"), "STACK_HOME": str(tmp_path)}
+    done = program("faultline.services.store.start", **places)
     assert done.returncode == 2
     assert done.stderr == (
         f"store: {tmp_path}/artifacts/venv-store/bin/weed is missing; scripts/up.sh fetches it for a stack with an "
@@ -162,12 +152,9 @@ def test_there_is_no_bucket_without_data_in_a_store(tmp_path: Path) -> None:
 def test_a_bucket_in_a_store_that_is_not_there_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     write_keys(tmp_path / "store")
-    environ = {
-        "PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "STACK_HOME": str(tmp_path), "STACK_DATA": "s3://faultline",
-        "STACK_STORE_PORT": "1", "AWS_EC2_METADATA_DISABLED": "true",
-    }  # fmt: skip
-    command_line = [sys.executable, "-m", "faultline.services.store.bucket", "--wait-seconds", "0"]
-    done = subprocess.run(command_line, env=environ, capture_output=True, text=True, check=False)
+    settings = {"STACK_HOME": str(tmp_path), "STACK_DATA": "s3://faultline", "STACK_STORE_PORT": "1"}
+    settings["AWS_EC2_METADATA_DISABLED"] = "true"
+    done = program("faultline.services.store.bucket", "--wait-seconds", "0", **settings)
     assert done.returncode == 2
     [line] = done.stderr.splitlines()
     assert line.startswith("bucket: s3://faultline: the object store at http://127.0.0.1:1 does not answer; ")

@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from faultline.page.document import SCRIPTS, STATIC, STYLES, saved
-from faultline.page.items import Items, of_timeline
+from faultline.page.items import of_timeline
 from faultline.page.replay import ReplayError, main, recording, rows_of, write
 from faultline.settings import ROOT
-from tests.called import call
+from tests.called import call, script
 from tests.golden.archives import golden
 
 RUNS = golden("runs")
@@ -58,36 +57,6 @@ def test_what_flink_read_again_begins_where_the_restored_checkpoint_says() -> No
     assert again["visits"] == sum(again["end"].values()) - sum(again["begin"].values()) > 0
     assert again["at_least"]
     assert again["at"] > fault
-
-
-def test_a_recording_has_everything_that_the_page_draws_in_the_order_of_time() -> None:
-    found = recording(KILL)
-    kinds = {item["kind"] for item in found["items"]}
-    assert kinds == {"log", "flink", "spark", "retained", "done", "again", "windows", "event", "verdict"}
-    assert [item["at"] for item in found["items"]] == sorted(item["at"] for item in found["items"])
-    windows = sum(item["count"] for item in found["items"] if item["kind"] == "windows")
-    assert windows == len(timeline(KILL)["seen"])
-
-
-def test_a_recovery_is_shown_with_its_seconds() -> None:
-    samples = timeline(KILL)["flink"]
-    down = [each["at"] for each in samples if each["running_tasks"] < each["tasks"]]
-    up = next(each["at"] for each in samples if each["at"] > down[-1])
-    [recovered] = [item for item in items(KILL, "event") if item["what"] == "recovered"]
-    assert recovered["at"] == up
-    assert recovered["text"] == f"all tasks of the Flink job run again, after {up - down[0]:.1f} s"
-
-
-def test_each_checkpoint_is_shown_once() -> None:
-    names = [(item["engine"], item["name"]) for item in items(KILL, "done")]
-    assert len(names) == len(set(names)) > 10
-
-
-def test_a_sample_that_says_the_same_makes_no_item() -> None:
-    sample = next(each for each in timeline(KILL)["kafka"] if "visits" in each)
-    made = Items()
-    assert len(made.take("kafka", sample)) == 1
-    assert made.take("kafka", {**sample, "at": sample["at"] + 1}) == []
 
 
 def test_what_does_not_answer_is_shown_with_its_reason() -> None:
@@ -136,7 +105,7 @@ def test_a_damaged_timeline_is_one_line(tmp_path: Path, damage: str) -> None:
 def test_a_folder_without_a_run_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(ReplayError):
         rows_of(tmp_path)
-    done = page_script("--replay", str(tmp_path / "none"))
+    done = script("page.sh", "--replay", str(tmp_path / "none"))
     assert (done.returncode, done.stdout) == (2, "")
     assert len(done.stderr.splitlines()) == 1
 
@@ -144,11 +113,6 @@ def test_a_folder_without_a_run_is_one_line(tmp_path: Path) -> None:
 def test_the_script_prints_the_address_of_each_row(tmp_path: Path) -> None:
     for run in (KILL, APPEND):
         shutil.copytree(run, tmp_path / run.name)
-    done = page_script("--replay", str(tmp_path))
+    done = script("page.sh", "--replay", str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == [(tmp_path / name / "report.html").as_uri() for name in (APPEND.name, KILL.name)]
-
-
-def page_script(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [str(ROOT / "scripts" / "page.sh"), *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
-import os
 import re
 import socket
 import subprocess
@@ -16,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from faultline.page.watching import MOST_PAGES
-from faultline.settings import ROOT, artifacts, as_environment
+from faultline.settings import ROOT, artifacts
 from faultline.stack.own import own_environment
 from faultline.waiting import wait_until
+from tests.called import program
 
 PYTHON = str(artifacts() / "venv-page" / "bin" / "python")
 LIMIT_SECONDS = 60
@@ -302,15 +301,6 @@ def test_what_was_watched_is_one_file(shown: Server) -> None:
     assert answer.text.startswith("<!doctype html>")
 
 
-def test_it_serves_a_fixed_number_of_pages_and_refuses_the_next_one(tmp_path: Path) -> None:
-    for server in started(tmp_path):
-        with contextlib.ExitStack() as stack:
-            open_pages = [stack.enter_context(server.events()) for _ in range(MOST_PAGES)]
-            assert {next(page)[0] for page in open_pages} == {"all"}
-            assert next(stack.enter_context(server.events()))[0] == "full"
-            assert server.status("GET", "/", server.host) == 200
-
-
 @pytest.mark.ci
 def test_connections_that_say_nothing_do_not_keep_others_from_an_answer(shown: Server) -> None:
     held = [socket.create_connection(("127.0.0.1", shown.port), timeout=LIMIT_SECONDS) for _ in range(80)]
@@ -352,15 +342,6 @@ def test_it_ends_without_an_error_while_a_page_is_open(tmp_path: Path, capfd: py
 def test_a_taken_port_is_one_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        environ = os.environ | as_environment({"HOME": str(tmp_path), "PAGE_PORT": port}) | {"PYTHONPATH": str(ROOT)}
-        done = subprocess.run(
-            [PYTHON, "-m", "faultline.page.server"],
-            env=environ,
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+        done = program("faultline.page.server", python=PYTHON, STACK_HOME=str(tmp_path), STACK_PAGE_PORT=port)
     assert (done.returncode, done.stdout) == (2, "")
     assert re.fullmatch(rf"page\.sh: port {port} .*STACK_PAGE_PORT\n", done.stderr)

@@ -172,19 +172,6 @@ def test_a_silent_jobmanager_does_not_count_as_a_crash_of_the_job() -> None:
     assert texts(made.take("flink", job(23.0))) == ["the state of the Flink job is known again, after 21.0 s"]
 
 
-def test_a_crash_is_counted_from_the_first_sample_that_shows_it() -> None:
-    made = Items()
-    made.take("flink", job(1.0))
-    assert texts(made.take("flink", job(2.0, running=0))) == []
-    assert texts(made.take("flink", job(9.5))) == ["all tasks of the Flink job run again, after 7.5 s"]
-
-
-def test_windows_are_counted_on() -> None:
-    made = Items()
-    found = [made.take("seen", {"at": float(at), "count": count}) for at, count in enumerate((4, 0, 3))]
-    assert [[(item["count"], item["total"]) for item in items] for items in found] == [[(4, 4)], [], [(3, 7)]]
-
-
 def test_a_heartbeat_says_how_long_a_taskmanager_is_silent() -> None:
     def seen(*listed: tuple[str, float]) -> dict[str, Any]:
         return {"taskmanagers": [{"id": name, "timeSinceLastHeartbeat": at * 1000} for name, at in listed]}
@@ -293,13 +280,6 @@ def test_the_next_action_can_start_when_the_end_of_one_is_shown(monkeypatch: pyt
     run._tell = tell
     run.start("act", None)
     wait_until(lambda: texts(said).count("done: an action") == 2, "both to end", seconds=20)
-
-
-def test_a_line_that_fails_ends_the_action_and_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    run, said = runner(monkeypatch, "echo no such thing >&2; exit 3", "true")
-    run.start("act", None)
-    run.end(lambda: False)
-    assert texts(said)[1:] == ["exit code 3: no such thing", "failed: an action"]
 
 
 def test_a_verdict_that_does_not_end_is_unknown_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:

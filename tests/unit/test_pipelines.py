@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from faultline.formats.verdict import Outcome, Verdict
 from faultline.pipelines import judge as judged
-from faultline.pipelines.judge import Counts, Judge, decide
+from faultline.pipelines.judge import Judge
 from faultline.pipelines.readers.topic import TEXT, binary_rows, text_rows
 from faultline.pipelines.spec import PROMISES, Pipeline, SpecError, read
 from faultline.settings import ROOT
@@ -250,15 +250,3 @@ def test_a_value_that_is_no_text_is_refused_and_can_be_read_as_bytes() -> None:
     with pytest.raises(Unknown, match=r"is not UTF-8; set source\.binary = true"):
         text_rows(batch)
     assert binary_rows(batch).column("value").to_pylist() == [b"\xff", b"a"]
-
-
-@pytest.mark.parametrize(
-    ("promise", "outcome", "reason"),
-    [
-        ("exactly-once", Outcome.VIOLATED, "lost 1, repeated 2"),
-        ("at-least-once", Outcome.VIOLATED, "lost 1"),
-        ("none", Outcome.HOLDS, "lost 1, repeated 2: nothing is promised"),
-    ],
-)
-def test_the_promise_decides(tmp_path: Path, promise: str, outcome: Outcome, reason: str) -> None:
-    assert decide(spec(tmp_path, promise=promise), Counts(10, 11, 1, 2, 0), 10) == (outcome, reason)

@@ -95,9 +95,15 @@ def job(
     return {**found, "restored_from": restored and f"file:/c/{restored}", "restored_at": restored and at}
 
 
-def test_a_restore_reads_again_what_was_read_after_the_checkpoint() -> None:
-    restores = Restores()
-    restores.checkpoints(held("chk-1"))
+@pytest.fixture
+def restores() -> Restores:
+    """One that knows a checkpoint."""
+    made = Restores()
+    made.checkpoints(held("chk-1"))
+    return made
+
+
+def test_a_restore_reads_again_what_was_read_after_the_checkpoint(restores: Restores) -> None:
     assert restores.flink(job(130)) == []
     [found] = restores.flink(job(None, "chk-1"))
     assert (found["name"], found["begin"], found["end"], found["visits"]) == ("chk-1", {"0": 100}, {"0": 130}, 30)
@@ -112,9 +118,7 @@ def test_a_checkpoint_in_a_store_is_known_by_its_uri() -> None:
     assert (found["name"], found["visits"]) == ("chk-1", 30)
 
 
-def test_the_same_checkpoint_restored_twice_counts_twice() -> None:
-    restores = Restores()
-    restores.checkpoints(held("chk-1"))
+def test_the_same_checkpoint_restored_twice_counts_twice(restores: Restores) -> None:
     restores.flink(job(130))
     restores.flink(job(None, "chk-1", at=1))
     restores.flink(job(120, "chk-1", at=1))
@@ -130,15 +134,11 @@ def test_a_restore_waits_until_the_checkpoint_was_read() -> None:
     assert found["visits"] == 30
 
 
-def test_a_restore_before_the_first_sample_is_not_known() -> None:
-    restores = Restores()
-    restores.checkpoints(held("chk-1"))
+def test_a_restore_before_the_first_sample_is_not_known(restores: Restores) -> None:
     assert restores.flink(job(150, "chk-1")) == []
 
 
-def test_a_new_job_without_a_restore_begins_with_nothing_read() -> None:
-    restores = Restores()
-    restores.checkpoints(held("chk-1"))
+def test_a_new_job_without_a_restore_begins_with_nothing_read(restores: Restores) -> None:
     restores.flink(job(5000))
     # Another stack: its job reads a new log from the beginning.
     restores.flink(job(None, now=1.0, name="b"))
@@ -147,9 +147,7 @@ def test_a_new_job_without_a_restore_begins_with_nothing_read() -> None:
     assert (found["end"], found["visits"]) == ({"0": 110}, 10)
 
 
-def test_a_job_that_is_restored_as_another_one_reads_again_what_the_first_had_read() -> None:
-    restores = Restores()
-    restores.checkpoints(held("chk-1"))
+def test_a_job_that_is_restored_as_another_one_reads_again_what_the_first_had_read(restores: Restores) -> None:
     restores.flink(job(130))
     restores.flink(job(None, now=0.5))
     # Its first samples do not name the restore yet.
@@ -158,8 +156,6 @@ def test_a_job_that_is_restored_as_another_one_reads_again_what_the_first_had_re
     assert found["visits"] == 30
 
 
-def test_a_restore_after_a_time_without_samples_has_no_number() -> None:
-    restores = Restores()
-    restores.checkpoints(held("chk-1"))
+def test_a_restore_after_a_time_without_samples_has_no_number(restores: Restores) -> None:
     restores.flink(job(130))
     assert restores.flink(job(None, "chk-1", at=60_000, now=61.0)) == []

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from faultline.formats.visit import SOURCE_OFFSET_HEADER, SOURCE_PARTITION_HEADER, iso_time
 from faultline.probes.fields import count, document_of
 from faultline.probes.pages import Ends, Topics, compare
-from faultline.settings import Settings
 from faultline.verdict.records import Record
 
 LENGTH_MS = 10_000
@@ -73,10 +72,6 @@ def test_a_whole_window_that_is_missing_repeated_or_different_is_wrong() -> None
 
 def test_a_window_that_was_open_and_has_all_pages_is_not_short() -> None:
     assert found(window(0, "a", 0, pages=3))["short"] == 0
-
-
-def test_the_topic_of_the_pages_is_a_topic_of_the_stack() -> None:
-    assert Settings(environ={}).text("VISIT_PAGES_TOPIC")
 
 
 def test_a_field_is_there_only_at_the_top_of_one_json_object() -> None:

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from faultline.settings import ROOT, as_environment
+from faultline.settings import ROOT
 from faultline.stack.home import Home, Topics
 from faultline.stack.settings import load
 from flink_job.rest import call
+from tests.called import script
 
 REFUSED = (
     "start.sh kafka", "stop.sh kafka", "kill.sh kafka", "pause.sh kafka", "resume.sh kafka", "generator_start.sh",
@@ -23,39 +24,31 @@ REFUSED = (
 )  # fmt: skip
 
 
-def script(home: Path, line: str) -> subprocess.CompletedProcess[str]:
-    name, *words = line.split()
-    environ = os.environ | as_environment({"HOME": str(home), "BACKEND": "local"})
-    return subprocess.run(
-        [str(ROOT / "scripts" / name), *words], env=environ, capture_output=True, text=True, check=False
-    )
+def typed(home: Path, line: str) -> subprocess.CompletedProcess[str]:
+    return script(*line.split(), STACK_HOME=str(home), STACK_BACKEND="local")
 
 
 @pytest.mark.parametrize("line", REFUSED)
 def test_a_command_without_a_stack_makes_no_folder(tmp_path: Path, line: str) -> None:
-    done = script(tmp_path, line)
+    done = typed(tmp_path, line)
     assert done.returncode in (0, 1, 2) and "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []
     # A folder that is not there is not made either.
-    script(tmp_path / "new", line)
+    typed(tmp_path / "new", line)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_start_that_is_refused_leaves_a_new_home_as_it_was(tmp_path: Path) -> None:
-    environ = os.environ | as_environment({"HOME": str(tmp_path / "new"), "BACKEND": "local", "KAFKA_PORT": "1"})
-    taken = subprocess.run(
-        [str(ROOT / "scripts" / "up.sh"), "--nonsense"], env=environ, capture_output=True, text=True, check=False
-    )
-    assert taken.returncode == 2
+    assert typed(tmp_path / "new", "up.sh --nonsense").returncode == 2
     assert list(tmp_path.iterdir()) == []
 
 
 def test_status_without_a_stack_is_one_line_with_the_next_step(tmp_path: Path) -> None:
-    done = script(tmp_path, "status.sh")
+    done = typed(tmp_path, "status.sh")
     assert (done.returncode, done.stdout) == (1, f"there is no stack in {tmp_path}; start it with scripts/up.sh\n")
-    assert json.loads(script(tmp_path, "status.sh --json").stdout)["problems"] == [done.stdout.strip()]
+    assert json.loads(typed(tmp_path, "status.sh --json").stdout)["problems"] == [done.stdout.strip()]
     Home(tmp_path).claim(Topics())
-    assert script(tmp_path, "status.sh").stdout == f"the stack in {tmp_path} is down; start it with scripts/up.sh\n"
+    assert typed(tmp_path, "status.sh").stdout == f"the stack in {tmp_path} is down; start it with scripts/up.sh\n"
 
 
 def test_a_script_works_through_a_link(tmp_path: Path) -> None:

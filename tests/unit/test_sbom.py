@@ -18,7 +18,6 @@ from faultline.packages.sbom import (
     environments_in,
     jar_component,
     jars_in,
-    jars_of_packages,
 )
 
 
@@ -72,38 +71,8 @@ def test_a_jar_that_is_not_the_locked_one_is_refused(tmp_path: Path) -> None:
         jar_component(path, "jars/spark", Jar("spark", "org.a", "lib", "1", "0" * 64))
 
 
-def test_jars_of_a_package_are_found_by_its_record(tmp_path: Path) -> None:
-    jar = make_jar(tmp_path / "lib/site/some/jars/a-1.jar")
-    record = tmp_path / "lib/site/Some_Package-4.0.5.dist-info/RECORD"
-    record.parent.mkdir()
-    record.write_text("some/jars/a-1.jar,sha256=x,12\nsome/__init__.py,,\n")
-    make_jar(tmp_path / "lib/site/some/jars/stray-1.jar")
-    assert list(jars_of_packages(tmp_path / "lib/site")) == [("some-package", jar)]
-
-
 def component(name: str, version: str) -> dict[str, Any]:
     return {"type": "library", "bom-ref": f"{name}=={version}", "name": name, "version": version}
-
-
-def test_only_what_the_lock_names_is_taken_of_an_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "tools.lock").write_text(
-        "some-package==1.0 \\\n    --hash=sha256:00\nother==2 \\\n    --hash=sha256:00\n"
-    )
-    monkeypatch.setattr(sbom, "LOCKS", tmp_path)
-    document = {
-        "components": [component("Some_Package", "1.0"), component("other", "2"), component("pytest", "9")],
-        "dependencies": [
-            {"ref": "Some_Package==1.0", "dependsOn": ["other==2", "pytest==9"]},
-            {"ref": "other==2"},
-            {"ref": "pytest==9", "dependsOn": ["other==2"]},
-        ],
-    }
-    components, dependencies = environment_parts(document, "tools", tmp_path)
-    assert [each["bom-ref"] for each in components] == ["python/tools/Some_Package==1.0", "python/tools/other==2"]
-    assert dependencies == [
-        {"ref": "python/tools/Some_Package==1.0", "dependsOn": ["python/tools/other==2"]},
-        {"ref": "python/tools/other==2", "dependsOn": []},
-    ]
 
 
 def test_an_environment_that_is_not_its_lock_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

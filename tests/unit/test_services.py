@@ -34,19 +34,63 @@ def test_there_is_one_of_each_by_default() -> None:
     assert [row.name for row in table(DEFAULTS) if row.one_shot] == ["topics", "submit"]
 
 
-def test_a_setting_adds_a_spare_taskmanager() -> None:
-    assert set(names(FLINK_TASKMANAGERS="2")) - set(names()) == {"taskmanager-2"}
-    row = service("taskmanager-2", DEFAULTS | {"FLINK_TASKMANAGERS": "2"})
-    assert row.command == ["faultline/services/taskmanager.sh", "taskmanager-2"]
+@pytest.mark.parametrize(
+    ("setting", "value", "added"),
+    [
+        ("FLINK_TASKMANAGERS", "2", {"taskmanager-2"}),
+        ("FLINK_TASKMANAGERS", "4", {"taskmanager-2", "taskmanager-3", "taskmanager-4"}),
+        ("FLINK_JOBMANAGERS", "2", {"zookeeper", "jobmanager-2"}),
+        ("KAFKA_BROKERS", "3", {"kafka-2", "kafka-3"}),
+        ("SPARK_WORKERS", "2", {"spark-master", "spark-worker", "spark-worker-2"}),
+        ("METRICS", "1", {"exporter", "prometheus"}),
+    ],
+)
+def test_a_setting_adds_services(setting: str, value: str, added: set[str]) -> None:
+    assert set(names(**{setting: value})) - set(names()) == added
 
 
-def test_a_setting_adds_as_many_taskmanagers_as_it_says() -> None:
-    assert set(names(FLINK_TASKMANAGERS="4")) - set(names()) == {f"taskmanager-{copy}" for copy in (2, 3, 4)}
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("taskmanager-2", {}, r"STACK_FLINK_TASKMANAGERS=2 scripts/up\.sh adds it"),
+        ("spark-master", {}, r"STACK_SPARK_WORKERS=1 scripts/up\.sh adds it"),
+        ("spark-worker-3", {"SPARK_WORKERS": "2"}, r"STACK_SPARK_WORKERS=3 scripts/up\.sh adds it"),
+        ("prometheus", {}, r"STACK_METRICS=1 scripts/up\.sh adds it"),
+        ("kafka-2", {}, r"down\.sh --wipe, then STACK_KAFKA_BROKERS=3 scripts/up\.sh"),
+        ("store", {}, r"down\.sh --wipe, then STACK_DATA=s3://faultline scripts/up\.sh"),
+        ("tasmanager", {}, "the services are: kafka, jobmanager, taskmanager, generator, spark"),
+    ],
+)
+def test_a_service_of_another_setting_is_refused_with_the_setting(
+    name: str, settings: dict[str, str], message: str
+) -> None:
+    with pytest.raises(StackError, match=message):
+        service(name, DEFAULTS | settings)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "choices"),
+    [
+        # Two brokers would be no safer than one: without either of them there is no majority.
+        ("KAFKA_BROKERS", "2", "1 or 3"),
+        ("FLINK_JOBMANAGERS", "3", "1 or 2"),
+        ("METRICS", "yes", "0 or 1"),
+        *(("FLINK_TASKMANAGERS", wrong, "1, 2, 3 or 4") for wrong in ("5", "0", "two", "")),
+    ],
+)
+def test_other_numbers_are_refused(setting: str, value: str, choices: str) -> None:
+    require_counts(DEFAULTS)
+    with pytest.raises(StackError, match=f"{setting}={value}: choose {choices}"):
+        require_counts(DEFAULTS | {setting: value})
+
+
+def test_copies_go_by_number() -> None:
     four = copies("taskmanager", DEFAULTS | {"FLINK_TASKMANAGERS": "4"})
     assert [(row.name, row.copy) for row in four] == [
         ("taskmanager", 1), ("taskmanager-2", 2), ("taskmanager-3", 3), ("taskmanager-4", 4),
     ]  # fmt: skip
     assert {row.family for row in four} == {"taskmanager"}
+    assert four[1].command == ["faultline/services/taskmanager.sh", "taskmanager-2"]
 
 
 def test_compose_has_a_profile_for_each_number_that_adds_a_service() -> None:
@@ -70,34 +114,11 @@ def test_the_first_number_of_each_setting_is_the_usual_one() -> None:
     assert {name: str(numbers[0]) for name, numbers in COUNTS.items()}.items() <= DEFAULTS.items()
 
 
-def test_a_setting_adds_two_brokers_with_ports_of_their_own() -> None:
-    assert set(names(KAFKA_BROKERS="3")) - set(names()) == {"kafka-2", "kafka-3"}
+def test_each_broker_has_ports_of_its_own() -> None:
     third = service("kafka-3", DEFAULTS | {"KAFKA_BROKERS": "3"})
     assert third.command == ["faultline/services/kafka.sh", "kafka-3"]
     assert third.port == third.published == "KAFKA_3_PORT"
     assert third.listens == ("KAFKA_3_PORT", "KAFKA_3_CONTAINER_PORT", "KAFKA_3_CONTROLLER_PORT")
-    with pytest.raises(StackError, match=r"down\.sh --wipe, then STACK_KAFKA_BROKERS=3 scripts/up\.sh"):
-        service("kafka-2", DEFAULTS)
-    # Two would be no safer than one: without either of them there is no majority.
-    with pytest.raises(StackError, match="KAFKA_BROKERS=2: choose 1 or 3"):
-        require_counts(DEFAULTS | {"KAFKA_BROKERS": "2"})
-
-
-def test_a_setting_adds_a_cluster_of_spark() -> None:
-    assert set(names(SPARK_WORKERS="2")) - set(names()) == {"spark-master", "spark-worker", "spark-worker-2"}
-    with pytest.raises(StackError, match=r"STACK_SPARK_WORKERS=1 scripts/up\.sh adds it"):
-        service("spark-master", DEFAULTS)
-    with pytest.raises(StackError, match=r"STACK_SPARK_WORKERS=3 scripts/up\.sh adds it"):
-        service("spark-worker-3", DEFAULTS | {"SPARK_WORKERS": "2"})
-
-
-def test_a_setting_adds_prometheus_and_its_exporter() -> None:
-    assert set(names(METRICS="1")) - set(names()) == {"exporter", "prometheus"}
-    assert mebibytes(DEFAULTS | {"METRICS": "1"}) - mebibytes(DEFAULTS) < 300
-    with pytest.raises(StackError, match=r"STACK_METRICS=1 scripts/up\.sh adds it"):
-        service("prometheus", DEFAULTS)
-    with pytest.raises(StackError, match="METRICS=yes: choose 0 or 1"):
-        require_counts(DEFAULTS | {"METRICS": "yes"})
 
 
 def test_data_in_an_object_store_adds_the_store_and_its_bucket() -> None:
@@ -107,8 +128,6 @@ def test_data_in_an_object_store_adds_the_store_and_its_bucket() -> None:
     assert chosen == list(table(settings))
     # Whoever names another store has one already.
     assert not copies("store", settings | {"STORE_ENDPOINT": "http://127.0.0.1:1"})
-    with pytest.raises(StackError, match=r"down\.sh --wipe, then STACK_DATA=s3://faultline scripts/up\.sh"):
-        service("store", DEFAULTS)
 
 
 def test_whoever_reads_or_writes_data_needs_the_store() -> None:
@@ -130,6 +149,7 @@ def test_each_service_starts_after_those_that_it_needs() -> None:
 
 def test_more_services_need_more_memory() -> None:
     assert mebibytes(DEFAULTS) == 3072
+    assert mebibytes(DEFAULTS | {"METRICS": "1"}) < 3072 + 300
     # Three brokers have smaller heaps than one.
     assert mebibytes(DEFAULTS | {"KAFKA_BROKERS": "3"}) == 3072 - 448 + 3 * 384
     assert mebibytes(DEFAULTS | {"SPARK_DRIVER_MEMORY": "1g"}) == 3072 - 640 + 1024
@@ -139,26 +159,6 @@ def test_more_services_need_more_memory() -> None:
     assert all(row.mebibytes for row in TABLE if not row.one_shot)
     with pytest.raises(StackError, match="SPARK_DRIVER_MEMORY=lots is not a size like 512m or 1g"):
         mebibytes(DEFAULTS | {"SPARK_DRIVER_MEMORY": "lots"})
-
-
-def test_a_setting_adds_a_standby_jobmanager_and_zookeeper() -> None:
-    assert set(names(FLINK_JOBMANAGERS="2")) - set(names()) == {"zookeeper", "jobmanager-2"}
-
-
-def test_a_service_of_another_setting_is_refused_with_the_setting() -> None:
-    with pytest.raises(StackError, match=r"STACK_FLINK_TASKMANAGERS=2 scripts/up\.sh adds it"):
-        service("taskmanager-2", DEFAULTS)
-    with pytest.raises(StackError, match="the services are: kafka, jobmanager, taskmanager, generator, spark"):
-        service("tasmanager", DEFAULTS)
-
-
-def test_other_numbers_are_refused() -> None:
-    require_counts(DEFAULTS)
-    with pytest.raises(StackError, match="FLINK_JOBMANAGERS=3: choose 1 or 2"):
-        require_counts(DEFAULTS | {"FLINK_JOBMANAGERS": "3"})
-    for wrong in ("5", "0", "two", ""):
-        with pytest.raises(StackError, match=f"FLINK_TASKMANAGERS={wrong}: choose 1, 2, 3 or 4"):
-            require_counts(DEFAULTS | {"FLINK_TASKMANAGERS": wrong})
 
 
 NOT_OF_SERVICES = {"NOTEBOOK_PORT", "PAGE_BUTTONS_PORT"}

@@ -37,19 +37,16 @@ def log(folder: Path, *names: str) -> None:
         (folder / name).touch()
 
 
-def test_newest_batch_is_by_number_and_skips_everything_else(tmp_path: Path) -> None:
-    log(tmp_path, "9", "10", ".10.crc", "9.compact", ".11.abc.tmp")
-    assert newest_batch(tmp_path) == 10
-
-
-def test_a_compacted_batch_counts(tmp_path: Path) -> None:
-    log(tmp_path, "8", "9.compact")
-    assert newest_batch(tmp_path) == 9
-
-
-def test_no_folder_and_no_batch(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("names", "newest"),
+    [(["9", "10", ".10.crc", "9.compact", ".11.abc.tmp"], 10), (["8", "9.compact"], 9), ([], None)],
+)
+def test_newest_batch_is_by_number_and_skips_everything_else(
+    tmp_path: Path, names: list[str], newest: int | None
+) -> None:
     assert newest_batch(tmp_path / "offsets") is None
-    assert newest_batch(tmp_path) is None
+    log(tmp_path, *names)
+    assert newest_batch(tmp_path) == newest
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
 """Settings that the synchronizer gives to Spark, and the line that it prints for a batch."""
 
-import os
 import socket
-import subprocess
 from pathlib import Path
 
 import pyspark
@@ -14,6 +12,7 @@ from faultline.storage.objects import CREDENTIALS, store_among
 from spark_job.options import UserError, alone, parse
 from spark_job.report import batch_line
 from spark_job.session import (
+    GUARD,
     check_file_system,
     check_guard,
     check_java,
@@ -21,6 +20,7 @@ from spark_job.session import (
     configuration,
     scratch_folder,
 )
+from tests.called import process
 
 
 def conf(tmp_path: Path, *flags: str, **environ: str) -> dict[str, str]:
@@ -28,10 +28,36 @@ def conf(tmp_path: Path, *flags: str, **environ: str) -> dict[str, str]:
     return configuration(parse(list(flags), settings), settings, tmp_path)
 
 
-def test_local_mode_is_for_loopback_only(tmp_path: Path) -> None:
-    made = conf(tmp_path)
-    assert made["spark.driver.host"] == made["spark.driver.bindAddress"] == "127.0.0.1"
-    assert made["spark.port.maxRetries"] == "0"
+WORKERS = {"STACK_SPARK_WORKERS": "2"}
+CONTAINER = {"STACK_JOBMANAGER_HOST": "jobmanager", "STACK_SPARK_BIND_HOST": "0.0.0.0"}
+WEB = {"STACK_WEB_NAMES": "localhost,127.0.0.1", "STACK_BIND_ADDRESS": "127.0.0.2"}
+
+
+@pytest.mark.parametrize(
+    ("flags", "environ", "settings"),
+    [
+        ([], {}, {"master": "local[2,4]", "driver.host": "127.0.0.1", "driver.bindAddress": "127.0.0.1"}),
+        ([], {}, {"port.maxRetries": "0", "cores.max": None, "ui.killEnabled": "false"}),
+        ([], {"STACK_SPARK_MASTER": "spark://elsewhere:7077"}, {"master": "spark://elsewhere:7077"}),
+        ([], WORKERS, {"cores.max": None, "executor.cores": "1", "executor.memory": "512m"}),
+        (["--executors", "1"], WORKERS, {"cores.max": "1"}),
+        # Executors in containers reach the driver by name.
+        ([], WORKERS | CONTAINER, {"master": "spark://spark-master:7077", "driver.host": "spark"}),
+        ([], WORKERS | CONTAINER, {"driver.bindAddress": "0.0.0.0"}),
+        ([], WEB, {"ui.filters": GUARD, f"{GUARD}.param.names": "localhost,127.0.0.1,127.0.0.2"}),
+    ],
+)
+def test_settings_of_spark(
+    tmp_path: Path, flags: list[str], environ: dict[str, str], settings: dict[str, str | None]
+) -> None:
+    made = conf(tmp_path, *flags, **environ)
+    assert {name: made.get(f"spark.{name}") for name in settings} == settings
+
+
+def test_a_program_beside_the_stack_needs_neither_its_workers_nor_its_store(tmp_path: Path) -> None:
+    settings = Settings(environ=WORKERS | {"STACK_DATA": "s3://faultline", "STACK_HOME": str(tmp_path)})
+    chosen = alone(settings, "lab", tmp_path / "lab")
+    assert (chosen.master, chosen.query, chosen.checkpoint) == ("local[2,4]", "lab", tmp_path / "lab")
 
 
 def test_local_mode_reads_jars_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,10 +132,6 @@ def test_a_cluster_gets_the_jars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert made["spark.master"] == "spark://host:7077"
 
 
-WORKERS = {"STACK_SPARK_WORKERS": "2"}
-CONTAINER = {"STACK_JOBMANAGER_HOST": "jobmanager", "STACK_SPARK_BIND_HOST": "0.0.0.0"}
-
-
 def test_the_stacks_own_workers_read_the_same_jars_in_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STACK_ARTIFACTS", str(tmp_path))
     made = conf(tmp_path, **WORKERS)
@@ -117,58 +139,15 @@ def test_the_stacks_own_workers_read_the_same_jars_in_place(tmp_path: Path, monk
     assert "spark.jars" not in made
     # A class archive is of use only with the driver's own class path before all else.
     assert made["spark.executor.extraClassPath"] == made["spark.driver.extraClassPath"]
-    assert (made["spark.executor.cores"], made["spark.executor.memory"]) == ("1", "512m")
-    assert made["spark.driver.host"] == made["spark.driver.bindAddress"] == "127.0.0.1"
     assert f"-Djava.io.tmpdir={tmp_path}/.stack/spark-executors" in made["spark.executor.extraJavaOptions"]
     # Spark refuses a heap size here.
     assert "-Xm" not in made["spark.executor.extraJavaOptions"]
-
-
-def test_fewer_executors_than_workers_have_fewer_cores(tmp_path: Path) -> None:
-    assert "spark.cores.max" not in conf(tmp_path, **WORKERS)
-    assert conf(tmp_path, "--executors", "1", **WORKERS)["spark.cores.max"] == "1"
-
-
-def test_executors_in_containers_reach_the_driver_by_name(tmp_path: Path) -> None:
-    made = conf(tmp_path, **WORKERS, **CONTAINER)
-    assert made["spark.master"] == "spark://spark-master:7077"
-    assert (made["spark.driver.host"], made["spark.driver.bindAddress"]) == ("spark", "0.0.0.0")
 
 
 def test_another_cluster_gets_the_jars_beside_own_workers(tmp_path: Path) -> None:
     made = conf(tmp_path, "--master", "spark://elsewhere:7077", **WORKERS)
     assert "spark.jars" in made
     assert "spark.executor.extraClassPath" not in made
-
-
-def test_without_workers_the_setting_says_where_tasks_run(tmp_path: Path) -> None:
-    assert conf(tmp_path)["spark.master"] == "local[2,4]"
-    assert conf(tmp_path, STACK_SPARK_MASTER="spark://elsewhere:7077")["spark.master"] == "spark://elsewhere:7077"
-
-
-def test_a_program_beside_the_stack_takes_no_cores_of_its_workers(tmp_path: Path) -> None:
-    chosen = alone(Settings(environ=WORKERS), "lab", tmp_path)
-    assert (chosen.master, chosen.query) == ("local[2,4]", "lab")
-
-
-def test_a_program_beside_the_stack_needs_no_object_store(tmp_path: Path) -> None:
-    settings = Settings(environ=WORKERS | {"STACK_DATA": "s3://faultline", "STACK_HOME": str(tmp_path)})
-    assert alone(settings, "lab", tmp_path / "lab").checkpoint == tmp_path / "lab"
-
-
-def test_the_ui_has_its_guard_and_no_kill_links(tmp_path: Path) -> None:
-    made = conf(tmp_path, STACK_WEB_NAMES="localhost,127.0.0.1", STACK_BIND_ADDRESS="127.0.0.2")
-    assert made["spark.ui.filters"] == "faultline.web.SparkGuard"
-    assert made["spark.faultline.web.SparkGuard.param.names"] == "localhost,127.0.0.1,127.0.0.2"
-    assert made["spark.ui.killEnabled"] == "false"
-
-
-def test_the_ui_answers_prometheus_in_a_container_by_the_name_of_the_service(tmp_path: Path) -> None:
-    made = conf(tmp_path, STACK_JOBMANAGER_HOST="jobmanager")
-    assert made["spark.sql.streaming.metricsEnabled"] == "true"
-    assert made["spark.metrics.conf.driver.sink.prometheusServlet.path"] == "/metrics/prometheus"
-    assert "spark" in made["spark.faultline.web.SparkGuard.param.names"].split(",")
-    assert not any("metrics" in name for name in conf(tmp_path))
 
 
 def test_a_missing_guard_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,7 +186,7 @@ def test_no_java_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_jvm_started_by_sparks_script_ignores_sigterm() -> None:
     """The driver alone reacts to a SIGTERM to the group: `trap ''` survives exec, as Spark's script does it."""
     script = f". {ROOT}/spark_job/conf/spark-env.sh; exec grep SigIgn /proc/self/status"
-    ignored = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True).stdout.split()[1]
+    ignored = process(["bash", "-c", script]).stdout.split()[1]
     assert int(ignored, 16) & (1 << 14), "bit 14 is SIGTERM"
 
 
@@ -215,7 +194,3 @@ def test_batch_line_has_id_ranges_rows_and_seconds() -> None:
     line = batch_line(7, "visits", {"0": 100}, {"10": 4, "0": 150, "1": 140}, rows=190, seconds=0.4123, note="re-run")
     assert line == "batch 7 (re-run): visits-0 [100, 150), visits-1 [0, 140), visits-10 [0, 4), 190 rows, 0.41 s"
     assert batch_line(8, "visits", {}, {"0": 1}, rows=1, seconds=1, note="").startswith("batch 8: visits-0 [0, 1)")
-
-
-def test_spark_conf_dir_has_what_the_start_script_reads() -> None:
-    assert sorted(os.listdir(ROOT / "spark_job" / "conf")) == ["log4j2.properties", "spark-env.sh"]  # noqa: PTH208

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from faultline.settings import ROOT, Settings, SettingsError
+from faultline.settings import Settings, SettingsError
 from faultline.storage.objects import CREDENTIALS
 from spark_job.options import UserError
 from spark_job.session import GUARD
 from spark_job.standalone import command, copy_of, environment, java_options, make_folders
+from tests.called import process, program
 
 FOLDER = Path("/stack/.stack/spark-worker-2")
 TWO = {"STACK_SPARK_WORKERS": "2"}
@@ -84,13 +83,6 @@ def test_executors_find_the_key_of_the_store_by_the_name_of_its_file(
     assert CREDENTIALS not in environment(Settings(TWO), 1, FOLDER, Path("/spark"))
 
 
-def test_pages_are_on_loopback_only_on_a_host() -> None:
-    assert environment(Settings(TWO), 0, FOLDER, Path("/spark"))["SPARK_LOCAL_IP"] == "127.0.0.1"
-    inside = environment(Settings(TWO | CONTAINER), 0, FOLDER, Path("/spark"))
-    # All addresses of the container; links name what a browser on the host can open.
-    assert (inside["SPARK_LOCAL_IP"], inside["SPARK_PUBLIC_DNS"]) == ("0.0.0.0", "127.0.0.1")
-
-
 def test_only_the_master_remembers_and_only_workers_clean_up() -> None:
     master, worker = spark_options(0), spark_options(1)
     assert master["spark.deploy.recoveryMode"] == "FILESYSTEM"
@@ -106,10 +98,7 @@ def test_their_jvms_end_with_sigterm() -> None:
     variables = environment(Settings(TWO), 1, FOLDER, Path("/spark"))
     load = Path(sys.prefix) / "lib" / f"python3.{sys.version_info.minor}" / "site-packages" / "pyspark" / "bin"
     script = f". {load / 'load-spark-env.sh'}; exec grep SigIgn /proc/self/status"
-    done = subprocess.run(
-        ["bash", "-c", script], env={**os.environ, **variables}, capture_output=True, text=True, check=True
-    )
-    assert not int(done.stdout.split()[1], 16) & (1 << 14), "bit 14 is SIGTERM"
+    assert not int(process(["bash", "-c", script], variables).stdout.split()[1], 16) & (1 << 14), "bit 14 is SIGTERM"
 
 
 def test_temporary_files_of_a_killed_run_are_removed(tmp_path: Path) -> None:
@@ -129,10 +118,7 @@ def test_a_name_that_is_no_service_is_one_line(tmp_path: Path) -> None:
         copy_of("spark-worker-3", Settings(TWO))
     with pytest.raises(UserError, match=r"none \(SPARK_WORKERS=0\)"):
         copy_of("spark-master", Settings({}))
-    done = subprocess.run(
-        [sys.executable, "-m", "spark_job.standalone", "spark-worker-9"], cwd=ROOT, check=False,
-        capture_output=True, text=True, env={**os.environ, **TWO, "STACK_HOME": str(tmp_path)},
-    )  # fmt: skip
+    done = program("spark_job.standalone", "spark-worker-9", **TWO, STACK_HOME=str(tmp_path))
     assert done.returncode == 2
     assert done.stderr.startswith("spark-worker-9: there is no service 'spark-worker-9'")
     assert done.stderr.count("\n") == 1

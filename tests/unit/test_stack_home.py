@@ -85,44 +85,33 @@ def test_a_copied_home_is_refused(home: Home, tmp_path: Path) -> None:
         Home(tmp_path / "copy").claim(Topics("local"))
 
 
-def test_topics_on_the_other_backend_are_refused(home: Home) -> None:
-    with pytest.raises(StackError, match="are on backend local; use --backend local, or start clean"):
-        home.claim(Topics("compose"))
-
-
-def test_topics_on_another_number_of_brokers_are_refused(home: Home) -> None:
-    home.require_topics_on(Topics("local", 1, ""))
+@pytest.mark.parametrize(
+    ("other", "words", "back"),
+    [
+        (Topics("compose"), "are on backend local; use --backend local, or start clean", "are on backend compose"),
+        (Topics("local", 3), "for KAFKA_BROKERS=1, not 3; use STACK_KAFKA_BROKERS=1, or", "for KAFKA_BROKERS=3, not 1"),
+        (
+            Topics("local", 1, "s3://faultline"),
+            "are on the disk, not in s3://faultline; use the same setting DATA",
+            "are in s3://faultline, not on the disk",
+        ),
+        (
+            Topics("local", 1, "", "cluster"),
+            "are of no profile, not of profile cluster; leave --profile and STACK_PROFILE out, or start",
+            "are of profile cluster, not of no profile",
+        ),
+    ],
+)
+def test_topics_of_another_stack_are_refused(home: Home, other: Topics, words: str, back: str) -> None:
+    home.require_topics_on(Topics("local"))
     before = (home.root / "output" / MARKER).read_text()
-    with pytest.raises(StackError, match=r"for KAFKA_BROKERS=1, not 3; use STACK_KAFKA_BROKERS=1, or start clean"):
-        home.claim(Topics("local", 3))
+    with pytest.raises(StackError, match=words):
+        home.claim(other)
     assert (home.root / "output" / MARKER).read_text() == before
     home.wipe()
-    home.claim(Topics("local", 3))
-    with pytest.raises(StackError, match="for KAFKA_BROKERS=3, not 1"):
-        home.require_topics_on(Topics("local", 1, ""))
-
-
-def test_topics_whose_checkpoints_are_elsewhere_are_refused(home: Home) -> None:
-    with pytest.raises(StackError, match=r"are on the disk, not in s3://faultline; use the same setting DATA"):
-        home.claim(Topics("local", 1, "s3://faultline"))
-    home.wipe()
-    home.claim(Topics("local", 1, "s3://faultline"))
-    home.require_topics_on(Topics("local", 1, "s3://faultline"))
-    with pytest.raises(StackError, match="are in s3://faultline, not on the disk"):
-        home.require_topics_on(Topics("local", 1, ""))
-
-
-def test_topics_of_another_profile_are_refused(home: Home) -> None:
-    cluster = Topics("local", 3, "s3://faultline", "cluster")
-    with pytest.raises(
-        StackError, match="are of no profile, not of profile cluster; leave --profile and STACK_PROFILE out, or start"
-    ):
-        home.claim(cluster)
-    assert home.profile() == {}
-    home.wipe()
-    home.claim(cluster)
-    assert home.profile() == {"PROFILE": "cluster"}
-    with pytest.raises(StackError, match="are of profile cluster, not of no profile"):
+    home.claim(other)
+    home.require_topics_on(other)
+    with pytest.raises(StackError, match=back):
         home.require_topics_on(Topics("local"))
 
 

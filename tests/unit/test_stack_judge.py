@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from faultline.settings import as_environment
 from faultline.stack.backends.compose import INSIDE, ComposeBackend
 from faultline.stack.errors import StackError
 from faultline.stack.home import Home, Up
@@ -14,29 +15,30 @@ from faultline.stack.stack import Stack
 from faultline.verbs import judge
 
 
+def in_containers(home: Path, **variables: str) -> Stack:
+    settings = load(as_environment({"HOME": str(home), **variables}), {}, {})
+    return Stack(settings, Home(home), ComposeBackend(settings, Home(home)), "")
+
+
 @pytest.mark.parametrize("words", [["s3://bucket/x"], ["--diff", "s3://bucket/x", "s3://bucket/y"]])
 def test_containers_do_not_reach_the_store(tmp_path: Path, words: list[str]) -> None:
-    settings, home = load({}, {}, {}), Home(tmp_path)
-    stack = Stack(settings, home, ComposeBackend(settings, home), "")
-    with pytest.raises(StackError, match="s3://bucket/x is in an object store, which containers do not reach"):
+    stack, said = in_containers(tmp_path), "s3://bucket/x is in an object store, which containers do not reach"
+    with pytest.raises(StackError, match=said):
         judge.inspect(stack, words)
-    with pytest.raises(StackError, match="s3://bucket/x is in an object store, which containers do not reach"):
+    with pytest.raises(StackError, match=said):
         judge.verdict(stack, ["spark", "--checkpoint", "s3://bucket/x"])
-    with pytest.raises(StackError, match="s3://bucket/x is in an object store, which containers do not reach"):
+    with pytest.raises(StackError, match=said):
         judge.files(stack, ["s3://bucket/x"])
 
 
 def test_containers_reach_the_stacks_own_store(tmp_path: Path) -> None:
-    settings, home = load({"STACK_DATA": "s3://faultline"}, {}, {}), Home(tmp_path)
-    stack = Stack(settings, home, ComposeBackend(settings, home), "")
-    assert judge._inside(stack, "s3://faultline/x") == "s3://faultline/x"
+    assert judge._inside(in_containers(tmp_path, DATA="s3://faultline"), "s3://faultline/x") == "s3://faultline/x"
 
 
 def test_only_a_verdict_on_the_stack_that_is_up_is_kept(tmp_path: Path) -> None:
-    settings, home = load({"STACK_HOME": str(tmp_path)}, {}, {}), Home(tmp_path)
-    stack = Stack(settings, home, ComposeBackend(settings, home), "")
+    stack = in_containers(tmp_path)
     assert judge._kept(stack, ["all", "--json"]) == []
-    home.remember(Up("compose", {}))
+    stack.home.remember(Up("compose", {}))
     assert judge._kept(stack, ["all", "--json"]) == ["--keep", f"{INSIDE}/output/verdict.json"]
     for words in (["--output", "x"], ["--checkpoint=x"], ["--sink", "x"], ["--bootstrap", "x:1"]):
         assert judge._kept(stack, ["spark", *words]) == []
@@ -44,17 +46,14 @@ def test_only_a_verdict_on_the_stack_that_is_up_is_kept(tmp_path: Path) -> None:
 
 def test_what_can_be_inspected_is_named_where_it_is(tmp_path: Path) -> None:
     (tmp_path / "checkpoints" / "spark" / "visits_json").mkdir(parents=True)
-    home = Home(tmp_path)
     for data, named in (("", "checkpoints/spark/visits_json"), ("s3://b/x", "s3://b/x/checkpoints/spark/visits_json")):
-        settings = load({"STACK_DATA": data}, {}, {})
         with pytest.raises(StackError, match=f"there are: {named}$"):
-            judge.inspect(Stack(settings, home, ComposeBackend(settings, home), ""), [])
+            judge.inspect(in_containers(tmp_path, DATA=data), [])
 
 
 def test_a_path_that_a_service_prints_is_found_on_this_machine(tmp_path: Path) -> None:
     (tmp_path / "checkpoints" / "flink").mkdir(parents=True)
-    settings, home = load({}, {}, {}), Home(tmp_path)
-    stack = Stack(settings, home, ComposeBackend(settings, home), "")
+    stack = in_containers(tmp_path)
     assert judge._outside(stack, f"{INSIDE}/checkpoints/flink") == str(tmp_path / "checkpoints" / "flink")
     for word in ("--json", "checkpoints/flink", f"{INSIDE}/checkpoints/none", "s3://bucket/x"):
         assert judge._outside(stack, word) == word

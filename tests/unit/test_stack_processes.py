@@ -14,7 +14,7 @@ import pytest
 
 from faultline.settings import ROOT
 from faultline.stack.errors import StackError
-from faultline.stack.processes import KEEPER, Process, Program, end, keep, of_stack, send
+from faultline.stack.processes import KEEPER, Process, Program, end, keep, of_stack
 from faultline.waiting import wait_until
 
 ENVIRON = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -60,18 +60,6 @@ def test_children_outside_of_the_group_are_found_and_ended(start: Started) -> No
     assert '"exit_code": -9' in (start.folder / "record").read_text()
 
 
-def test_a_killed_keeper_loses_nothing(start: Started) -> None:
-    keeper = start("bash", "-c", FAMILY)
-    keeper.kill()
-    keeper.wait(timeout=LIMIT_SECONDS)
-    wait_until(lambda: len(start.family()) >= 3, "the family", seconds=LIMIT_SECONDS)
-
-
-def test_another_stacks_processes_are_not_ours(start: Started) -> None:
-    start("sleep", "1000")
-    assert of_stack(start.mark[::-1]) == []
-
-
 def test_a_process_that_executes_another_program_has_not_ended(start: Started) -> None:
     again = start.folder / "again"
     again.write_text('#!/bin/bash\nexec "$0"\n', encoding="utf-8")
@@ -80,13 +68,6 @@ def test_a_process_that_executes_another_program_has_not_ended(start: Started) -
     wait_until(lambda: bool(start.family()), "the process", seconds=LIMIT_SECONDS)
     looks = [[each.pid for each in start.family() if each.service == "one"] for _ in range(200)]
     assert looks == [looks[0]] * len(looks)
-
-
-def test_a_stopped_process_is_seen_as_stopped(start: Started) -> None:
-    start("sleep", "1000")
-    wait_until(lambda: bool(start.family()), "the process", seconds=LIMIT_SECONDS)
-    send(start.family(), signal.SIGSTOP)
-    wait_until(lambda: all(each.stopped for each in start.family()), "the stop", seconds=LIMIT_SECONDS)
 
 
 def test_a_program_that_does_not_exist_is_one_line(start: Started) -> None:

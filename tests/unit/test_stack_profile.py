@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from faultline.settings import ROOT, read_env_file
-from faultline.stack.backends.local import LocalBackend
+from faultline.settings import ROOT, as_environment, read_env_file
 from faultline.stack.errors import StackError
 from faultline.stack.home import Home, Topics, Up
 from faultline.stack.services import mebibytes, services, table
@@ -18,6 +15,7 @@ from faultline.stack.settings import ENV_FILE, load
 from faultline.stack.stack import open_stack
 from faultline.stack.steps import Steps
 from faultline.verbs.arguments import split_flags
+from tests.called import script
 
 CLUSTER = {"PROFILE": "cluster"}
 
@@ -48,7 +46,9 @@ def test_flag_over_variable_over_running_stack_over_profile_over_file() -> None:
     assert load({}, CLUSTER, {}).values["FLINK_TASKMANAGERS"] == "2"
     assert load({"STACK_PROFILE": "cluster"}, {}, {}).values["KAFKA_BROKERS"] == "3"
     assert load({}, {}, CLUSTER | {"FLINK_TASKMANAGERS": "3"}).values["FLINK_TASKMANAGERS"] == "3"
-    assert load({"STACK_FLINK_TASKMANAGERS": "4"}, CLUSTER, {}).values["FLINK_TASKMANAGERS"] == "4"
+    running = {"FLINK_TASKMANAGERS": "3", "BACKEND": "local"}
+    assert load({"STACK_FLINK_TASKMANAGERS": "4"}, CLUSTER, running).values["FLINK_TASKMANAGERS"] == "4"
+    assert load({"STACK_BACKEND": "local"}, {"BACKEND": "compose"}, running).values["BACKEND"] == "compose"
     # Only the name is kept for later commands.
     assert load({}, CLUSTER, {}).chosen == CLUSTER
 
@@ -91,13 +91,6 @@ def test_later_commands_know_the_profile(tmp_path: Path, monkeypatch: pytest.Mon
     assert open_stack({"BACKEND": "local"}).profile == ""
 
 
-def script(home: Path, name: str, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
-    environ = {"PATH": os.environ["PATH"], "STACK_HOME": str(home), "STACK_BACKEND": "local"}
-    environ |= {f"STACK_{each}": value for each, value in settings.items()}
-    command = [str(ROOT / "scripts" / name), *words]
-    return subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
-
-
 @pytest.mark.parametrize(
     ("words", "settings", "said"),
     [
@@ -116,7 +109,7 @@ def test_a_start_that_is_refused_changes_nothing(
     tmp_path: Path, words: list[str], settings: dict[str, str], said: str
 ) -> None:
     home = tmp_path / "home"
-    refused = script(home, "up.sh", *words, **settings)
+    refused = script("up.sh", *words, **as_environment({"HOME": str(home), "BACKEND": "local", **settings}))
     assert refused.returncode == 2
     last = refused.stderr.splitlines()[-1]
     assert re.match(said, last), refused.stderr
@@ -124,17 +117,9 @@ def test_a_start_that_is_refused_changes_nothing(
 
 
 def test_other_commands_refuse_the_flag(tmp_path: Path) -> None:
-    refused = script(tmp_path, "down.sh", "--profile", "cluster")
+    refused = script("down.sh", "--profile", "cluster", STACK_HOME=str(tmp_path), STACK_BACKEND="local")
     assert refused.returncode == 2
-    assert refused.stderr == "down.sh: unknown argument '--profile'; see scripts/down.sh --help\n"
-
-
-def test_what_a_cluster_needs_is_fetched(tmp_path: Path) -> None:
-    chosen = {"STACK_ARTIFACTS": str(tmp_path)}
-    for flags, names in (({}, 0), (CLUSTER, 1), (CLUSTER | {"STORE_ENDPOINT": "http://127.0.0.1:1"}, 0)):
-        artifacts = LocalBackend(load(chosen, flags, {}), Home(tmp_path)).artifacts
-        assert artifacts._environments.count("store") == names
-        assert ("flink-s3" in artifacts._groups) == bool(flags)
+    assert refused.stderr.endswith("down.sh: unknown argument '--profile'; see scripts/down.sh --help\n")
 
 
 def test_a_step_is_told_once_with_its_seconds(capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,15 +24,6 @@ def resolved(
     return load(environ, flags or {}, running or {})
 
 
-def test_flag_over_variable_over_running_stack_over_file() -> None:
-    assert resolved({}).values["SPARK_TRIGGER"] == DEFAULTS["SPARK_TRIGGER"]
-    running = {"SPARK_TRIGGER": "1 second", "BACKEND": "local"}
-    assert resolved({}, {}, running).values["SPARK_TRIGGER"] == "1 second"
-    variable = {"STACK_SPARK_TRIGGER": "2 seconds", "STACK_BACKEND": "local"}
-    assert resolved(variable, {}, running).values["SPARK_TRIGGER"] == "2 seconds"
-    assert resolved(variable, {"BACKEND": "compose"}, running).values["BACKEND"] == "compose"
-
-
 def test_a_variable_without_the_prefix_is_named_and_not_used() -> None:
     settings = resolved({"KAFKA_BOOTSTRAP": "prod:9092", "KAFKA_PORT": "tcp://10.0.0.1:9092", "HOME": "/root"})
     assert settings.values["KAFKA_BOOTSTRAP"] == f"127.0.0.1:{DEFAULTS['KAFKA_PORT']}"

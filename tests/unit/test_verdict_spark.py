@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from faultline.formats.verdict import Outcome, Verdict
-from faultline.formats.visit import output_line
 from faultline.verdict.checker import Options
 from faultline.verdict.model import Unknown
 from faultline.verdict.records import Batch as Rows
@@ -21,7 +20,6 @@ from tests.judge.spark_world import (
     FOREACH_OVERWRITE,
     TOPIC,
     Batch,
-    Judged,
     Query,
     Topic,
     append_line,
@@ -31,7 +29,6 @@ from tests.judge.spark_world import (
     lines_of,
     make_pipe,
     part_name,
-    random_world,
     replace_lines,
     rewrite,
     visit,
@@ -67,32 +64,6 @@ def test_every_record_once_holds(query: Query, topic: Topic) -> None:
     assert set(verdict.seconds) == {"reading", "judging"}
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_a_faultless_query_holds_with_leftovers_and_compaction(tmp_path: Path, seed: int) -> None:
-    topic, batches = random_world(seed)
-    query = write_output(tmp_path, topic, batches, compact_every=4)
-    verdict = judge_output(query, topic)
-    assert (verdict.outcome, verdict.observed) == (Outcome.HOLDS, 400)
-    for committed in (0, len(batches) // 2):
-        young = write_output(tmp_path / str(committed), topic, batches, committed=committed)
-        verdict = judge_output(young, topic, caught_up=False)
-        assert verdict.outcome is (Outcome.HOLDS if committed else Outcome.UNKNOWN)
-        assert counts(verdict) == (0, 0, 0, 0)
-
-
-@pytest.mark.parametrize("number", range(8))
-def test_one_line_removed_is_lost(query: Query, topic: Topic, number: int) -> None:
-    partition, index = (0, number) if number < 5 else (1, number - 5)
-    lines = lines_of(query.files[0, partition])
-    gone = lines.pop(index)
-    replace_lines(query.files[0, partition], lines)
-    judged = judge_fully(query, topic)
-    assert (judged.verdict.outcome, counts(judged.verdict)) == (Outcome.VIOLATED, (1, 0, 0, 0))
-    names = judged.verdict.examples[0].names
-    assert output_line(VALUES[int(str(names["partition"]))][int(str(names["offset"]))]) == gone
-    assert names["topic"] == TOPIC
-
-
 @pytest.mark.parametrize("number", range(5))
 def test_one_line_repeated_is_duplicated(query: Query, topic: Topic, number: int) -> None:
     append_line(query.files[0, 1], lines_of(query.files[0, 0])[number])
@@ -109,19 +80,6 @@ def test_a_line_that_is_there_too_often_is_one_finding(query: Query, topic: Topi
     (finding,) = judged.findings["duplicated"]
     assert "was sent once and is there 5 times" in finding.text
     assert finding.names["visit_id"] == "b"
-
-
-@pytest.mark.parametrize(
-    "stranger", [visit("z", 0), b" ", visit("a", 0) + b" ", visit("a", 0)[:-1], b"\xff\xfe", visit("a", 0) + b"\r"]
-)
-def test_one_line_never_sent_is_unexpected(query: Query, topic: Topic, stranger: bytes) -> None:
-    file = query.files[0, 1]
-    lines = lines_of(file)
-    replace_lines(file, [lines[0], stranger, *lines[1:]])
-    judged = judge_fully(query, topic)
-    assert (judged.verdict.outcome, counts(judged.verdict)) == (Outcome.VIOLATED, (0, 0, 1, 0))
-    names = judged.findings["unexpected"][0].names
-    assert (names["file"], names["line"]) == (file.name, 2)
 
 
 def test_each_line_never_sent_is_a_finding(query: Query, topic: Topic) -> None:
@@ -152,20 +110,6 @@ def test_of_a_record_sent_twice_the_later_one_is_taken_for_lost(query: Query, to
     assert f"was sent 2 times and is there once: {query.files[0, 1].name} line 3" in finding.text
 
 
-def test_the_order_of_files_does_not_matter(tmp_path: Path, topic: Topic) -> None:
-    query = write_output(tmp_path, topic, ONE_BATCH, sink=FOREACH_APPEND)
-    query.files[0, 0].rename(query.output / "zzz.txt")
-    query.files[0, 1].rename(query.output / "aaa.txt")
-    assert judge_output(query, topic).outcome is Outcome.HOLDS
-
-
-def test_a_record_with_line_breaks_is_one_line(tmp_path: Path) -> None:
-    topic = Topic({0: [b'{"visit_id":\r\n\n"a"}']})
-    query = write_output(tmp_path, topic, even_batches(topic, 1))
-    assert query.files[0, 0].read_bytes() == b'{"visit_id": "a"}\n'
-    assert judge_output(query, topic).outcome is Outcome.HOLDS
-
-
 def test_as_it_is_what_no_batch_has_committed_is_pending_or_there(tmp_path: Path, topic: Topic) -> None:
     batches = [Batch({0: (0, 2)}), Batch({0: (2, 3), 1: (0, 1)}), Batch({0: (3, 4), 1: (1, 2)})]
     query = write_output(tmp_path, topic, batches, committed=2)
@@ -180,14 +124,6 @@ def test_as_it_is_what_no_batch_has_committed_is_pending_or_there(tmp_path: Path
     # And a committed one is due now.
     query.files[1, 1].write_bytes(b"")
     assert counts(judge_fully(query, topic, caught_up=False).verdict) == (1, 0, 0, 0)
-
-
-def test_a_partition_that_no_batch_has_read_is_pending(tmp_path: Path, topic: Topic) -> None:
-    query = write_output(tmp_path, topic, [Batch({0: (0, 5)})])
-    verdict = judge_fully(query, topic, caught_up=False).verdict
-    # Visit a was sent in both partitions; it is there once.
-    assert (verdict.outcome, verdict.lost, verdict.pending) == (Outcome.HOLDS, 0, 3)
-    assert judge_fully(query, topic).verdict.lost == 3
 
 
 def leftover(query: Query, *lines: bytes) -> Path:
@@ -217,13 +153,6 @@ def test_a_leftover_does_not_stand_in_for_a_lost_line(query: Query, topic: Topic
     assert f"is on no line of the output, only in leftover {file.name} line 2" in judged.verdict.examples[0].text
 
 
-@pytest.mark.parametrize("cut", range(0, 450, 7))
-def test_a_leftover_may_be_torn_at_any_byte(tmp_path: Path, topic: Topic, cut: int) -> None:
-    query = write_output(tmp_path, topic, [Batch({0: (0, 5), 1: (0, 3)}, torn={0: cut})])
-    verdict = judge_output(query, topic)
-    assert (verdict.outcome, verdict.observed) == (Outcome.HOLDS, 8)
-
-
 @pytest.mark.parametrize("cut", [1, 2, 20])
 def test_a_torn_line_of_the_output_is_unexpected_and_its_record_lost(query: Query, topic: Topic, cut: int) -> None:
     file = query.files[0, 1]
@@ -248,24 +177,6 @@ def test_a_file_that_the_log_names_and_nobody_has_is_named(tmp_path: Path, topic
     judged = judge_fully(query, topic)
     assert (judged.verdict.outcome, counts(judged.verdict)) == (Outcome.VIOLATED, (0, 0, 0, 0))
     assert query.files[1, 1].name in judged.verdict.reason
-
-
-def test_an_empty_file_that_is_gone_loses_nothing(tmp_path: Path, topic: Topic) -> None:
-    query = write_output(tmp_path, topic, [*ONE_BATCH, Batch()])
-    assert query.files[1, 0].stat().st_size == 0
-    query.files[1, 0].unlink()
-    verdict = judge_fully(query, topic).verdict
-    assert (verdict.outcome, counts(verdict)) == (Outcome.HOLDS, (0, 0, 0, 0))
-    assert "is missing; it was empty" in verdict.notes[0]
-
-
-def test_a_file_named_twice_is_duplicated(query: Query, topic: Topic) -> None:
-    log = query.output / "_spark_metadata" / "0"
-    log.write_text(log.read_text() + "\n" + log.read_text().split("\n")[1])
-    verdict = judge_fully(query, topic).verdict
-    repeated = len(query.files[0, 0].read_bytes().splitlines())
-    assert (verdict.outcome, verdict.observed, verdict.duplicated) == (Outcome.VIOLATED, 8 + repeated, repeated)
-    assert f"{query.files[0, 0].name} is named again" in verdict.notes[0]
 
 
 def test_nothing_read_is_unknown_but_nothing_of_what_is_due_is_violated(tmp_path: Path, topic: Topic) -> None:
@@ -389,16 +300,6 @@ def test_a_record_sent_twice_or_there_twice_has_no_order(tmp_path: Path) -> None
     assert counts(judge_output(query, topic)) == (0, 1, 0, 0)
 
 
-def test_gaps_in_the_offsets_are_no_disorder(tmp_path: Path) -> None:
-    topic = Topic()
-    for number in range(20):
-        topic.append(0, visit(f"v{number}", 0))
-        topic.append_marker(0)
-    query = write_output(tmp_path, topic, even_batches(topic, 3))
-    verdict = judge_output(query, topic)
-    assert (verdict.outcome, verdict.expected) == (Outcome.HOLDS, 20)
-
-
 # --- What may not be opened, read or printed ---------------------------------------------------------
 
 
@@ -467,16 +368,6 @@ def test_nothing_that_a_record_holds_forges_a_line(query: Query, topic: Topic) -
     assert "name\nflink: HOLDS" in [finding.names["file"] for finding in judged.verdict.examples]
 
 
-def test_a_visit_id_is_escaped_in_the_text_and_raw_in_the_names(tmp_path: Path) -> None:
-    name = "x\u202e\u2028"
-    topic = Topic({0: [visit("a", 0), json.dumps({"visit_id": name, "event_time": "2026-01-01T00:00:00Z"}).encode()]})
-    query = write_output(tmp_path, topic, even_batches(topic, 1))
-    replace_lines(query.files[0, 0], lines_of(query.files[0, 0])[:1])
-    (finding,) = judge_fully(query, topic).findings["lost"]
-    assert finding.text.startswith("visit x\\u202e\\u2028 of ")
-    assert finding.names["visit_id"] == name
-
-
 def test_a_very_long_line_has_a_finding_without_names(query: Query, topic: Topic) -> None:
     with query.files[0, 0].open("ab") as stream:
         stream.write(b'{"visit_id":"' + b"x" * (9 << 20) + b"\n")
@@ -526,15 +417,6 @@ def test_without_settings_of_a_run_the_stacks_are_taken_and_that_is_noted(query:
     assert verdict.notes == (f"no settings of a run in {query.checkpoint}, judged with those of .env",)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "nonsense", "[]", '{"sink":"files","output":"output/visits_json","topic":"visits"}']
-)
-def test_settings_of_a_run_that_cannot_be_read_are_unknown(query: Query, topic: Topic, text: str) -> None:
-    (query.checkpoint / "synchronizer.json").write_text(text)
-    with pytest.raises(Unknown, match=r"synchronizer\.json does not hold the settings of a run"):
-        judge_output(query, topic)
-
-
 @pytest.mark.parametrize("change", [{"topic": 5}, {"topic": ""}, {"sink": "kafka"}, {"sink": None}])
 def test_settings_of_a_run_that_make_no_sense_are_unknown(
     query: Query, topic: Topic, change: dict[str, object]
@@ -548,19 +430,3 @@ def test_settings_of_a_run_that_make_no_sense_are_unknown(
 def test_an_unknown_sink_is_refused(query: Query, topic: Topic) -> None:
     with pytest.raises(Unknown, match="--sink kafka is unknown; one of files, foreach-append, foreach-overwrite"):
         judge_output(query, topic, options=Options(sink="kafka"))
-
-
-def test_a_checkpoint_that_is_ahead_of_the_topic_is_refused(query: Query) -> None:
-    with pytest.raises(Unknown, match="up to offset 5, but the topic has 4: it is not the topic that was read"):
-        judge_output(query, Topic({0: VALUES[0][:4], 1: VALUES[1]}))
-
-
-def test_examples_are_the_first_three_of_each_category(tmp_path: Path) -> None:
-    topic = numbered(40)
-    query = write_output(tmp_path, topic, even_batches(topic, 2))
-    lines = lines_of(query.files[0, 0])
-    replace_lines(query.files[0, 0], [*lines[10:20], *lines[5:10], *lines[15:20], *[b"strange"] * 5])
-    judged: Judged = judge_fully(query, topic)
-    assert counts(judged.verdict) == (5, 5, 5, 5)
-    found = Counter(example.category for example in judged.verdict.examples)
-    assert found == {"lost": 3, "duplicated": 3, "unexpected": 3, "disordered": 3}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import subprocess
 
 from faultline.settings import ROOT
 from faultline.verbs.header import header
+from tests.called import process, script
 from tests.tree import require_none
 
 WALKTHROUGHS = sorted((ROOT / "scripts" / "walkthroughs").glob("*.sh"))
@@ -45,14 +45,14 @@ def test_those_that_spoil_the_output_say_that_it_is_removed() -> None:
 def test_the_page_has_the_sentences_that_each_proves() -> None:
     page = (ROOT / "docs" / "walkthroughs.md").read_text(encoding="utf-8").partition("## Inside a Spark checkpoint")[0]
     expected = []
-    for script in (ROOT / "scripts" / "demo.sh", *ON_THE_STACK):
-        first, *more = re.findall(r'^ *prove "(.*)"$', script.read_text(encoding="utf-8"), re.MULTILINE)
-        expected += [f"| `{script.relative_to(ROOT)}` | {first} |", *(f"| | {sentence} |" for sentence in more)]
+    for walkthrough in (ROOT / "scripts" / "demo.sh", *ON_THE_STACK):
+        first, *more = re.findall(r'^ *prove "(.*)"$', walkthrough.read_text(encoding="utf-8"), re.MULTILINE)
+        expected += [f"| `{walkthrough.relative_to(ROOT)}` | {first} |", *(f"| | {sentence} |" for sentence in more)]
     assert [line for line in page.splitlines() if line.startswith("|")][2:] == expected
 
 
 def test_the_list_has_all_in_order() -> None:
-    done = subprocess.run([str(ROOT / "scripts" / "walkthroughs.sh")], capture_output=True, text=True, check=True)
+    done = script("walkthroughs.sh")
     listed = re.findall(r"^(\d\d)  (\S+)$", done.stdout, re.MULTILINE)
     assert listed == [
         ("01", "scripts/demo.sh"), *((path.name[:2], f"scripts/walkthroughs/{path.name}") for path in WALKTHROUGHS)
@@ -62,11 +62,9 @@ def test_the_list_has_all_in_order() -> None:
 
 def test_bad_flags_are_one_line() -> None:
     wrong = []
-    for script in (ROOT / "scripts" / "demo.sh", *ON_THE_STACK):
+    for walkthrough in (ROOT / "scripts" / "demo.sh", *ON_THE_STACK):
         for flag, words in (("--nonsense", "unknown argument '--nonsense'"), ("--pause", "there is no terminal")):
-            done = subprocess.run(
-                [str(script), flag], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-            )
+            done = process([str(walkthrough), flag])
             if (done.returncode, done.stdout, done.stderr.count("\n")) != (2, "", 1) or words not in done.stderr:
-                wrong.append(f"{script.name} {flag}: exit code {done.returncode}: {done.stdout}{done.stderr}")
+                wrong.append(f"{walkthrough.name} {flag}: exit code {done.returncode}: {done.stdout}{done.stderr}")
     require_none(wrong)

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from faultline.services.web_guard import build
-from spark_job.session import GUARD
 
 
 def folder(path: Path, *names: str) -> Path:
@@ -16,13 +15,6 @@ def folder(path: Path, *names: str) -> Path:
     for name in names:
         (path / name).touch()
     return path
-
-
-def test_jars_are_found_in_the_order_of_their_patterns(tmp_path: Path) -> None:
-    spark = folder(tmp_path / "spark", "commons-compiler-3.1.9.jar", "janino-3.1.9.jar", "spark-core.jar")
-    flink = folder(tmp_path / "flink", "flink-dist-2.2.1.jar")
-    found = [jar.name for jar in build.find_jars([spark, flink], build.COMPILER)]
-    assert found == ["janino-3.1.9.jar", "commons-compiler-3.1.9.jar"]
 
 
 @pytest.mark.parametrize("names", [[], ["janino-3.1.9.jar", "janino-3.1.10.jar"]])
@@ -56,16 +48,6 @@ def test_the_jar_depends_on_the_class_files_alone(tmp_path: Path) -> None:
     assert jars[0] == jars[1]
     with zipfile.ZipFile(tmp_path / "first.jar") as archive:
         assert archive.namelist() == ["META-INF/services/looked.for", "faultline/A.class", "faultline/B.class"]
-
-
-def test_what_an_engine_has_to_load_is_in_its_jar() -> None:
-    told = {"spark": GUARD, "flink": "".join(build.GUARDS["flink"].services.values()).strip()}
-    for engine, name in told.items():
-        assert name in build.GUARDS[engine].classes
-        package, _, simple = name.rpartition(".")
-        text = build.source(name).read_text(encoding="utf-8")
-        assert text.startswith(f"package {package};\n")
-        assert f"public final class {simple} implements " in text
 
 
 def test_every_source_is_compiled() -> None:
