@@ -42,6 +42,7 @@ SPARK = releases("spark")
 NOBODY = 65534
 AS_USER = """
 import contextlib, io, os, sys
+from faultline.command import run
 from faultline.settings import Settings
 from faultline.inspector import __main__ as inspector
 user, whole, *arguments = sys.argv[1:]
@@ -52,7 +53,7 @@ inspector.Settings = lambda: settings
 os.setgroups([])
 os.setgid(int(user))
 os.setuid(int(user))
-sys.exit(inspector.main(["--no-lag", *arguments]))
+run("inspect", lambda: inspector.main(["--no-lag", *arguments]))
 """
 RELEASES = [path.name for path in SPARK]
 WITH_KAFKA = [path.name for path in SPARK if (path / "kafka_files").is_dir()]
