@@ -169,19 +169,19 @@ def state_files(jvm: Any, entry: Entry) -> StateFiles:
 
 
 def _add(found: StateFiles, path: Any, size: int) -> None:
-    """Add the file that a handle names by Flink's Path; a place that has no address here is elsewhere."""
+    """Add the file that a handle names by Flink's Path; one that has no address here is elsewhere."""
     uri = path.toUri()
     if uri.getScheme() in (None, "file"):
-        place: Location = Path(path.getPath())
-        found.here[place] = max(found.here.get(place, 0), size)
+        file: Location = Path(path.getPath())
+        found.here[file] = max(found.here.get(file, 0), size)
         return
     name = f"{uri.getScheme()}://{uri.getAuthority() or ''}{path.getPath()}"
     try:
-        place = location_of(name, Settings())
+        file = location_of(name, Settings())
     except (SettingsError, OSError, ValueError):
         found.elsewhere[name] = max(found.elsewhere.get(name, 0), size)
         return
-    found.here[place] = max(found.here.get(place, 0), size)
+    found.here[file] = max(found.here.get(file, 0), size)
 
 
 def in_flight_bytes(jvm: Any, entry: Entry) -> int:
