@@ -170,6 +170,11 @@ def each(jvm: Any, collection: Any) -> list[Any]:
     return list(jvm.java.util.ArrayList(collection))
 
 
+def system_loader(jvm: Any) -> Any:
+    """The loader of the classes on the JVM's class path."""
+    return jvm.java.lang.ClassLoader.getSystemClassLoader()
+
+
 def java_cause(error: Py4JError) -> str:
     """Name the innermost cause in one line: class and message; of an error of py4j itself, its first line."""
     if not isinstance(error, Py4JJavaError):

@@ -11,7 +11,7 @@ from py4j.protocol import Py4JError
 
 from faultline.inspector.errors import InspectorError, UnknownFormat
 from faultline.inspector.flink.folder import METADATA
-from faultline.inspector.flink.jvm import each, java_cause
+from faultline.inspector.flink.jvm import each, java_cause, system_loader
 from faultline.settings import Settings, SettingsError
 from faultline.storage.location import Location
 from faultline.storage.words import location_of
@@ -57,7 +57,7 @@ def load_metadata(jvm: Any, folder: Location) -> Any:
     stream = jvm.java.io.DataInputStream(jvm.java.io.ByteArrayInputStream(content))
     try:
         checkpoints = jvm.org.apache.flink.runtime.checkpoint.Checkpoints
-        return checkpoints.loadCheckpointMetadata(stream, _class_loader(jvm), folder.resolve().as_uri())
+        return checkpoints.loadCheckpointMetadata(stream, system_loader(jvm), folder.resolve().as_uri())
     except Py4JError as error:
         cause = java_cause(error)
         if "Unrecognized checkpoint version number" in cause:
@@ -84,10 +84,6 @@ def kind_of(metadata: Any, folder: Location) -> tuple[bool, bool]:
     except Py4JError as error:
         cause = java_cause(error)
         raise UnknownFormat(f"{folder / METADATA}: unknown, its properties lack a part ({cause})") from None
-
-
-def _class_loader(jvm: Any) -> Any:
-    return jvm.java.lang.ClassLoader.getSystemClassLoader()
 
 
 def operators(jvm: Any, metadata: Any) -> list[Entry]:
