@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from faultline.faults.model import Outcome, Result, Row
+from faultline.faults.model import Outcome, Result
 from faultline.faults.phases import not_applying, run_row
 from faultline.faults.plan import USUAL, Planned, turns
 from faultline.faults.repair import generator_runs, heal, pinned, quietly
@@ -38,7 +38,7 @@ def run_rows(rows: Iterable[Planned], folder: Path, stack: Stack, *, may_reset: 
                 if before.was_there and not may_reset:
                     raise StackError(refusal(stack, "the row after one that has failed"))
                 if before.was_there:
-                    _say_what_goes(row)
+                    say(f"note: {row.name} wants a new stack: topics, checkpoints and outputs are removed")
                 quietly("reset", functools.partial(here.down, wipe=True))
             failed, wrong = False, turn.own != USUAL
             here = usual.having({**dict(row.settings), "FLINK_MODE": row.mode})
@@ -109,10 +109,6 @@ def _too_small(stack: Stack) -> str | None:
     if stack.is_up() or available is None or available >= needed:
         return None
     return f"its stack needs {needed} MiB of memory, and {available} MiB are available"
-
-
-def _say_what_goes(row: Row) -> None:
-    say(f"note: {row.name} wants a new stack: topics, checkpoints and outputs are removed")
 
 
 def _require_right(stack: Stack) -> None:

@@ -25,22 +25,16 @@ T = TypeVar("T")
 
 
 def run(command: list[str], environ: Mapping[str, str], seconds: float) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end, with this Python first on its path; see `run_apart`."""
-    return run_apart(
-        command, {**environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{environ['PATH']}"}, seconds
-    )
-
-
-def run_apart(command: list[str], environ: Mapping[str, str], seconds: float) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end, in a session of its own.
+    """Run a command to its end, in a session of its own, with this Python first on its path.
 
     After Ctrl-C all of its processes get one too, and have time for their clean-up.
 
     Raises StackError when it does not end within `seconds`.
     """
+    path = f"{Path(sys.executable).parent}{os.pathsep}{environ['PATH']}"
     process = subprocess.Popen(
-        command, cwd=ROOT, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        text=True, errors="replace",
+        command, cwd=ROOT, env={**environ, "PATH": path}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, errors="replace",
         # A terminal's Ctrl-C does not reach it, so that it gets just one.
         start_new_session=True,
     )  # fmt: skip

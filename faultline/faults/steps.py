@@ -159,6 +159,16 @@ class Down(OnStack):
     verb = script = "down"
 
 
+class Reset(OnStack):
+    """Stop the whole stack, and remove topics, checkpoints and outputs."""
+
+    verb, script = "down", "reset"
+
+    def act(self, stack: Stack, fill: Fill) -> None:  # noqa: ARG002 - as all steps
+        """Do it."""
+        stack.down(wipe=True)
+
+
 class Settle(OnStack):
     """Close the open windows, and wait until both pipelines have committed everything."""
 

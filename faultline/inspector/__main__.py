@@ -25,17 +25,17 @@ import time
 from collections.abc import Iterator
 from importlib.util import find_spec
 
-from faultline.command import quiet_imports
+from faultline.command import CommandError, quiet_imports
 from faultline.command import run as run_program
 
 if __name__ == "__main__":
     quiet_imports()
 
 from faultline.inspector import garbage
-from faultline.inspector.against import CANNOT_BE_SAID, EXIT_CODES, render, render_json
+from faultline.inspector.against import EXIT_CODES, render, render_json
 from faultline.inspector.diff import compare
 from faultline.inspector.ends import add_lag
-from faultline.inspector.errors import InspectorError
+from faultline.inspector.errors import InspectorError, reading
 from faultline.inspector.flink.garbage import find_garbage as flink_garbage
 from faultline.inspector.held_back import add_fates
 from faultline.inspector.model import Report, as_dict
@@ -53,7 +53,7 @@ from faultline.inspector.rows import compare as compare_rows
 from faultline.inspector.rows import documents, write_changes_csv, write_csv
 from faultline.inspector.rows import render as render_changes
 from faultline.inspector.spark.garbage import find_garbage as spark_garbage
-from faultline.settings import ROOT, Settings, SettingsError
+from faultline.settings import ROOT, Settings
 from faultline.storage.location import Location
 from faultline.storage.words import location_argument
 
@@ -248,14 +248,13 @@ def show_rows(arguments: argparse.Namespace) -> None:
 
 
 def show_comparison(arguments: argparse.Namespace) -> int:
-    """Print whether a job can restore a checkpoint; returns the exit code."""
+    """Print whether a job can restore a checkpoint; returns the exit code. Raises CommandError."""
     try:
         if engine_of(arguments.path[0]) != "flink":
             raise InspectorError(f"{arguments.path[0]} is of Spark; --against plans Flink jobs")
         comparison = flink_comparison(arguments.path[0], arguments.against, arguments.program)
     except InspectorError as error:
-        print(error, file=sys.stderr)
-        return EXIT_CODES[CANNOT_BE_SAID]
+        raise CommandError(str(error)) from None
     print(render_json(comparison) if arguments.json else render(comparison))
     return EXIT_CODES[comparison.outcome]
 
@@ -306,23 +305,14 @@ def is_a_problem(report: Report) -> bool:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command line; returns the exit code."""
+    """Run the command line; returns the exit code. Raises InspectorError and SettingsError."""
     arguments = arguments_of(argv)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # What a checkpoint holds may be text that no encoding has, such as half of a surrogate pair.
             stream.reconfigure(errors="backslashreplace")
-    try:
+    with reading("the checkpoint"):
         return run(arguments)
-    except (InspectorError, SettingsError) as error:
-        print(error, file=sys.stderr)
-        return 1
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        # A disk may fail in the middle of it, and an object store be stopped.
-        print(f"{error.filename or 'the checkpoint'} cannot be read: {error.strerror or error}", file=sys.stderr)
-        return 1
 
 
 if __name__ == "__main__":

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 
-class InspectorError(Exception):
+from faultline.command import CommandError
+
+
+class InspectorError(CommandError):
     """Something cannot be read; the message names the thing, the cause and the next step."""
+
+    code = 1
 
 
 class UnknownFormat(InspectorError):
@@ -17,3 +24,19 @@ class UnknownConnector(InspectorError):
 
 class NothingToRestore(InspectorError):
     """No checkpoint at all exists yet: a job can only start from the beginning."""
+
+    code = 3
+
+
+@contextlib.contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Raise InspectorError for an OSError of the block: a disk may fail in the middle of it, a store be stopped.
+
+    `what`: the name of what is read, where the error has none.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise InspectorError(f"{error.filename or what} cannot be read: {error.strerror or error}") from None

@@ -64,10 +64,10 @@ class Garbage:
         return sorted(self.files, key=lambda each: (-each.size, each.changed_at, each.path))
 
 
-def outside(garbage: Garbage, inside: str, place: str) -> None:
-    """Name the files as the user's machine does: what programs of the stack see at `inside` is at `place` there."""
+def outside(garbage: Garbage, inside: str, host: str) -> None:
+    """Name the files as the user's machine does: what programs of the stack see at `inside` is at `host` there."""
     garbage.files = [
-        Leftover(f"{place}{each.path.removeprefix(inside)}", each.size, each.changed_at, each.why)
+        Leftover(f"{host}{each.path.removeprefix(inside)}", each.size, each.changed_at, each.why)
         if Path(inside) in Path(each.path).parents
         else each
         for each in garbage.files

@@ -155,9 +155,9 @@ def _checkpoints_below(path: Location, depth: int) -> list[Location]:
             found.append(folder)
         elif is_checkpoint_folder(folder):
             of_a_job = CHECKPOINT.fullmatch(folder.name) and JOB_ID.fullmatch(folder.parent.name)
-            place = folder.parent if of_a_job else folder
-            if place not in found:
-                found.append(place)
+            named = folder.parent if of_a_job else folder
+            if named not in found:
+                found.append(named)
         if len(found) > NAMED:
             break
     return found
@@ -182,8 +182,8 @@ def _folders_below(path: Location, depth: int) -> Iterator[Location]:
         level = following
 
 
-def _give(places: list[Location]) -> str:
-    if not places:
+def _give(near: list[Location]) -> str:
+    if not near:
         return ""
-    more = " and others" if len(places) > NAMED else ""
-    return f"; name {'this one' if len(places) == 1 else 'one of these'}: {', '.join(map(str, places[:NAMED]))}{more}"
+    more = " and others" if len(near) > NAMED else ""
+    return f"; name {'this one' if len(near) == 1 else 'one of these'}: {', '.join(map(str, near[:NAMED]))}{more}"

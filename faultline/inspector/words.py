@@ -1,4 +1,4 @@
-"""Figures as text: times, offsets, ranges, sizes. In one place, so that reports on both engines read alike."""
+"""Figures as text: times, offsets, ranges, sizes. In one module, so that reports on both engines read alike."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from faultline.formats.visit import iso_time
 from faultline.inspector.model import Partition
 
 MARKERS = {-1: "latest", -2: "earliest", -3: "the group's committed offset"}
-"""Offsets that mean a place rather than a number, the same in Spark and in Flink's Kafka source except for -3."""
+"""Offsets that are a word rather than a number, the same in Spark and in Flink's Kafka source except for -3."""
 
 FIRST_TIME, LAST_TIME = -62_135_596_800_000, 253_402_300_799_999
 """Years 0001 to 9999: what a date can express; engines use values outside for 'none yet'."""

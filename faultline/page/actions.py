@@ -1,4 +1,4 @@
-"""Actions of the buttons: lines of the fault matrix, as a person types them. Nothing else can be run.
+"""Actions of the buttons: steps of the fault matrix, shown as the lines that a person types. Nothing else can be done.
 
 A request names an action of this list and, for a restore, one of the retained checkpoints. No word of a request ever
 becomes a part of a command.
@@ -6,26 +6,25 @@ becomes a part of a command.
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from faultline.command import CommandError
 from faultline.faults.catalogue import possible
 from faultline.faults.model import Fault, Row
 from faultline.faults.needs import missing
-from faultline.faults.repair import pinned, run_apart
+from faultline.faults.repair import pinned, unheard
 from faultline.faults.rows import ROWS
 from faultline.faults.scene import Scene
-from faultline.faults.steps import OnService, Step
+from faultline.faults.steps import OnService, Reset, Restore, Settle, Start, Step, Stop, Up
 from faultline.faults.timeline import Timeline
 from faultline.page.items import Item
 from faultline.settings import ROOT
-from faultline.stack.errors import StackError
 from faultline.stack.stack import Stack, open_stack
 
 RESTORE = "restore"
@@ -34,26 +33,36 @@ _ROWS = ("commit-deleted",)
 """Rows of the matrix that are no fault of the catalogue, and a lesson all the same."""
 _JOB, _VERDICT_GROUP, _CLEAN = "Flink job", "verdict", "begin again"
 """Headings of what is no service."""
-_STOP, _SETTLE = "scripts/generator_stop.sh", "scripts/settle.sh"
-_VERDICT = "scripts/verdict.sh all --json"
-_AS_IS = f"{_VERDICT} --as-is"
-_LIMIT_SECONDS = 900
+_CHOSEN = "{flink}/{checkpoint}"
+"""The checkpoint of a restore; the page fills in the one that is chosen."""
 _LOOK_SECONDS = 0.2
 _SAID_LINES = 3
 
 
 @dataclass(frozen=True)
 class Action:
-    """A button: its name, what it says, the heading that it stands under, and its lines."""
+    """A button: its name, what it says, the heading that it stands under, and its steps."""
 
     name: str
     label: str
     group: str
-    lines: tuple[str, ...]
+    steps: tuple[Step, ...]
     kind: str = ""
     """`break` or `repair`; empty: neither."""
     chooses: bool = False
-    """It needs one of the retained checkpoints, which stands for {checkpoint} in its lines."""
+    """It needs one of the retained checkpoints, which stands for _CHOSEN in its steps."""
+
+
+@dataclass(frozen=True)
+class Judge(Step):
+    """Judge the source and both pipelines. `as_is`: what is not due yet may be pending."""
+
+    as_is: bool = False
+
+    @property
+    def line(self) -> str:
+        """The script."""
+        return f"scripts/verdict.sh all --json{' --as-is' if self.as_is else ''}"
 
 
 class Refused(Exception):
@@ -62,10 +71,6 @@ class Refused(Exception):
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
         self.status = status
-
-
-def _lines(steps: Sequence[Step]) -> tuple[str, ...]:
-    return tuple(step.line for step in steps)
 
 
 def actions() -> dict[str, Action]:
@@ -78,17 +83,12 @@ def actions() -> dict[str, Action]:
     ]
     found = [
         *(action for subject in subjects for action in _pair(subject, stack)),
-        Action(RESTORE, "restore from", _JOB, ("scripts/flink_restore.sh {checkpoint}",), "repair", chooses=True),
-        Action("generator-start", "start the generator", "generator", ("scripts/generator_start.sh",)),
-        Action("judge-now", "judge as it is now", _VERDICT_GROUP, (_AS_IS,)),
-        Action("judge-open", "stop, and judge with open windows", _VERDICT_GROUP, (_STOP, _VERDICT)),
-        Action(JUDGE, "settle, and judge", _VERDICT_GROUP, (_STOP, _SETTLE, _VERDICT)),
-        Action(
-            "reset",
-            "remove topics, checkpoints and outputs; start again",
-            _CLEAN,
-            ("scripts/reset.sh", "scripts/up.sh"),
-        ),
+        Action(RESTORE, "restore from", _JOB, (Restore(_CHOSEN),), "repair", chooses=True),
+        Action("generator-start", "start the generator", "generator", (Start("generator"),)),
+        Action("judge-now", "judge as it is now", _VERDICT_GROUP, (Judge(as_is=True),)),
+        Action("judge-open", "stop, and judge with open windows", _VERDICT_GROUP, (Stop("generator"), Judge())),
+        Action(JUDGE, "settle, and judge", _VERDICT_GROUP, (Stop("generator"), Settle(), Judge())),
+        Action("reset", "remove topics, checkpoints and outputs; start again", _CLEAN, (Reset(), Up())),
     ]
     groups = [*dict.fromkeys(service.family for service in stack.services), _JOB, _VERDICT_GROUP, _CLEAN]
     return {action.name: action for action in sorted(found, key=lambda action: groups.index(action.group))}
@@ -99,9 +99,9 @@ def _pair(subject: Fault | Row, stack: Stack) -> Iterator[Action]:
     broken = [step.service for step in subject.breaks if isinstance(step, OnService)]
     group = stack.service(broken[0]).family if broken else _JOB
     label = subject.name.replace("-", " ")
-    yield Action(subject.name, label, group, _lines(subject.breaks), "break")
+    yield Action(subject.name, label, group, subject.breaks, "break")
     if subject.heals:
-        yield Action(f"{subject.name}-repair", f"repair: {label}", group, _lines(subject.heals), "repair")
+        yield Action(f"{subject.name}-repair", f"repair: {label}", group, subject.heals, "repair")
 
 
 class Runner:
@@ -114,11 +114,12 @@ class Runner:
 
     def as_json(self) -> list[dict[str, Any]]:
         """For the page; lines as they are typed in the project's folder."""
+        scene = _scene()
         return [
             {
                 "name": action.name, "label": action.label, "group": action.group, "kind": action.kind,
                 "chooses": action.chooses,
-                "lines": [shown(line) for line in self._lines(action, self._fill("{flink}/{checkpoint}"))],
+                "lines": [scene.filled(step.line).replace(f"{ROOT}/", "") for step in action.steps],
             }
             for action in actions().values()
         ]  # fmt: skip
@@ -148,12 +149,12 @@ class Runner:
     def _run(self, action: Action, checkpoint: str | None) -> None:
         failed = ""
         try:
-            # As in the fault matrix: the settings of the stack stay after a reset, when nothing else says them.
-            environ = pinned(open_stack()).variables
+            scene = _scene()
             # It comes from the list of retained checkpoints, not from the request.
-            for line in self._lines(action, shlex.quote(self._outside(checkpoint)) if checkpoint else ""):
-                failed = self._type(line, environ)
-                if failed and line != _SETTLE:
+            path = self._outside(checkpoint) if checkpoint else ""
+            for step in action.steps:
+                failed = self._do(step, scene, path)
+                if failed and not isinstance(step, Settle):
                     break
                 # What cannot settle is judged all the same: the verdict says what is unknown.
         except Exception as error:  # the page shows it
@@ -163,31 +164,16 @@ class Runner:
             self._busy.release()
             self._event("done", f"{'failed' if failed else 'done'}: {action.label}")
 
-    def _lines(self, action: Action, checkpoint: str) -> list[str]:
-        """The lines of an action, filled in as in the fault matrix for the stack as it is now."""
-        return [self._fill(line).replace("{checkpoint}", checkpoint) for line in action.lines]
-
-    def _fill(self, line: str) -> str:
-        return Scene(ROOT, Timeline(ROOT), open_stack()).filled(line)
-
-    def _type(self, line: str, environ: Mapping[str, str]) -> str:
-        """Run one line; returns why it failed, or nothing."""
-        self._event("command", line)
-        try:
-            # Ctrl-C for the page does not end it.
-            done = run_apart(["bash", "-c", line], environ, _LIMIT_SECONDS)
-            code, out, words = done.returncode, done.stdout, done.stderr
-        except StackError:
-            code, out, words = 124, "", f"no end after {_LIMIT_SECONDS} s"
-        if line in (_VERDICT, _AS_IS):
-            try:
-                verdict = json.loads(out)
-            except ValueError:
-                verdict = {"pipeline": "all", "outcome": "unknown", "reason": _end_of(words) or "it printed nothing"}
-            self._tell([{"kind": "verdict", "at": time.time(), "as_is": line == _AS_IS, "verdict": verdict}])
+    def _do(self, step: Step, scene: Scene, checkpoint: str) -> str:
+        """Do one step; returns why it failed, or nothing."""
+        self._event("command", scene.filled(step.line.replace(_CHOSEN, shlex.quote(checkpoint))))
+        if isinstance(step, Judge):
+            self._tell([{"kind": "verdict", "at": time.time(), "as_is": step.as_is, "verdict": _verdict(step, scene)}])
             return ""
-        if code:
-            failed = f"exit code {code}: {_end_of(words or out)}"
+        try:
+            unheard(lambda: step.act(scene.stack, lambda text: scene.filled(text.replace(_CHOSEN, checkpoint))))
+        except CommandError as error:
+            failed = f"exit code {error.code}: {_end_of(str(error))}"
             self._event("note", failed)
             return failed
         return ""
@@ -196,9 +182,16 @@ class Runner:
         self._tell([{"kind": "event", "at": time.time(), "what": what, "text": text}])
 
 
-def shown(line: str) -> str:
-    """A line as it is typed in the project's folder."""
-    return line.replace(f"{ROOT}/", "")
+def _scene() -> Scene:
+    """The stack as the fault matrix sees it: its settings stay after a reset, when nothing else says them."""
+    return Scene(ROOT, Timeline(ROOT), pinned(open_stack()))
+
+
+def _verdict(step: Judge, scene: Scene) -> dict[str, object]:
+    try:
+        return unheard(lambda: scene.stack.verdict(as_is=step.as_is)).as_json()
+    except CommandError as error:
+        return {"pipeline": "all", "outcome": "unknown", "reason": _end_of(str(error)) or "it printed nothing"}
 
 
 def _end_of(text: str) -> str:

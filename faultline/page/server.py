@@ -33,6 +33,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from faultline.messages import heard
 from faultline.page import lessons
 from faultline.page.connections import REQUEST_SECONDS, Impatient
 from faultline.page.document import LIVE_SCRIPTS, SCRIPTS, STATIC, STYLES, live, saved
@@ -41,7 +42,7 @@ from faultline.page.guard import LARGEST_BODY, Guard
 from faultline.page.watching import MOST_PAGES, Full, Watching
 from faultline.probes.reached import reached_sample
 from faultline.probes.watch import Make, Sample, samplers, windows_sample
-from faultline.settings import ROOT, Settings, artifacts
+from faultline.settings import Settings, artifacts
 
 _KINDS = {".js": "text/javascript", ".css": "text/css"}
 _JOB, _NAME = re.compile(r"[0-9a-f]{32}"), re.compile(r"chk-[0-9]{1,12}")
@@ -50,8 +51,9 @@ _TICK_SECONDS = 1.0
 _CONNECTIONS = 64
 _END_SECONDS = 2
 
-Inspect = Callable[[str], Sequence[str]]
-"""The command with which the inspector opens a checkpoint."""
+Inspect = Callable[[str], tuple[str, bool]]
+"""Opens a checkpoint with the inspector, and returns its words and whether it succeeded: a failure may be over at the
+next call."""
 
 
 class Page:
@@ -129,7 +131,7 @@ class Page:
             return PlainTextResponse("this checkpoint is not retained\n", status_code=404)
         async with self._inspecting:
             if path not in self._words:
-                said, is_whole = await run_in_threadpool(_output, self._inspect(path))
+                said, is_whole = await run_in_threadpool(self._inspect, path)
                 if not is_whole:
                     return PlainTextResponse(said)
                 self._words[path] = said
@@ -166,7 +168,6 @@ class Page:
 
 
 def _output(command: Sequence[str]) -> tuple[str, bool]:
-    """Return a command's output, and whether the command has succeeded: a failure may be over at the next call."""
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=_INSPECTOR_SECONDS
@@ -212,14 +213,11 @@ def shown(settings: Settings) -> tuple[Watching, Inspect]:
         "seen": lambda: windows_sample(settings),
         "services": lambda: reached_sample(settings),
     }
-    return Watching(makers, follow), lambda path: [python, "-m", "faultline.inspector", path, "--no-lag"]
+    return Watching(makers, follow), lambda path: _output([python, "-m", "faultline.inspector", path, "--no-lag"])
 
 
 def with_buttons() -> tuple[Settings, Watching, Inspect, Any]:
-    """Return the sources and actions of a page that runs on the host.
-
-    The page calls the scripts, so it works on both backends.
-    """
+    """Return the sources and actions of a page that runs on the host, for a stack on either backend."""
     from faultline.page.actions import Runner  # noqa: PLC0415
     from faultline.stack.stack import open_stack  # noqa: PLC0415  # not in the image of the page
 
@@ -246,8 +244,14 @@ def with_buttons() -> tuple[Settings, Watching, Inspect, Any]:
     def outside(path: str) -> str:
         return open_stack().backend.path_outside(path)
 
-    def inspect(path: str) -> Sequence[str]:
-        return [str(ROOT / "scripts" / "inspect.sh"), outside(path), "--no-lag"]
+    def inspect(path: str) -> tuple[str, bool]:
+        command = ["python", "-m", "faultline.inspector", path, "--no-lag"]
+        try:
+            with heard() as said:
+                done = open_stack().backend.tool(command, environment="flink", capture=True)
+        except CommandError as error:
+            return str(error), False
+        return done.stdout or "\n".join(said), done.returncode == 0
 
     makers = {
         **{name: maker(name) for name in samplers(now())},

@@ -6,7 +6,7 @@ import difflib
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -172,15 +172,11 @@ def _table(file: Path, name: str, content: object, kind: type[Any]) -> Any:
     _refuse_unknown(file, f"{name}.", content, tuple(each.name for each in known))
     for each in known:
         if each.name not in content:
-            if _is_required(each):
+            if each.default is MISSING:
                 raise SpecError(f"{file} lacks the key {name}.{each.name}; docs/pipelines.md says what it is")
         elif type(content[each.name]) is not hints[each.name]:
             raise SpecError(f"{file}: {name}.{each.name} is not {_TYPES[hints[each.name]]}")
     return kind(**content)
-
-
-def _is_required(field: Field[Any]) -> bool:
-    return field.default is MISSING
 
 
 def _refuse_unknown(file: Path, prefix: str, found: Mapping[str, object], known: tuple[str, ...]) -> None:

@@ -23,7 +23,7 @@ if __name__ == "__main__":
     quiet_imports()
 
 from faultline.formats.jobs import JOBS, MAIN, settings_of
-from faultline.inspector.errors import InspectorError, NothingToRestore
+from faultline.inspector.errors import NothingToRestore, reading
 from faultline.inspector.flink.folder import LATEST
 from faultline.inspector.flink.restore_point import RestorePoint, restore_point
 from faultline.settings import Settings
@@ -67,7 +67,7 @@ def notes(point: RestorePoint, topic: str, outside: str) -> list[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command line; returns the exit code. Raises FlinkError, SettingsError and TimedOut."""
+    """Run the command line; returns the exit code. Raises FlinkError, InspectorError, SettingsError and TimedOut."""
     parser = argparse.ArgumentParser(prog="scripts/flink_restore.sh", description="Restore a job.", allow_abbrev=False)
     parser.add_argument("which", nargs="?", default=LATEST)
     parser.add_argument("--job", choices=JOBS, default=MAIN)
@@ -83,21 +83,14 @@ def main(arguments: Sequence[str]) -> int:
     words = ["--job", chosen.job, *flags]
     rest = arguments[end:]
     try:
-        point = restore_point(chosen.which, flink_checkpoints(settings))
+        with reading("a checkpoint"):
+            point = restore_point(chosen.which, flink_checkpoints(settings))
         said = notes(point, settings.text("VISITS_TOPIC"), chosen.outside)
         words += ["--from", str(point.path), *(word for note in said for word in ("--say", note))]
-    except NothingToRestore as error:
+    except NothingToRestore:
         if not chosen.at_start:
-            print(error, file=sys.stderr)
-            return 3
+            raise
         print("submit: no retained checkpoint; the job reads the topic from its earliest offset", file=sys.stderr)
-    except InspectorError as error:
-        print(error, file=sys.stderr)
-        return 1
-    except OSError as error:
-        # A disk may fail in the middle of it, and an object store be stopped.
-        print(f"{error.filename or 'a checkpoint'} cannot be read: {error.strerror or error}", file=sys.stderr)
-        return 1
     return submit.main([*words, *rest])
 
 

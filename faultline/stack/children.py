@@ -58,6 +58,11 @@ def run_child(
     return subprocess.CompletedProcess(list(words), code if code >= 0 else 128 - code, output)
 
 
+def is_beside() -> bool:
+    """Return whether this thread is beside the main one: a Ctrl-C at the terminal is not for its commands."""
+    return threading.current_thread() is not threading.main_thread()
+
+
 @contextlib.contextmanager
 def waiting_for(process: subprocess.Popen[str]) -> Iterator[None]:
     """While the block runs: a Ctrl-C reaches the command through the terminal, other signals are passed on.
@@ -66,7 +71,7 @@ def waiting_for(process: subprocess.Popen[str]) -> Iterator[None]:
     not go on without it. Where messages are collected, every signal is passed on, and a command that succeeds does not
     hide one. A thread beside the main one leaves signals to that.
     """
-    if threading.current_thread() is not threading.main_thread():
+    if is_beside():
         yield
         return
     collects = listening()

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from faultline.ports import refusal
+from faultline.stack.children import is_beside
 from faultline.stack.errors import StackError
 
 ARTIFACTS_MIB, IMAGES_MIB, RUN_MIB = 5120, 10_240, 1024
@@ -35,7 +36,9 @@ def find_java(version: str, environ: Mapping[str, str]) -> Path:
     if java is None:
         raise StackError(f"Java was not found; install a Java {version} runtime or set JAVA_HOME, {_OR_DOCKER}")
     try:
-        done = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [java, "-version"], capture_output=True, text=True, check=False, start_new_session=is_beside()
+        )
     except OSError as error:
         raise StackError(f"{where} does not start ({error.strerror}); install Java {version}, {_OR_DOCKER}") from None
     found = _JAVA_VERSION.search(done.stderr + done.stdout)

@@ -11,7 +11,7 @@ from faultline.verbs.arguments import count
 
 def consume(stack: Stack, words: Sequence[str]) -> int:
     """Read a topic: committed records only, or all of them with --uncommitted."""
-    topics = [stack.settings.values[name] for name in _topic_settings(stack)]
+    topics = [stack.settings.values[name] for name in stack.settings.values if name.endswith("_TOPIC")]
     if not words:
         raise StackError(f"which topic? one of: {' '.join(topics)}")
     topic, waiting = words[0], list(words[1:])
@@ -38,10 +38,6 @@ def consume(stack: Stack, words: Sequence[str]) -> int:
     typed = _command(stack, topic, isolation, ["--from-beginning", "--timeout-ms", "10000"])
     stack.show(lambda: stack.backend.typed(stack.running("kafka"), typed))
     return stack.backend.tool(["python", "-m", "faultline.probes.read_topic", topic, *whole]).returncode
-
-
-def _topic_settings(stack: Stack) -> list[str]:
-    return [name for name in stack.settings.values if name.endswith("_TOPIC")]
 
 
 def _command(stack: Stack, topic: str, isolation: str, flags: Sequence[str]) -> list[str]:

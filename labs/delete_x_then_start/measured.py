@@ -45,10 +45,12 @@ class Column:
         return self.cells.get(f"{case}, {sink}")
 
     def write(self, folder: Path = FOLDER) -> Path:
-        """Write the release's file."""
+        """Write the release's file, a line a cell."""
         folder.mkdir(exist_ok=True)
         path = folder / f"spark-{self.release}.json"
-        path.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
+        head = json.dumps({"release": self.release, "spark": self.spark, "kafka": self.kafka, "cells": {}})
+        cells = [f"{json.dumps(name)}: {json.dumps(asdict(cell))}" for name, cell in self.cells.items()]
+        path.write_text("\n".join([head[:-2], ",\n".join(cells), "}}", ""]), encoding="utf-8")
         return path
 
 

@@ -31,7 +31,7 @@ def main(port: int, token: str, folder: Path) -> None:
     runner = Runner(watching.add, str)
     server = uvicorn.Server(uvicorn.Config(
         application(
-            watching, lambda path: ["echo", path], [f"127.0.0.1:{port}"], token=token, runner=runner, partitions=2,
+            watching, lambda path: (path, True), [f"127.0.0.1:{port}"], token=token, runner=runner, partitions=2,
             ends=lambda: server.should_exit, given_up=lambda: True,
         ),
         port=port, log_level="error", timeout_graceful_shutdown=1,

@@ -19,7 +19,7 @@ import pytest
 from faultline.inspector.__main__ import main
 from faultline.inspector.model import Report, report_from
 from faultline.settings import ROOT
-from tests.called import process
+from tests.called import call, process
 from tests.golden.archives import SCRATCH, golden, releases
 
 FOLDERS = sorted(path for release in releases("flink") for path in release.glob("*-once"))
@@ -107,15 +107,12 @@ def contents(folders: list[Path]) -> dict[Path, tuple[int, bytes]]:
 
 
 @pytest.fixture
-def inspect(read: Read, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Inspect:
+def inspect(read: Read, monkeypatch: pytest.MonkeyPatch) -> Inspect:
     """The inspector's command line, with the reports that are read already."""
     monkeypatch.setattr("faultline.inspector.__main__.flink_reports", lambda paths, *options: iter(read.of(*paths)))
 
     def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        words = ["--no-lag", *map(str, arguments)]
-        code = main(words)
-        said = capsys.readouterr()
-        return subprocess.CompletedProcess(words, code, said.out, said.err)
+        return call(main, "--no-lag", *map(str, arguments))
 
     return run
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from faultline.inspector.__main__ import main
+from faultline.inspector.errors import InspectorError
 from faultline.settings import ROOT
 from tests.called import process
 from tests.golden.archives import SCRATCH, golden, releases
@@ -124,10 +125,10 @@ def test_a_report_has_rows_of_all_states(say: Say) -> None:
     assert len(states["watermark"]["rows"]) == 2
 
 
-def test_an_operator_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_operator_that_is_not_there_is_one_line() -> None:
     _, newest = pair()
-    assert main([str(newest), "--no-lag", "--state", "--operator", "nobody"]) == 1
-    assert "has no operator nobody; those with state: " in capsys.readouterr().err
+    with pytest.raises(InspectorError, match="has no operator nobody; those with state: "):
+        main([str(newest), "--no-lag", "--state", "--operator", "nobody"])
 
 
 def test_a_difference_names_the_keys(say: Say) -> None:

@@ -25,7 +25,7 @@ from faultline.verdict.spark import reader
 from faultline.verdict.spark.checkpoint import newest_commit
 from faultline.verdict.spark.locations import locations
 from faultline.verdict.store import open_store
-from tests.called import program, script
+from tests.called import call, program, script
 from tests.golden.archives import golden, releases
 from tests.judge.spark_world import Query, Topic, random_world, write_output
 from tests.stack.running_stack import RunningStack
@@ -127,16 +127,14 @@ def test_what_cannot_be_read_is_said_in_a_line(
     assert "Traceback" not in done.stderr
 
 
-def test_a_refused_key_is_said_in_a_line(
-    uploaded: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_refused_key_is_said_in_a_line(uploaded: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "credentials"
     file.write_text("[default]\naws_access_key_id = nobody\naws_secret_access_key = nothing\n")
     monkeypatch.setenv(CREDENTIALS, str(file))
     checkpoint = f"{uploaded}/spark-4.0/kafka_killed/checkpoint"
-    assert main([checkpoint, "--no-lag"]) == 1
-    said = capsys.readouterr()
-    assert said.err == f"{checkpoint} cannot be read: the object store refuses the key of {file}\n"
+    said = call(main, checkpoint, "--no-lag")
+    why = f"{checkpoint} cannot be read: the object store refuses the key of {file}\n"
+    assert (said.returncode, said.stderr) == (1, why)
 
 
 def judged(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 import shutil
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from faultline.inspector.__main__ import main
+from tests.called import call
 from tests.damaged import damage
 from tests.golden.archives import releases
 from tests.tiers import SEED, seeds
@@ -32,8 +34,10 @@ def tried(query: Path, tmp_path: Path, seed: int) -> None:
     try:
         begun = time.monotonic()
         path = copy / "checkpoint"
-        code = main(["--no-lag", "--format", "prose", "--sink", str(copy / "output"), str(path)])
-        assert code in (0, 1), (seed, done)
+        said = call(main, "--no-lag", "--format", "prose", "--sink", str(copy / "output"), str(path))
+        sys.stdout.write(said.stdout)
+        sys.stderr.write(said.stderr)
+        assert said.returncode in (0, 1), (seed, done)
         assert time.monotonic() - begun < LONGEST_SECONDS, (seed, done)
     except Exception as error:
         raise AssertionError(f"{query}, seed {seed}: {done}") from error

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from faultline.inspector.__main__ import arguments_of, main
+from faultline.inspector.errors import InspectorError
 from faultline.inspector.rows import COLUMNS, compare, documents, write_changes_csv, write_csv
 from tests.called import refused
 from tests.golden.archives import golden
@@ -89,8 +90,8 @@ def test_a_limit_has_the_default_of_its_output() -> None:
     assert arguments_of(["x", "--limit", "7"]).rows == 7
 
 
-def test_states_of_two_engines_are_not_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_states_of_two_engines_are_not_compared(tmp_path: Path) -> None:
     spark = golden("spark-4.0") / "files_windowed" / "checkpoint"
     flink = next(golden("flink-job").glob("*/chk-*"))
-    assert main(["--diff", str(spark), str(flink), "--state"]) == 1
-    assert "one of the two checkpoints is of Spark and one of Flink" in capsys.readouterr().err
+    with pytest.raises(InspectorError, match="one of the two checkpoints is of Spark and one of Flink"):
+        main(["--diff", str(spark), str(flink), "--state"])

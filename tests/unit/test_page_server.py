@@ -288,7 +288,7 @@ def test_an_action_that_fails_is_shown_with_its_reason(buttons: Server) -> None:
             if "failed: taskmanager kill" in texts:
                 break
     assert texts[0] == "scripts/kill.sh taskmanager"
-    assert texts[1].startswith("exit code 2: kill.sh: service taskmanager is absent")
+    assert texts[1].startswith("exit code 2: service taskmanager is absent")
 
 
 def test_what_was_watched_is_one_file(shown: Server) -> None:

@@ -10,19 +10,23 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
+from faultline.faults import steps
+from faultline.faults.steps import Line, Step
+from faultline.messages import say
 from faultline.page import actions, following, watching
-from faultline.page.actions import Action, Refused, Runner
+from faultline.page.actions import Action, Judge, Refused, Runner
 from faultline.page.history import History
 from faultline.page.items import Item, Items
 from faultline.page.watching import WAITING, Watching
 from faultline.probes.reached import answers_http, broker_words, spark_pages, taskmanager_words
 from faultline.probes.watch import Sampler
 from faultline.settings import Settings
-from faultline.stack.stack import open_stack
+from faultline.stack.errors import StackError
+from faultline.stack.stack import Stack, open_stack
 from faultline.waiting import wait_until
 
 
@@ -243,8 +247,9 @@ def alive(process: int) -> bool:
         return False
 
 
-def runner(monkeypatch: pytest.MonkeyPatch, *lines: str) -> tuple[Runner, list[Item]]:
+def runner(monkeypatch: pytest.MonkeyPatch, *wanted: str | Step) -> tuple[Runner, list[Item]]:
     said: list[Item] = []
+    lines = tuple(Line(step) if isinstance(step, str) else step for step in wanted)
     monkeypatch.setattr(actions, "actions", lambda: {"act": Action("act", "an action", "judge", lines)})
     return Runner(said.extend, str), said
 
@@ -282,27 +287,40 @@ def test_the_next_action_can_start_when_the_end_of_one_is_shown(monkeypatch: pyt
     wait_until(lambda: texts(said).count("done: an action") == 2, "both to end", seconds=20)
 
 
-def test_a_verdict_that_does_not_end_is_unknown_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(actions, "_LIMIT_SECONDS", 0.3)
-    monkeypatch.setattr(actions, "_VERDICT", "sleep 60")
+def test_an_act_without_an_end_in_sight_says_why_it_was_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(steps, "_SHELL_SECONDS", 0.3)
     run, said = runner(monkeypatch, "sleep 60")
     run.start("act", None)
     run.end(lambda: False)
-    [verdict] = [item["verdict"] for item in said if item["kind"] == "verdict"]
-    assert (verdict["outcome"], verdict["reason"]) == ("unknown", "no end after 0.3 s")
+    assert texts(said)[1:] == ["exit code 2: not done within 0.3 s: sleep 60", "failed: an action"]
 
 
-def test_an_action_gets_the_checkpoint_under_its_name_on_the_host(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    restore = Action("restore", "a restore", "judge", (f"echo {{checkpoint}} > {tmp_path / 'chosen'}",), chooses=True)
-    monkeypatch.setattr(actions, "actions", lambda: {"restore": restore})
-    run = Runner(lambda _: None, lambda path: path.replace("/inside", "/a home"))
+def test_a_verdict_that_cannot_be_given_is_unknown_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_: Stack, *, as_is: bool) -> NoReturn:
+        say("verdict.sh: no broker answers")
+        raise StackError("", 2 + as_is)
+
+    monkeypatch.setattr(Stack, "verdict", fails)
+    run, said = runner(monkeypatch, Judge(as_is=True))
+    run.start("act", None)
+    run.end(lambda: False)
+    assert texts(said) == ["scripts/verdict.sh all --json --as-is", "done: an action"]
+    [item] = [item for item in said if item["kind"] == "verdict"]
+    assert (item["as_is"], item["verdict"]["outcome"]) == (True, "unknown")
+    assert item["verdict"]["reason"] == "verdict.sh: no broker answers"
+
+
+def test_an_action_gets_the_checkpoint_under_its_name_on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    restored: list[str] = []
+    monkeypatch.setattr(Stack, "restore", lambda _, path, **__: restored.append(path))
+    said: list[Item] = []
+    run = Runner(said.extend, lambda path: path.replace("/inside", "/a home"))
     with pytest.raises(Refused, match="not retained"):
         run.start("restore", None)
     run.start("restore", "/inside/chk-1")
     run.end(lambda: False)
-    assert (tmp_path / "chosen").read_text(encoding="utf-8") == "/a home/chk-1\n"
+    assert restored == ["/a home/chk-1"]
+    assert texts(said) == ["scripts/flink_restore.sh '/a home/chk-1'", "done: restore from"]
 
 
 @pytest.mark.parametrize("profile", ["", "cluster"])
@@ -313,8 +331,8 @@ def test_each_button_acts_on_what_the_stack_has(monkeypatch: pytest.MonkeyPatch,
     has, families = {row.name for row in stack.services}, {row.family for row in stack.services}
     found = actions.actions()
     for action in found.values():
-        for line in action.lines:
-            script, service, *_ = [*line.split(), ""]
+        for step in action.steps:
+            script, service, *_ = [*step.line.split(), ""]
             if script.removeprefix("scripts/") in {"start.sh", "stop.sh", "kill.sh", "pause.sh", "resume.sh"}:
                 assert service in has
                 assert action.group == stack.service(service).family

@@ -31,7 +31,7 @@ if __name__ == "__main__":
 
 from faultline.formats.checkpoint import Checkpoint
 from faultline.formats.jobs import JOBS, MAIN, PROGRAMS, settings_of
-from faultline.inspector.errors import InspectorError, NothingToRestore
+from faultline.inspector.errors import InspectorError, reading
 from faultline.inspector.flink.folder import (
     LATEST,
     METADATA,
@@ -41,7 +41,7 @@ from faultline.inspector.flink.folder import (
     resolve,
 )
 from faultline.inspector.model import as_dict
-from faultline.settings import Settings, SettingsError
+from faultline.settings import Settings
 from faultline.storage.data import flink_checkpoints
 from faultline.storage.location import Location
 from faultline.storage.words import location_argument
@@ -125,7 +125,7 @@ def print_comparison(path: Location, job: str, arguments: list[str]) -> None:
 
 
 def main() -> int:
-    """Run the command line; returns the exit code."""
+    """Run the command line; returns the exit code. Raises InspectorError and SettingsError."""
     parser = argparse.ArgumentParser(prog="faultline.inspector.flink", description="Flink checkpoints of this stack.")
     parser.add_argument("--job", choices=JOBS, default=MAIN, help="whose checkpoints (default: %(default)s)")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -149,7 +149,7 @@ def main() -> int:
     against_parser.add_argument("planned", metavar="JOB")
     against_parser.add_argument("words", nargs=argparse.REMAINDER)
     arguments = parser.parse_args()
-    try:
+    with reading("a checkpoint"):
         root = flink_checkpoints(settings_of(arguments.job, Settings()))
         if arguments.command == "list":
             print_list(list_folders(root) if root.is_dir() else [], arguments.json)
@@ -168,18 +168,8 @@ def main() -> int:
             from faultline.inspector.flink.restore_point import restore_offsets  # noqa: PLC0415
 
             print(json.dumps(restore_offsets(resolve(arguments.path, root))))
-    except NothingToRestore as error:
-        print(error, file=sys.stderr)
-        return 3
-    except (InspectorError, SettingsError) as error:
-        print(error, file=sys.stderr)
-        return 1
-    except OSError as error:
-        # A disk may fail in the middle of it, and an object store be stopped.
-        print(f"{error.filename or 'a checkpoint'} cannot be read: {error.strerror or error}", file=sys.stderr)
-        return 1
     return 0
 
 
 if __name__ == "__main__":
-    run("faultline.inspector.flink", main)
+    run("inspect", main)

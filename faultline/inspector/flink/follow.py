@@ -82,7 +82,7 @@ def _read(jvm: Any, folder: CheckpointFolder) -> dict[str, Any]:
 def _write_words(jvm: Any, path: Location, root: Location, words: Path | None) -> None:
     if words is None:
         return
-    place = words / path.relative_to(root)
+    target = words / path.relative_to(root)
     try:
         report, folders = folder_report(path)
         describe(jvm, report, folders, ROWS)
@@ -90,5 +90,5 @@ def _write_words(jvm: Any, path: Location, root: Location, words: Path | None) -
     except (InspectorError, OSError) as error:
         # The job has deleted it meanwhile, or the object store is gone.
         text = str(error)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.with_name(f"{place.name}.txt").write_text(f"{text}\n", encoding="utf-8")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.with_name(f"{target.name}.txt").write_text(f"{text}\n", encoding="utf-8")

@@ -66,13 +66,13 @@ def find_garbage(path: Location) -> Garbage:
 
 def _beside(path: Location, problems: list[str]) -> list[CheckpointFolder]:
     """Checkpoints of the jobs beside a job: one that was restored with CLAIM goes on with the files of another."""
-    place = path.resolve()
-    if not JOB_ID.fullmatch(place.name):
+    job = path.resolve()
+    if not JOB_ID.fullmatch(job.name):
         return []
     others = [
         each
-        for each in place.parent.iterdir()
-        if each.name != place.name and (JOB_ID.fullmatch(each.name) or is_checkpoint_folder(each)) and each.is_dir()
+        for each in job.parent.iterdir()
+        if each.name != job.name and (JOB_ID.fullmatch(each.name) or is_checkpoint_folder(each)) and each.is_dir()
     ]
     return [folder for each in others for folder in list_folders(each, problems)]
 

@@ -50,10 +50,10 @@ def class_path(store: ObjectStore | None) -> str:
     spec = find_spec("pyflink")
     if spec is None or spec.origin is None:
         raise InspectorError("PyFlink is not installed in this interpreter; use the Flink environment (venv-flink)")
-    home = Path(os.environ.get("FLINK_HOME") or Path(spec.origin).parent)
+    folder = Path(os.environ.get("FLINK_HOME") or Path(spec.origin).parent)
     connectors = artifacts() / "jars" / "flink"
-    jars = [*sorted((home / "lib").glob("flink-*.jar")), *sorted((home / "lib").glob("log4j-*.jar"))]
-    jars += [*sorted((home / "opt").glob("flink-python-*.jar")), *sorted(connectors.glob("*.jar"))]
+    jars = [*sorted((folder / "lib").glob("flink-*.jar")), *sorted((folder / "lib").glob("log4j-*.jar"))]
+    jars += [*sorted((folder / "opt").glob("flink-python-*.jar")), *sorted(connectors.glob("*.jar"))]
     if not any(jar.parent == connectors for jar in jars):
         raise InspectorError(f"no connector jar in {connectors}; run scripts/up.sh once, which fetches them")
     if store is not None:
@@ -106,12 +106,12 @@ def _reach(jvm: Any, store: ObjectStore | None) -> None:
 
 
 @contextmanager
-def flink_jvm(places: Iterable[Location]) -> Iterator[Any]:
-    """Start a JVM that reads these places and yield its view (`jvm.org.apache.flink…`); it ends with the block.
+def flink_jvm(locations: Iterable[Location]) -> Iterator[Any]:
+    """Start a JVM that reads these locations and yield its view (`jvm.org.apache.flink…`); it ends with the block.
 
-    Raises InspectorError when Java is missing or does not start, and when Flink's classes cannot read the places.
+    Raises InspectorError when Java is missing or does not start, and when Flink's classes cannot read the locations.
     """
-    store = store_among(places)
+    store = store_among(locations)
     with tempfile.TemporaryDirectory(prefix="inspector-") as scratch:
         command = _command(Path(scratch), store, GATEWAY, "--die-on-broken-pipe", "0")
         process = _start(command, subprocess.PIPE, **flink_environment(store))
@@ -133,24 +133,24 @@ def flink_jvm(places: Iterable[Location]) -> Iterator[Any]:
 
 
 @contextmanager
-def program_jvm(places: Iterable[Location]) -> Iterator[tuple[Any, Path]]:
+def program_jvm(locations: Iterable[Location]) -> Iterator[tuple[Any, Path]]:
     """Start the JVM that a PyFlink program of this process uses; yield its view and a folder for its files.
 
     PyFlink can use one JVM in the life of a process, so this can be called once. Raises InspectorError as `flink_jvm`.
     """
-    store = store_among(places)
+    store = store_among(locations)
     with tempfile.TemporaryDirectory(prefix="inspector-") as scratch:
-        place, log = Path(scratch) / "port", Path(scratch) / "output"
+        port, log = Path(scratch) / "port", Path(scratch) / "output"
         with log.open("w") as output:
             command = _command(Path(scratch), store, PROGRAM_GATEWAY)
-            process = _start(command, output, _PYFLINK_CONN_INFO_PATH=str(place), **flink_environment(store))
+            process = _start(command, output, _PYFLINK_CONN_INFO_PATH=str(port), **flink_environment(store))
         try:
             # Flink writes the port under another name first.
-            while not place.exists():
+            while not port.exists():
                 if process.poll() is not None:
                     raise _not_started(log.read_text(errors="replace"))
                 time.sleep(_POLL_SECONDS)
-            os.environ["PYFLINK_GATEWAY_PORT"] = str(struct.unpack("!I", place.read_bytes()[:4])[0])
+            os.environ["PYFLINK_GATEWAY_PORT"] = str(struct.unpack("!I", port.read_bytes()[:4])[0])
             from pyflink.java_gateway import get_gateway  # noqa: PLC0415 - it connects to that port
 
             gateway = get_gateway()
@@ -168,6 +168,11 @@ def program_jvm(places: Iterable[Location]) -> Iterator[tuple[Any, Path]]:
 def each(jvm: Any, collection: Any) -> list[Any]:
     """List the elements of a Java collection; py4j itself iterates over lists, sets and maps only."""
     return list(jvm.java.util.ArrayList(collection))
+
+
+def system_loader(jvm: Any) -> Any:
+    """The loader of the classes on the JVM's class path."""
+    return jvm.java.lang.ClassLoader.getSystemClassLoader()
 
 
 def java_cause(error: Py4JError) -> str:

@@ -11,7 +11,7 @@ from py4j.protocol import Py4JError
 
 from faultline.inspector.errors import InspectorError, UnknownFormat
 from faultline.inspector.flink.folder import METADATA
-from faultline.inspector.flink.jvm import each, java_cause
+from faultline.inspector.flink.jvm import each, java_cause, system_loader
 from faultline.settings import Settings, SettingsError
 from faultline.storage.location import Location
 from faultline.storage.words import location_of
@@ -57,7 +57,7 @@ def load_metadata(jvm: Any, folder: Location) -> Any:
     stream = jvm.java.io.DataInputStream(jvm.java.io.ByteArrayInputStream(content))
     try:
         checkpoints = jvm.org.apache.flink.runtime.checkpoint.Checkpoints
-        return checkpoints.loadCheckpointMetadata(stream, _class_loader(jvm), folder.resolve().as_uri())
+        return checkpoints.loadCheckpointMetadata(stream, system_loader(jvm), folder.resolve().as_uri())
     except Py4JError as error:
         cause = java_cause(error)
         if "Unrecognized checkpoint version number" in cause:
@@ -84,10 +84,6 @@ def kind_of(metadata: Any, folder: Location) -> tuple[bool, bool]:
     except Py4JError as error:
         cause = java_cause(error)
         raise UnknownFormat(f"{folder / METADATA}: unknown, its properties lack a part ({cause})") from None
-
-
-def _class_loader(jvm: Any) -> Any:
-    return jvm.java.lang.ClassLoader.getSystemClassLoader()
 
 
 def operators(jvm: Any, metadata: Any) -> list[Entry]:
@@ -169,19 +165,19 @@ def state_files(jvm: Any, entry: Entry) -> StateFiles:
 
 
 def _add(found: StateFiles, path: Any, size: int) -> None:
-    """Add the file that a handle names by Flink's Path; a place that has no address here is elsewhere."""
+    """Add the file that a handle names by Flink's Path; one that has no address here is elsewhere."""
     uri = path.toUri()
     if uri.getScheme() in (None, "file"):
-        place: Location = Path(path.getPath())
-        found.here[place] = max(found.here.get(place, 0), size)
+        file: Location = Path(path.getPath())
+        found.here[file] = max(found.here.get(file, 0), size)
         return
     name = f"{uri.getScheme()}://{uri.getAuthority() or ''}{path.getPath()}"
     try:
-        place = location_of(name, Settings())
+        file = location_of(name, Settings())
     except (SettingsError, OSError, ValueError):
         found.elsewhere[name] = max(found.elsewhere.get(name, 0), size)
         return
-    found.here[place] = max(found.here.get(place, 0), size)
+    found.here[file] = max(found.here.get(file, 0), size)
 
 
 def in_flight_bytes(jvm: Any, entry: Entry) -> int:

@@ -125,8 +125,8 @@ def state_counts(jvm: Any, entry: Entry) -> dict[str, int]:
     counts: dict[str, int] = {}
     for subtask in each(jvm, entry.state.getStates()):
         for handle in each(jvm, subtask.getManagedOperatorState()):
-            for name, places in handle.getStateNameToPartitionOffsets().items():
-                counts[name] = counts.get(name, 0) + len(places.getOffsets())
+            for name, positions in handle.getStateNameToPartitionOffsets().items():
+                counts[name] = counts.get(name, 0) + len(positions.getOffsets())
     return counts
 
 

@@ -84,7 +84,8 @@ def run_program(jvm: Any, program: Path, arguments: Sequence[str], planned: Plan
     configuration.setString("execution.target", TARGET)
     thread = jvm.Thread.currentThread()
     # PyFlink adds a job's jars to this one, as it does under `flink run`.
-    loader = jvm.java.net.URLClassLoader(_no_urls(jvm), thread.getContextClassLoader())
+    no_urls = jvm.java.lang.reflect.Array.newInstance(jvm.java.lang.Class.forName("java.net.URL"), 0)
+    loader = jvm.java.net.URLClassLoader(no_urls, thread.getContextClassLoader())
     thread.setContextClassLoader(loader)
     executor = _Executor(jvm, planned)
     context = jvm.org.apache.flink.client.program.StreamContextEnvironment
@@ -100,10 +101,6 @@ def run_program(jvm: Any, program: Path, arguments: Sequence[str], planned: Plan
         raise executor.error
     if not executor.calls:
         raise InspectorError(_no_job(program, failure)) from failure
-
-
-def _no_urls(jvm: Any) -> Any:
-    return jvm.java.lang.reflect.Array.newInstance(jvm.java.lang.Class.forName("java.net.URL"), 0)
 
 
 def _run(program: Path, arguments: Sequence[str]) -> None:

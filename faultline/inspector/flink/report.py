@@ -286,7 +286,7 @@ def _operator(jvm: Any, report: Report, reading: _Reading, entry: Entry) -> None
 
 
 def _copied(report: Report, reading: _Reading, folder: Location) -> list[str]:
-    """Make one problem of the files that a copy has at another place than its metadata names; list the places.
+    """Make one problem of the files that a copy has elsewhere than its metadata names; list the recorded folders.
 
     Flink writes the path of a file that checkpoints may share as it is (MetadataV2V3SerializerBase: FileStateHandle;
     RelativeFileStateHandle for those in `chk-N`), and opens the file there alone (FileStateHandle.openInputStream). The
@@ -298,17 +298,17 @@ def _copied(report: Report, reading: _Reading, folder: Location) -> list[str]:
         for problem in report.problems
         if (match := MISSING.match(problem)) and match[1] in paths
     }
-    places = {recorded: _like(folder, recorded) for recorded in {path.parent for path in missing.values()}}
+    candidates = {recorded: _like(folder, recorded) for recorded in {path.parent for path in missing.values()}}
     found: dict[Path, Location] = {}
     for path in missing.values():
-        for place in places[path.parent]:
-            if _has(place / path.name, reading.files.here[path]):
-                found[path] = place
+        for candidate in candidates[path.parent]:
+            if _has(candidate / path.name, reading.files.here[path]):
+                found[path] = candidate
                 break
     if not found:
         return []
-    moves = Counter((str(path.parent), str(place)) for path, place in found.items())
-    what = ", ".join(f"{each} of {recorded} in {place}" for (recorded, place), each in sorted(moves.items()))
+    moves = Counter((str(path.parent), str(candidate)) for path, candidate in found.items())
+    what = ", ".join(f"{each} of {recorded} in {candidate}" for (recorded, candidate), each in sorted(moves.items()))
     report.problems[:] = [each for each in report.problems if missing.get(each) not in found] + [
         f"{folder} is a copy: its metadata names {count(len(found), 'state file')} by paths at which nothing is; the"
         f" copy has {what}"
@@ -321,11 +321,11 @@ def _copied(report: Report, reading: _Reading, folder: Location) -> list[str]:
 def _like(folder: Location, recorded: Path) -> list[Location]:
     """Folders of a copy that may be the recorded one: the checkpoint's own, and those near it that end as it does."""
     ends = ["/".join(recorded.parts[-length:]) for length in range(len(recorded.parts) - 1, 0, -1)]
-    places, near = [folder], folder.resolve()
+    candidates, near = [folder], folder.resolve()
     for _ in range(LEVELS):
-        places += [near / end for end in ends if (near / end).is_dir()]
+        candidates += [near / end for end in ends if (near / end).is_dir()]
         near = near.parent
-    return places
+    return candidates
 
 
 def _has(file: Location, size: int) -> bool:

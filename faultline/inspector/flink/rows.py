@@ -17,7 +17,7 @@ from typing import Any
 from py4j.protocol import Py4JError
 
 from faultline.inspector.errors import InspectorError, UnknownConnector
-from faultline.inspector.flink.jvm import java_cause
+from faultline.inspector.flink.jvm import java_cause, system_loader
 from faultline.inspector.flink.metadata import Entry, check_files, load_metadata, operators
 from faultline.inspector.flink.offsets import READER_STATE, source_offsets, state_counts
 from faultline.inspector.flink.sink import COMMITTER_STATE, prepared
@@ -35,13 +35,9 @@ def _reader_class(jvm: Any) -> Any:
     """Compile Rows.java; Flink's jars contain the compiler, Janino, so a Java runtime is enough."""
     folders = jvm.java.lang.reflect.Array.newInstance(jvm.java.lang.Class.forName("java.io.File"), 1)
     folders[0] = jvm.java.io.File(str(SOURCES))
-    compiler = jvm.org.codehaus.janino.JavaSourceClassLoader(_loader(jvm), folders, "UTF-8")
+    compiler = jvm.org.codehaus.janino.JavaSourceClassLoader(system_loader(jvm), folders, "UTF-8")
     compiler.setTargetVersion(8)
     return compiler.loadClass("faultline.state.Rows")
-
-
-def _loader(jvm: Any) -> Any:
-    return jvm.java.lang.ClassLoader.getSystemClassLoader()
 
 
 def reader(jvm: Any, entry: Entry) -> Any:
@@ -53,7 +49,7 @@ def reader(jvm: Any, entry: Entry) -> Any:
         for at, name in enumerate(OWN_FIELDS):
             names[at] = name
     arguments = new_array(jvm.java.lang.Class.forName("java.lang.Object"), 4)
-    for at, argument in enumerate((entry.state, entry.label, names, _loader(jvm))):
+    for at, argument in enumerate((entry.state, entry.label, names, system_loader(jvm))):
         arguments[at] = argument
     (constructor,) = _reader_class(jvm).getConstructors()
     return constructor.newInstance(arguments)

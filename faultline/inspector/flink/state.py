@@ -11,7 +11,7 @@ from typing import Any
 from py4j.protocol import Py4JError
 
 from faultline.inspector.flink.hidden import field
-from faultline.inspector.flink.jvm import each, java_cause
+from faultline.inspector.flink.jvm import each, java_cause, system_loader
 from faultline.inspector.flink.metadata import CHANGELOG, Entry
 from faultline.inspector.flink.rows import OWN_FIELDS, reader
 from faultline.inspector.model import StateStore, Window
@@ -117,14 +117,10 @@ def in_words(value: Any) -> str:
     return json.dumps(value)
 
 
-def _loader(jvm: Any) -> Any:
-    return jvm.java.lang.ClassLoader.getSystemClassLoader()
-
-
 def _snapshot(jvm: Any, handle: Any) -> Any:
     """Read the header of a keyed state file: the key serializer and the states that follow."""
     flink = jvm.org.apache.flink
-    proxy = flink.runtime.state.KeyedBackendSerializationProxy(_loader(jvm))
+    proxy = flink.runtime.state.KeyedBackendSerializationProxy(system_loader(jvm))
     stream = handle.openInputStream()
     proxy.read(flink.core.memory.DataInputViewStreamWrapper(stream))
     stream.close()

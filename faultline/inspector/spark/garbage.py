@@ -103,10 +103,10 @@ def _folded(found: Garbage, log: LogFolder, needed: int) -> None:
     """
     if len(log.compact) < 2 or not all(log.has(number) for number in log.valid()):
         return
-    kept = max((each for each in log.compact[:-1] if each <= needed), default=-1)
-    old = [str(each) for each in log.numbers if each < kept]
-    old += [f"{each}{COMPACT}" for each in log.compact if each < kept]
-    _add(found, log.path, old, f"{kept}{COMPACT} has its entries, and no batch that is kept needs the file itself")
+    compact = max((each for each in log.compact[:-1] if each <= needed), default=-1)
+    old = [str(each) for each in log.numbers if each < compact]
+    old += [f"{each}{COMPACT}" for each in log.compact if each < compact]
+    _add(found, log.path, old, f"{compact}{COMPACT} has its entries, and no batch that is kept needs the file itself")
 
 
 def _state(found: Garbage, store: StoreFiles, first: int) -> None:
@@ -117,18 +117,18 @@ def _state(found: Garbage, store: StoreFiles, first: int) -> None:
     why = f"batch {first}, the oldest that is kept, loads version {base} and those after it"
     versions = [*store.changes.items(), *store.snapshots.items()]
     _add(found, store.path, [each for version, files in versions for each in files if version < base], why)
-    kept = [each for version, files in store.snapshots.items() if version >= base for each in files]
-    parts = [listed_in(store.path / each) for each in kept if each.endswith(".zip")]
+    snapshots = [each for version, files in store.snapshots.items() if version >= base for each in files]
+    parts = [listed_in(store.path / each) for each in snapshots if each.endswith(".zip")]
     if not parts or None in parts:
         return
     needed = {name for each in parts if each is not None for name in each}
     # What is uploaded for a later snapshot is newer than this one, which is written after its own parts.
     since = min((store.path / each).stat().st_mtime for each in store.snapshots[base])
     for suffix, folder in LISTED_IN.items():
-        place = store.path / folder
-        files = [each for each in (names(place) if place.is_dir() else []) if each.endswith(suffix)]
+        below = store.path / folder
+        files = [each for each in (names(below) if below.is_dir() else []) if each.endswith(suffix)]
         _add(
-            found, place, [each for each in files if each not in needed], f"no snapshot from {base} on lists it", since
+            found, below, [each for each in files if each not in needed], f"no snapshot from {base} on lists it", since
         )
 
 

@@ -16,40 +16,40 @@ from faultline.storage.location import Location
 from faultline.storage.reading import posix_path
 
 
-def home_of(metadata: OperatorMetadata, operator: Location) -> str | None:
-    """Return the place that wrote the checkpoint, as Spark names it; None when that place is this one.
+def written_elsewhere(metadata: OperatorMetadata, operator: Location) -> str | None:
+    """Return the folder in which the checkpoint was written, as Spark names it; None when it is this one.
 
     `operator` is the folder `state/N` that holds the metadata.
     """
     for schema in metadata.schemas:
-        home, found, _ = schema.rpartition(f"/state/{operator.name}/_stateSchema/")
-        if found and urlsplit(home).path != str(posix_path(operator.parent.parent.absolute())):
-            return home
+        there, found, _ = schema.rpartition(f"/state/{operator.name}/_stateSchema/")
+        if found and urlsplit(there).path != str(posix_path(operator.parent.parent.absolute())):
+            return there
     return None
 
 
 @contextlib.contextmanager
-def corrected(checkpoint: Path, homes: dict[str, str]) -> Iterator[Path]:
+def corrected(checkpoint: Path, elsewhere: dict[str, str]) -> Iterator[Path]:
     """Yield a folder of links to the checkpoint's files whose operator metadata names the schema files here.
 
-    `homes` has for each operator's number the place that its metadata names; the checkpoint itself does not change.
+    `elsewhere` has for each operator's number the folder that its metadata names. The checkpoint does not change.
     """
     # It loads every kind of archive, and few checkpoints were moved.
     from tempfile import TemporaryDirectory  # noqa: PLC0415
 
     with TemporaryDirectory(prefix="inspector-") as folder:
-        place = Path(folder).resolve()
-        _link(checkpoint, place, {"state"})
-        _link(checkpoint / "state", place / "state", set(homes))
-        for number, home in homes.items():
+        copy = Path(folder).resolve()
+        _link(checkpoint, copy, {"state"})
+        _link(checkpoint / "state", copy / "state", set(elsewhere))
+        for number, there in elsewhere.items():
             operator = checkpoint / "state" / number
-            _link(operator, place / "state" / number, {"_metadata"})
+            _link(operator, copy / "state" / number, {"_metadata"})
             for file in logged_files(operator):
-                text = file.read_text(encoding="utf-8").replace(f'"{home}/', f'"{place.as_uri()}/')
-                target = place / file.relative_to(checkpoint)
+                text = file.read_text(encoding="utf-8").replace(f'"{there}/', f'"{copy.as_uri()}/')
+                target = copy / file.relative_to(checkpoint)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_text(text, encoding="utf-8")
-        yield place
+        yield copy
 
 
 def _link(source: Path, target: Path, but: set[str]) -> None:

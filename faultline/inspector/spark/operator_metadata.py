@@ -74,7 +74,7 @@ def logged_files(folder: Location) -> list[Location]:
     files = (
         [each for each in logged.iterdir() if each.name.isdecimal() and each.name.isascii()] if logged.is_dir() else []
     )
-    return sorted(files, key=lambda place: int(place.name))
+    return sorted(files, key=lambda file: int(file.name))
 
 
 def _variables(properties: dict[str, Any]) -> list[Variable]:

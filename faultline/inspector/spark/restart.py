@@ -64,8 +64,8 @@ class Logs:
 
 def predict(logs: Logs, written_by: list[str]) -> Restart:
     """Predict the restart with the release that wrote the checkpoint, and say what other releases do differently."""
-    home = written_by[0] if written_by else releases.TRIED[-1]
-    restart = predict_with(logs, home)
+    release = written_by[0] if written_by else releases.TRIED[-1]
+    restart = predict_with(logs, release)
     others: dict[tuple[str, int | None, str], list[str]] = {}
     for release in releases.TRIED:
         other = predict_with(logs, release)

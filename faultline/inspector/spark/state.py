@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from faultline.inspector.errors import InspectorError
 from faultline.inspector.model import Operator, StateStore
-from faultline.inspector.spark.moved import corrected, home_of
+from faultline.inspector.spark.moved import corrected, written_elsewhere
 from faultline.inspector.spark.operator_metadata import MetadataError, OperatorMetadata, Variable
 from faultline.inspector.spark.operator_metadata import read as read_metadata
 from faultline.inspector.spark.state_files import numbered, operator_folders, stores_of, words_of
@@ -62,10 +62,10 @@ def list_operators(checkpoint: Location, problems: list[str], notes: list[str]) 
         operator.name, operator.words = metadata.name or None, OPERATORS.get(metadata.name, "")
         files = words_of(stores_of(folder, max([0, *(count for _, count in metadata.stores)])))
         note = f"{files}; {NOT_READ}"
-        home = home_of(metadata, folder)
-        if home is not None:
+        elsewhere = written_elsewhere(metadata, folder)
+        if elsewhere is not None:
             notes.append(
-                f"{folder} was written in {home}, and names the schema files of its state by that absolute path: "
+                f"{folder} was written in {elsewhere}, and names the schema files of its state by that absolute path: "
                 "a query that starts from this copy fails unless they are there too"
             )
         for name, count in metadata.stores:
@@ -132,14 +132,16 @@ def _stores(checkpoint: Location) -> Iterator[list[_Store]]:
         yield []
         return
     print("reading state by Spark's own readers: Spark starts, this takes some seconds", file=sys.stderr)
-    homes = {folder.name: home for folder, each in metadata.items() if each and (home := home_of(each, folder))}
+    elsewhere = {
+        folder.name: there for folder, each in metadata.items() if each and (there := written_elsewhere(each, folder))
+    }
     variables = {folder.name: each.variables for folder, each in metadata.items() if each}
     spark = _session()
     try:
-        with corrected(checkpoint, homes) if homes else contextlib.nullcontext(checkpoint) as place:
+        with corrected(checkpoint, elsewhere) if elsewhere else contextlib.nullcontext(checkpoint) as readable:
             yield [
-                _Store(spark, place, entry, variable)
-                for entry in spark.read.format("state-metadata").load(str(place)).collect()
+                _Store(spark, readable, entry, variable)
+                for entry in spark.read.format("state-metadata").load(str(readable)).collect()
                 for variable in variables.get(str(entry.operatorId)) or (None,)
             ]
     except PySparkException as error:

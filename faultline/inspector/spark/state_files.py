@@ -140,15 +140,15 @@ def _broken_snapshot(folder: Location, name: str) -> str:
 
 
 def _broken_part(folder: Location, part: str, size: int, snapshot: str) -> str:
-    place = folder / LISTED_IN.get(part[-4:], "SSTs") / part
+    file = folder / LISTED_IN.get(part[-4:], "SSTs") / part
     try:
-        found = place.stat().st_size
+        found = file.stat().st_size
     except FileNotFoundError:
-        return f"{place} is missing, which {snapshot} lists"
+        return f"{file} is missing, which {snapshot} lists"
     if found != size:
-        return f"{place} has {found} bytes, and {snapshot} lists it with {size}"
-    hollow = _hollow(place) if size else ""
-    return f"{place} {hollow}, and {snapshot} lists it" if hollow else ""
+        return f"{file} has {found} bytes, and {snapshot} lists it with {size}"
+    hollow = _hollow(file) if size else ""
+    return f"{file} {hollow}, and {snapshot} lists it" if hollow else ""
 
 
 def listed_in(file: Location) -> dict[str, int] | None:

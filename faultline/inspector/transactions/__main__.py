@@ -24,17 +24,17 @@ if __name__ == "__main__":
     quiet_imports()
 
 from faultline.formats.jobs import JOBS, settings_of
-from faultline.inspector.errors import InspectorError
+from faultline.inspector.errors import InspectorError, reading
 from faultline.inspector.flink.jvm import flink_jvm
 from faultline.inspector.transactions.act import end
 from faultline.inspector.transactions.advice import advise, allow
 from faultline.inspector.transactions.broker import Broker
-from faultline.inspector.transactions.errors import NotKnown, Refused
+from faultline.inspector.transactions.errors import NotKnown
 from faultline.inspector.transactions.jobs import job_of, job_runs
 from faultline.inspector.transactions.model import ABORT, COMMIT, Found, OpenTransaction, as_document
 from faultline.inspector.transactions.promises import read_promises
 from faultline.inspector.transactions.render import render
-from faultline.settings import Settings, SettingsError
+from faultline.settings import Settings
 from faultline.storage.data import flink_checkpoints
 from faultline.storage.location import Location
 from faultline.storage.words import location_argument
@@ -120,22 +120,14 @@ def run(arguments: argparse.Namespace, settings: Settings) -> None:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code."""
+    """Run the command line; returns the exit code. Raises Refused, NotKnown and SettingsError."""
     arguments = arguments_of(words)
     try:
-        run(arguments, Settings())
-    except Refused as error:
-        print(f"transactions: {error}", file=sys.stderr)
-        return 1
-    except (NotKnown, InspectorError, SettingsError) as error:
-        print(f"transactions: {error}", file=sys.stderr)
-        return 2
-    except BrokenPipeError:
-        raise
-    except OSError as error:
+        with reading("a file"):
+            run(arguments, Settings())
+    except InspectorError as error:
         # What promises it made is not known.
-        print(f"transactions: {error.filename or 'a file'} cannot be read: {error.strerror or error}", file=sys.stderr)
-        return 2
+        raise NotKnown(str(error)) from None
     return 0
 
 

@@ -62,8 +62,8 @@ class Broker:
             for partition, state in sorted(self._admin.describe_producers(partitions).items()):
                 for producer in state.active_producers:
                     if producer.current_transaction_start_offset >= 0:
-                        place = Held(partition.partition, producer.current_transaction_start_offset)
-                        held.setdefault((producer.producer_id, producer.producer_epoch), []).append(place)
+                        first = Held(partition.partition, producer.current_transaction_start_offset)
+                        held.setdefault((producer.producer_id, producer.producer_epoch), []).append(first)
             if not held:
                 return []
             ids = {
@@ -71,7 +71,7 @@ class Broker:
                 for listed in self._admin.list_transactions(producer_id_filters=[pid for pid, _ in held]).values()
                 for each in listed
             }
-            found = [self._described(ids.get(pid, ""), pid, epoch, places) for (pid, epoch), places in held.items()]
+            found = [self._described(ids.get(pid, ""), pid, epoch, firsts) for (pid, epoch), firsts in held.items()]
         return sorted(found, key=lambda each: (each.since or 0, each.label))
 
     def _described(self, name: str, producer_id: int, epoch: int, held: list[Held]) -> OpenTransaction:

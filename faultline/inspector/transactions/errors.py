@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from faultline.command import CommandError
 
-class NotKnown(Exception):
+
+class NotKnown(CommandError):
     """A fact that the program needs cannot be known."""
 
 
-class Refused(Exception):
+class Refused(CommandError):
     """The requested commit or abort would be wrong."""
+
+    code = 1

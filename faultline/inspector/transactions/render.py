@@ -13,10 +13,10 @@ def render(found: Found, now: float) -> str:
     behind = [stop for stop in found.stops if stop.end > stop.stable]
     if not found.transactions and not behind:
         return f"{found.topic}: no transaction is open, and readers of committed records get everything"
-    places = ", ".join(f"partition {each.partition} at {each.stable} of {each.end}" for each in behind)
+    stops = ", ".join(f"partition {each.partition} at {each.stable} of {each.end}" for each in behind)
     lines = [
         f"{found.topic}: {count(len(found.transactions), 'transaction')} open;"
-        f" readers of committed records stop in {places or 'no partition'}"
+        f" readers of committed records stop in {stops or 'no partition'}"
     ]
     for each in found.transactions:
         lines += [f"transaction {each.label}", *(f"  {line}" for line in _lines(found.topic, each, now))]

@@ -21,7 +21,7 @@ from typing import IO
 
 from faultline.messages import listening, say
 from faultline.settings import ROOT, read_env_file
-from faultline.stack.children import run_child, waiting_for
+from faultline.stack.children import is_beside, run_child, waiting_for
 from faultline.stack.errors import StackError
 
 _PROGRESS_SECONDS = 10.0
@@ -123,7 +123,7 @@ class Docker:
             try:
                 done = subprocess.run(
                     [*self.compose(), *arguments], stdout=log, stderr=log, stdin=subprocess.DEVNULL, check=False,
-                    env={**environ, **(more or {})}, timeout=seconds,
+                    env={**environ, **(more or {})}, timeout=seconds, start_new_session=is_beside(),
                 )  # fmt: skip
                 succeeded = done.returncode == 0
             except subprocess.TimeoutExpired:
@@ -136,7 +136,7 @@ class Docker:
 
     def ask(self, *arguments: str) -> str:
         """Run Docker and return what it prints; empty when it fails."""
-        done = subprocess.run(["docker", *arguments], capture_output=True, text=True, check=False, env=self._environ)
+        done = self._docker(*arguments)
         return done.stdout.strip() if done.returncode == 0 else ""
 
     def act(self, *arguments: str) -> None:
@@ -147,8 +147,14 @@ class Docker:
 
     def attempt(self, *arguments: str) -> str:
         """Run Docker; returns its last line when it fails, and nothing otherwise."""
-        done = subprocess.run(["docker", *arguments], capture_output=True, text=True, check=False, env=self._environ)
+        done = self._docker(*arguments)
         return (done.stderr.strip().splitlines() or [f"docker {arguments[0]} failed"])[-1] if done.returncode else ""
+
+    def _docker(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["docker", *arguments], capture_output=True, text=True, check=False, env=self._environ,
+            start_new_session=is_beside(),
+        )  # fmt: skip
 
     def containers(self) -> dict[str, Container]:
         """The containers of this project, by service."""
