@@ -16,10 +16,12 @@ from faultline.pipelines.trial import Step, Trial, reads_visits, try_steps
 from faultline.stack.errors import StackError
 from faultline.stack.stack import Stack
 from faultline.storage.batches import newest_batch
+from faultline.waiting import wait_until
 
 _REST_SECONDS = 30.0
 """A pipeline that has started again has written what it wants to repeat when its output rests for so long."""
 _AWAY_SECONDS = 5.0
+_COMMIT_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,21 @@ class Rest:
 
     def __str__(self) -> str:
         return f"wait until the output has not grown for {_REST_SECONDS:g} s"
+
+
+class AwaitCommit:
+    """Wait until Spark has committed the batch whose rows are there: it does so after the write."""
+
+    def act(self, trial: Trial) -> None:
+        """Wait."""
+        planned, committed = (trial.checkpoint / name for name in ("offsets", "commits"))
+        wait_until(
+            lambda: newest_batch(committed) is not None and newest_batch(committed) == newest_batch(planned),
+            f"the newest batch of {trial.checkpoint} to be committed", seconds=_COMMIT_SECONDS,
+        )  # fmt: skip
+
+    def __str__(self) -> str:
+        return "wait until the newest batch is committed"
 
 
 class MoveNewestCommit:
@@ -176,7 +193,7 @@ ROWS = (
     Row(
         "newest-commit-deleted",
         "the newest file of commits/ is gone at the next start",
-        (*RUN, MoveNewestCommit(), *_AGAIN),
+        (START, *ALL, AwaitCommit(), STOP, MoveNewestCommit(), *_AGAIN),
         spark=True,
         checkpoint=True,
     ),

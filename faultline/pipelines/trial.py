@@ -324,21 +324,25 @@ def _feed_environ(place: Place) -> dict[str, str]:
     return {**os.environ, **as_environment(chosen)}
 
 
-def _make_topic(place: Place) -> None:
-    """Make the topic when it is missing. Raises StackError."""
-    source = place.pipeline.source
-    if source.topic in Cluster(source.bootstrap).topics():
+def _make_topics(place: Place) -> None:
+    """Make the topic that the pipeline reads and the one that it writes, where they are missing. Raises StackError."""
+    source, output = place.pipeline.source, place.pipeline.output
+    _make_topic(source.bootstrap, source.topic, source.partitions)
+    if output.reader == "kafka":
+        _make_topic(output.bootstrap, output.topic, source.partitions)
+
+
+def _make_topic(bootstrap: str, topic: str, partitions: int) -> None:
+    if topic in Cluster(bootstrap).topics():
         return
-    admin = AdminClient({"bootstrap.servers": source.bootstrap, "log_level": 0})
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     # Timestamps may be event times: a time limit would delete records while they are judged.
-    topic = NewTopic(source.topic, source.partitions, -1, config={"retention.ms": "-1"})
+    wanted = NewTopic(topic, partitions, -1, config={"retention.ms": "-1"})
     try:
-        admin.create_topics([topic])[source.topic].result(timeout=_TOPIC_SECONDS)
+        admin.create_topics([wanted])[topic].result(timeout=_TOPIC_SECONDS)
     except KafkaException as error:
-        raise StackError(f"topic {source.topic} cannot be made at {source.bootstrap}: {said(error)}") from None
-    wait_until(
-        lambda: source.topic in Cluster(source.bootstrap).topics(), f"topic {source.topic}", seconds=_TOPIC_SECONDS
-    )
+        raise StackError(f"topic {topic} cannot be made at {bootstrap}: {said(error)}") from None
+    wait_until(lambda: topic in Cluster(bootstrap).topics(), f"topic {topic}", seconds=_TOPIC_SECONDS)
 
 
 @contextlib.contextmanager
@@ -362,7 +366,7 @@ def try_steps(stack: Stack, pipeline: Pipeline, run: str, steps: Sequence[Step],
     """
     with broker_running(stack, pipeline), placed(stack, pipeline, run) as place, open_store() as store:
         judge = Judge(store, place.pipeline)
-        _make_topic(place)
+        _make_topics(place)
         with Trial(place, judge, forgiving=forgiving) as trial:
             for step in steps:
                 say(f"   {step}")

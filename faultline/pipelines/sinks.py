@@ -1,0 +1,166 @@
+"""Break the same query into one sink after the other, and render docs/which_sink.md. In the environment `pipeline`.
+
+Usage: python -m faultline.pipelines.sinks [PIPELINE...]      without a name: only render
+
+docs/which_sink.json has what was counted. A cell that is on record is not tried again: delete it first.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from faultline.command import run
+from faultline.files import replace_text
+from faultline.formats.verdict import Outcome
+from faultline.messages import say
+from faultline.pipelines.place import find
+from faultline.pipelines.rows import ROWS, Row, applies, try_row
+from faultline.pipelines.spec import Pipeline, SpecError, read
+from faultline.settings import ROOT
+from faultline.stack.artifacts import LOCKS
+from faultline.stack.own import own_environment
+from faultline.stack.stack import Stack, open_stack
+from faultline.stop import interrupt_once
+
+PAGE = ROOT / "docs" / "which_sink.md"
+RECORD = PAGE.with_suffix(".json")
+TRIED = ("kill", "newest-commit-deleted")
+"""The rows of the table."""
+
+Cell = dict[str, Any]
+"""The result of one row on one pipeline: pipeline, row, release, outcome, expected, lost, repeated, unexpected."""
+
+
+@dataclass(frozen=True)
+class Sink:
+    """A line of the table. `line`: the code that makes the difference."""
+
+    pipeline: str
+    title: str
+    line: str
+
+
+SINKS = (
+    Sink("to_file_sink", "files, by Spark's file sink", '`writeStream.format("json")`, read through `_spark_metadata`'),
+    Sink("to_files_append", "files, appended in `foreachBatch`", '`batch.write.mode("append")`'),
+    Sink("to_files_overwrite", "files, a folder a batch", '`batch.write.mode("overwrite").json(f"batch={batch_id}")`'),
+    Sink("to_delta", "Delta Lake, by its own sink", '`writeStream.format("delta")`'),
+    Sink("to_delta_append", "Delta Lake, appended in `foreachBatch`", '`batch.write.format("delta").mode("append")`'),
+    Sink(
+        "to_delta_transaction", "Delta Lake, with the batch's id",
+        '`.option("txnAppId", query_id).option("txnVersion", batch_id)`',
+    ),
+    Sink("to_kafka", "Kafka, by Spark's sink", '`writeStream.format("kafka")`: without transactions'),
+    Sink("postgres_append", "Postgres, appended", '`batch.write.format("jdbc").mode("append")`'),
+    Sink("to_postgres_upsert", "Postgres, by key", "`PRIMARY KEY (partition, position)` and `ON CONFLICT DO NOTHING`"),
+    Sink(
+        "to_postgres_batch_id", "Postgres, the batch's id in the same transaction",
+        "`INSERT INTO batches ... ON CONFLICT DO NOTHING`",
+    ),
+)  # fmt: skip
+
+_HEAD = """# Which sink
+
+One query reads visits from Kafka and writes them into a sink: which rows are lost, and which are there twice, when it
+is broken? Rendered by `python -m faultline.pipelines.sinks` from `which_sink.json`, which has the counts of each run;
+`scripts/pipeline.sh faults PIPELINE ROW` tries one again. Spark {release}, backend local, 2 cores.
+
+A cell has the rows that were lost and repeated, of those that must be there; an empty one was not tried. How many rows
+a batch has, and so how many are repeated, depends on the moment. What each column does to a pipeline stands in
+[a pipeline of your own](pipelines.md#the-rows).
+
+| sink | pipeline | the line that decides | {rows} |
+|---|---|---|{lines}|
+"""
+_TAIL = """
+- **kill**: SIGKILL in mid-flight, twice. The batch that was being written runs again, with the same offsets. A sink
+  that cannot tell has its rows twice.
+- **newest commit deleted**: the last batch runs again, though it was complete: the same case, without luck.
+
+The batch's id protects as long as the checkpoint lives: with an empty checkpoint ids begin again at 0, and name other
+rows. Only a key that the rows themselves have, as in the upsert, does not depend on it. The rows `empty-checkpoint`,
+`older-checkpoint` and `two-drivers` have not been counted here.
+"""
+
+
+def tried(stack: Stack, pipeline: Pipeline, row: Row) -> Cell:
+    """Break the pipeline, and count."""
+    verdict = try_row(stack, pipeline, row)
+    return {
+        "pipeline": pipeline.name, "row": row.name, "release": _spark_release(),
+        "promise": pipeline.promise, "outcome": verdict.outcome.value, "expected": verdict.expected,
+        "lost": verdict.lost, "repeated": verdict.duplicated, "unexpected": verdict.unexpected,
+    }  # fmt: skip
+
+
+def _spark_release() -> str:
+    """Return the release of the Spark that runs the pipelines, which is in another environment."""
+    [release] = re.findall(r"^pyspark==(\S+)", (LOCKS / "tools.lock").read_text(encoding="utf-8"), re.MULTILINE)
+    return str(release)
+
+
+def page(cells: list[Cell]) -> str:
+    """Render the page."""
+    found = {(cell["pipeline"], cell["row"]): cell for cell in cells}
+    head = _HEAD.format(
+        release=" and ".join(sorted({cell["release"] for cell in cells})),
+        rows=" | ".join(name.replace("-", " ") for name in TRIED), lines="---|" * (len(TRIED) - 1) + "---",
+    )  # fmt: skip
+    lines = [
+        f"| {sink.title} | `{sink.pipeline}` | {sink.line} | "
+        + " | ".join(_counts(found.get((sink.pipeline, name))) for name in TRIED)
+        + " |"
+        for sink in SINKS
+    ]
+    return head + "\n".join(lines) + "\n" + _TAIL
+
+
+def _counts(cell: Cell | None) -> str:
+    """Render a cell; empty when it was not tried."""
+    if cell is None:
+        return ""
+    unexpected = f", {cell['unexpected']:,} torn" if cell["unexpected"] else ""
+    if not cell["lost"] and not cell["repeated"] and not unexpected:
+        return f"none of {cell['expected']:,}"
+    return f"**{cell['lost']:,}** lost, **{cell['repeated']:,}** repeated{unexpected}, of {cell['expected']:,}"
+
+
+def try_sinks(names: Sequence[str], cells: list[Cell]) -> None:
+    """Try what is not on record of these pipelines, on a stack of their own, and put it on record."""
+    with tempfile.TemporaryDirectory() as home:
+        stack = open_stack({}, own_environment(Path(home), {"BACKEND": "local"}))
+        for pipeline, row in ((read(find(name)), row) for name in names for row in ROWS if row.name in TRIED):
+            known = any((cell["pipeline"], cell["row"]) == (pipeline.name, row.name) for cell in cells)
+            if known or applies(row, pipeline, stack):
+                continue
+            say(f"{pipeline.name}: {row.title}")
+            cell = tried(stack, pipeline, row)
+            if cell["outcome"] == Outcome.UNKNOWN.value:
+                say(f"{pipeline.name}, {row.name}: unknown; run this again")
+                continue
+            cells.append(cell)
+            cells.sort(key=lambda each: (each["pipeline"], each["row"]))
+            replace_text(RECORD, json.dumps(cells, indent=1) + "\n")
+
+
+def main() -> int:
+    """Try what is named, and write record and page; returns the exit code."""
+    interrupt_once()
+    known = {sink.pipeline for sink in SINKS}
+    if unknown := sorted(set(sys.argv[1:]) - known):
+        raise SpecError(f"{unknown[0]} is not in the table; it has {', '.join(sorted(known))}")
+    cells: list[Cell] = json.loads(RECORD.read_text()) if RECORD.exists() else []
+    try_sinks(sys.argv[1:], cells)
+    replace_text(PAGE, page(cells))
+    return 0
+
+
+if __name__ == "__main__":
+    run("sinks", main)
