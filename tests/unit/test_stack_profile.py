@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from faultline.settings import ROOT, as_environment, read_env_file
+from faultline.settings import ROOT, read_env_file
 from faultline.stack.errors import StackError
 from faultline.stack.home import Home, Topics, Up
+from faultline.stack.own import own_environment
 from faultline.stack.services import mebibytes, services, table
 from faultline.stack.settings import ENV_FILE, load
 from faultline.stack.stack import open_stack
@@ -109,7 +110,8 @@ def test_a_start_that_is_refused_changes_nothing(
     tmp_path: Path, words: list[str], settings: dict[str, str], said: str
 ) -> None:
     home = tmp_path / "home"
-    refused = script("up.sh", *words, **as_environment({"HOME": str(home), "BACKEND": "local", **settings}))
+    # A port that another program has would be refused first.
+    refused = script("up.sh", *words, **own_environment(home, {"BACKEND": "local", **settings}))
     assert refused.returncode == 2
     last = refused.stderr.splitlines()[-1]
     assert re.match(said, last), refused.stderr
