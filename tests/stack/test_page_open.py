@@ -166,7 +166,7 @@ def test_what_a_button_did_stands_below_it(window: Browser, of_a_run: Server) ->
     wait(window, "state", "running")
     window.run("document.getElementById('actions').open = true")
     for action, label, words in (
-        ("taskmanager-kill", "failed: taskmanager kill", "exit code 2: kill.sh: service taskmanager is absent"),
+        ("taskmanager-kill", "failed: taskmanager kill", "exit code 2: service taskmanager is absent"),
         ("judge-now", "done: judge as it is now", "UNKNOWN"),
     ):
         window.run(f"document.querySelector(`#actions [data-action='{action}']`).click()")
