@@ -8,7 +8,7 @@ from deploy import pod
 from deploy.manifest import Manifest, Object, Unchecked, apart, object_name
 from deploy.settings import data
 from faultline.formats.jobs import MAIN, PROGRAMS
-from faultline.packages.sbom import locked_packages
+from faultline.locks import locked_packages
 from faultline.settings import ROOT, Settings
 from faultline.storage.engines import flink_s3_options
 from flink_job.configuration import TEMPLATES, cluster_values, render

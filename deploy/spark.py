@@ -6,7 +6,7 @@ from pathlib import Path
 
 from deploy import pod
 from deploy.manifest import Manifest, Object, Unchecked, object_name
-from faultline.packages.sbom import locked_packages
+from faultline.locks import locked_packages
 from faultline.settings import Settings, artifacts, guard_jar, store_jars
 from faultline.storage.engines import s3a_options
 from spark_job.options import alone

@@ -18,7 +18,8 @@ from pathlib import Path
 
 from pyspark.version import __version__ as spark_version
 
-from faultline.packages.jars import LOCKS, JarError, fetch
+from faultline.locks import LOCKS
+from faultline.packages.jars import JarError, fetch
 from faultline.settings import artifacts
 from faultline.stack.lock import exclusive
 

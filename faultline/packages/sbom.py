@@ -31,13 +31,13 @@ from faultline.command import CommandError, quiet_imports, run
 if __name__ == "__main__":
     quiet_imports()
 
-from faultline.packages.jars import LOCK, LOCKS, Jar, read_jars
+from faultline.locks import locked_packages, normalized
+from faultline.packages.jars import LOCK, Jar, read_jars
 from faultline.settings import ROOT, STORE_JARS, read_env_file
 from faultline.stack.artifacts import ENVIRONMENTS, ON_REQUEST
 
 SPEC_VERSION = "1.6"
 Component = dict[str, Any]
-_LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)", re.MULTILINE)
 _JAR_NAME = re.compile(r"(?P<name>.+?)-(?P<version>\d[\w.+-]*)")
 # How Flink's jars name what was packed into them under another package, in their META-INF/NOTICE.
 _PACKED = re.compile(r"^\s*-\s*([\w.-]+):([\w.-]+):(\d[\w.-]*)\s*$", re.MULTILINE)
@@ -45,17 +45,6 @@ _PACKED = re.compile(r"^\s*-\s*([\w.-]+):([\w.-]+):(\d[\w.-]*)\s*$", re.MULTILIN
 
 class BillError(CommandError):
     """The installed packages differ from the locks, or the bill is not valid; the message names the cause."""
-
-
-def normalized(name: str) -> str:
-    """A package's name as package indexes compare it."""
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
-def locked_packages(environment: str) -> dict[str, str]:
-    """Version of each package that docker/requirements/ENVIRONMENT.lock names."""
-    text = (LOCKS / f"{environment}.lock").read_text(encoding="utf-8")
-    return {normalized(name): version for name, version in _LOCKED.findall(text)}
 
 
 def maven_purl(organisation: str, name: str, version: str) -> str:

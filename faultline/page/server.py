@@ -168,6 +168,7 @@ class Page:
 
 
 def _output(command: Sequence[str]) -> tuple[str, bool]:
+    """Return a command's output, and whether the command has succeeded."""
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=_INSPECTOR_SECONDS

@@ -7,8 +7,8 @@ docs/which_sink.json has what was counted. A cell that is on record is not tried
 
 from __future__ import annotations
 
+import itertools
 import json
-import re
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -19,12 +19,12 @@ from typing import Any
 from faultline.command import run
 from faultline.files import replace_text
 from faultline.formats.verdict import Outcome
+from faultline.locks import locked_packages
 from faultline.messages import say
 from faultline.pipelines.place import find
 from faultline.pipelines.rows import ROWS, Row, applies, try_row
 from faultline.pipelines.spec import Pipeline, SpecError, read
 from faultline.settings import ROOT
-from faultline.stack.artifacts import LOCKS
 from faultline.stack.own import own_environment
 from faultline.stack.stack import Stack, open_stack
 from faultline.stop import interrupt_once
@@ -94,16 +94,10 @@ def tried(stack: Stack, pipeline: Pipeline, row: Row) -> Cell:
     """Break the pipeline, and count."""
     verdict = try_row(stack, pipeline, row)
     return {
-        "pipeline": pipeline.name, "row": row.name, "release": _spark_release(),
+        "pipeline": pipeline.name, "row": row.name, "release": locked_packages("tools")["pyspark"],
         "promise": pipeline.promise, "outcome": verdict.outcome.value, "expected": verdict.expected,
         "lost": verdict.lost, "repeated": verdict.duplicated, "unexpected": verdict.unexpected,
     }  # fmt: skip
-
-
-def _spark_release() -> str:
-    """Return the release of the Spark that runs the pipelines, which is in another environment."""
-    [release] = re.findall(r"^pyspark==(\S+)", (LOCKS / "tools.lock").read_text(encoding="utf-8"), re.MULTILINE)
-    return str(release)
 
 
 def page(cells: list[Cell]) -> str:
@@ -134,11 +128,12 @@ def _counts(cell: Cell | None) -> str:
 
 def try_sinks(names: Sequence[str], cells: list[Cell]) -> None:
     """Try what is not on record of these pipelines, on a stack of their own, and put it on record."""
+    known = {(cell["pipeline"], cell["row"]) for cell in cells}
+    rows = [row for row in ROWS if row.name in TRIED]
     with tempfile.TemporaryDirectory() as home:
         stack = open_stack({}, own_environment(Path(home), {"BACKEND": "local"}))
-        for pipeline, row in ((read(find(name)), row) for name in names for row in ROWS if row.name in TRIED):
-            known = any((cell["pipeline"], cell["row"]) == (pipeline.name, row.name) for cell in cells)
-            if known or applies(row, pipeline, stack):
+        for pipeline, row in itertools.product([read(find(name)) for name in names], rows):
+            if (pipeline.name, row.name) in known or applies(row, pipeline, stack):
                 continue
             say(f"{pipeline.name}: {row.title}")
             cell = tried(stack, pipeline, row)
@@ -157,7 +152,8 @@ def main() -> int:
     if unknown := sorted(set(sys.argv[1:]) - known):
         raise SpecError(f"{unknown[0]} is not in the table; it has {', '.join(sorted(known))}")
     cells: list[Cell] = json.loads(RECORD.read_text()) if RECORD.exists() else []
-    try_sinks(sys.argv[1:], cells)
+    if sys.argv[1:]:
+        try_sinks(sys.argv[1:], cells)
     replace_text(PAGE, page(cells))
     return 0
 

@@ -12,12 +12,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Callable
 
+from faultline.locks import LOCKS
 from faultline.messages import say
 from faultline.settings import ROOT, STORE_JARS
 from faultline.stack.errors import StackError
 from faultline.stack.lock import exclusive
 
-LOCKS = ROOT / "docker" / "requirements"
 _GUARD = ROOT / "faultline" / "services" / "web_guard"
 _JARS = ROOT / "faultline" / "packages" / "jars.py"
 JAR_GROUPS = ("kafka", "spark", "flink", "zookeeper")

@@ -71,7 +71,7 @@ def postgres_upsert(batch: DataFrame, _batch_id: int) -> None:
 
 
 def postgres_batch_id(batch: DataFrame, batch_id: int) -> None:
-    """Insert the rows and the id of the batch in one transaction, which fails for a batch that is there."""
+    """Insert the rows and the id of the batch in one transaction, which does nothing for a batch that is there."""
     batch.write.format("jdbc").options(**jdbc, dbtable="staged").mode("overwrite").save()
     execute(
         "CREATE TABLE IF NOT EXISTS page_views (visit_id text, page text)",

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from faultline.packages.sbom import environments_in, jars_in, locked_packages, maven_purl, normalized
+from faultline.locks import locked_packages, normalized
+from faultline.packages.sbom import environments_in, jars_in, maven_purl
 from faultline.settings import ROOT, artifacts
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]

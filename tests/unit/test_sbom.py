@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from faultline import locks
 from faultline.packages import sbom
 from faultline.packages.jars import Jar
 from faultline.packages.sbom import (
@@ -77,7 +78,7 @@ def component(name: str, version: str) -> dict[str, Any]:
 
 def test_an_environment_that_is_not_its_lock_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "tools.lock").write_text("other==2 \\\n    --hash=sha256:00\n")
-    monkeypatch.setattr(sbom, "LOCKS", tmp_path)
+    monkeypatch.setattr(locks, "LOCKS", tmp_path)
     with pytest.raises(BillError, match="not its lock"):
         environment_parts({"components": [component("other", "3")]}, "tools", tmp_path)
 
