@@ -9,14 +9,13 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 
+from faultline.pipelines.line import Line, open_line
 from faultline.pipelines.spec import ENVIRONMENTS, OWN_POSTGRES, Pipeline, SpecError
 from faultline.settings import ROOT
 from faultline.stack.backends.local import LocalBackend
 from faultline.stack.stack import Stack
 
 _FOLDER = ("output", "pipelines")
-_JARS_OF_READERS = {"postgres": "postgres"}
-"""Group of jars that Spark needs for a sink, by the reader of that sink."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +27,8 @@ class Place:
     stack: Stack
     environ: Mapping[str, str] = field(repr=False)
     """The environment of its start command."""
+    line: Line | None = None
+    """The way from the start command to the Postgres that was started for it."""
 
 
 def bootstrap_of(stack: Stack) -> str:
@@ -54,13 +55,20 @@ def placed(stack: Stack, pipeline: Pipeline, run: str = "", *, starts: bool = Tr
     names = {"topic": topic, "bootstrap": bootstrap, "work": str(work), "here": str(pipeline.file.resolve().parent)}
     if starts and "spark_jars" in pipeline.uses:
         names["spark_jars"] = _spark_jars(local, pipeline)
+    if starts and "flink_jars" in pipeline.uses:
+        names["flink_jars"] = ";".join(jar.as_uri() for jar in _jars_of(local, "flink-postgres"))
     with contextlib.ExitStack() as held:
+        direct, line = dict(names), None
         if OWN_POSTGRES.strip("{}") in pipeline.uses:
             # Its packages are needed only here.
             server = import_module("faultline.pipelines.server")
-            names["postgres"] = held.enter_context(server.own_postgres(work, os.environ, stack.address))
+            port = held.enter_context(server.own_postgres(work, os.environ, stack.address))
+            line = held.enter_context(open_line(stack.address, port))
+            names["postgres"] = server.url_at(stack.address, line.port)
+            # What is judged is read past the line, which may be cut.
+            direct["postgres"] = server.url_at(stack.address, port)
         filled = pipeline.filled(names)
-        source, output = filled.source, filled.output
+        source, output = filled.source, pipeline.filled(direct).output
         filled = replace(
             filled,
             source=replace(source, bootstrap=bootstrap),
@@ -68,7 +76,7 @@ def placed(stack: Stack, pipeline: Pipeline, run: str = "", *, starts: bool = Tr
                 output, bootstrap=output.bootstrap or bootstrap, path=str(work / output.path) if output.path else ""
             ),
         )
-        yield Place(filled, work, stack, _environ(local, pipeline) if starts else {})
+        yield Place(filled, work, stack, _environ(local, pipeline) if starts else {}, line)
 
 
 def _environ(local: LocalBackend, pipeline: Pipeline) -> Mapping[str, str]:
@@ -86,11 +94,16 @@ def _environ(local: LocalBackend, pipeline: Pipeline) -> Mapping[str, str]:
 
 def _spark_jars(local: LocalBackend, pipeline: Pipeline) -> str:
     """Paths of the jars that Spark needs beside its own: the Kafka source, Delta Lake, and the sink's."""
-    group = _JARS_OF_READERS.get(pipeline.output.reader)
-    if group:
-        local.artifacts.fetch_single_jars(group)
-    folder = local.artifacts.folder / "jars"
-    return ",".join(str(jar) for each in ("spark", group) if each for jar in sorted((folder / each).glob("*.jar")))
+    jars = sorted((local.artifacts.folder / "jars" / "spark").glob("*.jar"))
+    if pipeline.output.reader == "postgres":
+        jars += _jars_of(local, "postgres")
+    return ",".join(map(str, jars))
+
+
+def _jars_of(local: LocalBackend, group: str) -> list[Path]:
+    """Jars of a group that no stack needs; fetched when they are missing."""
+    local.artifacts.fetch_single_jars(group)
+    return sorted((local.artifacts.folder / "jars" / group).glob("*.jar"))
 
 
 def find(word: str) -> Path:

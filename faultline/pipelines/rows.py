@@ -20,151 +20,73 @@ from faultline.waiting import wait_until
 
 _REST_SECONDS = 30.0
 """A pipeline that has started again has written what it wants to repeat when its output rests for so long."""
-_AWAY_SECONDS = 5.0
 _COMMIT_SECONDS = 120.0
 
 
-@dataclass(frozen=True)
-class Do:
-    """A method of the trial without arguments. `words`: what is printed."""
-
-    method: str
-    words: str
-
-    def act(self, trial: Trial) -> None:
-        """Call it."""
-        getattr(trial, self.method)()
-
-    def __str__(self) -> str:
-        return self.words
-
-
-@dataclass(frozen=True)
-class OnBroker:
+def _on_broker(step: of_stack.OnService) -> Step:
     """A step of the fault matrix on a service of this stack."""
-
-    step: of_stack.OnService
-
-    def act(self, trial: Trial) -> None:
-        """Do it."""
-        self.step.act(trial.place.stack, lambda text: text)
-
-    def __str__(self) -> str:
-        return self.step.line
+    return Step(step.line, lambda trial: step.act(trial.place.stack, lambda text: text))
 
 
-class Second:
-    """Start the same command once more: it may refuse to run beside the first."""
-
-    def act(self, trial: Trial) -> None:
-        """Start it."""
-        trial.start(may_end=True)
-
-    def __str__(self) -> str:
-        return "start it a second time"
+def _wait(seconds: float) -> Step:
+    return Step(f"wait {seconds:g} s", lambda _trial: time.sleep(seconds))
 
 
-class Away:
-    """Wait while the broker is away."""
-
-    def act(self, _trial: Trial) -> None:
-        """Wait."""
-        time.sleep(_AWAY_SECONDS)
-
-    def __str__(self) -> str:
-        return f"wait {_AWAY_SECONDS:g} s"
-
-
-class Rest:
-    """Wait until the output rests."""
-
-    def act(self, trial: Trial) -> None:
-        """Wait."""
-        trial.rest(_REST_SECONDS)
-
-    def __str__(self) -> str:
-        return f"wait until the output has not grown for {_REST_SECONDS:g} s"
-
-
-class AwaitCommit:
+def _await_commit(trial: Trial) -> None:
     """Wait until Spark has committed the batch whose rows are there: it does so after the write."""
-
-    def act(self, trial: Trial) -> None:
-        """Wait."""
-        planned, committed = (trial.checkpoint / name for name in ("offsets", "commits"))
-        wait_until(
-            lambda: newest_batch(committed) is not None and newest_batch(committed) == newest_batch(planned),
-            f"the newest batch of {trial.checkpoint} to be committed", seconds=_COMMIT_SECONDS,
-        )  # fmt: skip
-
-    def __str__(self) -> str:
-        return "wait until the newest batch is committed"
+    planned, committed = (trial.checkpoint / name for name in ("offsets", "commits"))
+    wait_until(
+        lambda: newest_batch(committed) is not None and newest_batch(committed) == newest_batch(planned),
+        f"the newest batch of {trial.checkpoint} to be committed", seconds=_COMMIT_SECONDS,
+    )  # fmt: skip
 
 
-class MoveNewestCommit:
-    """Move the newest file of a Spark checkpoint's commits aside."""
-
-    def act(self, trial: Trial) -> None:
-        """Move it, and the checksum beside it, which Hadoop would compare with the next file of this name."""
-        commits = trial.checkpoint / "commits"
-        newest = newest_batch(commits)
-        if newest is None:
-            raise StackError(f"{commits} has no file; is checkpoint.folder that of a Spark query?")
-        for name in (str(newest), f".{newest}.crc"):
-            file = commits / name
-            if file.exists():
-                file.rename(trial.aside(name))
-
-    def __str__(self) -> str:
-        return "move the newest file of commits/ aside"
+def _move_newest_commit(trial: Trial) -> None:
+    """Move it, and the checksum beside it, which Hadoop would compare with the next file of this name."""
+    commits = trial.checkpoint / "commits"
+    newest = newest_batch(commits)
+    if newest is None:
+        raise StackError(f"{commits} has no file; is checkpoint.folder that of a Spark query?")
+    for name in (str(newest), f".{newest}.crc"):
+        file = commits / name
+        if file.exists():
+            file.rename(trial.aside(name))
 
 
-class MoveCheckpoint:
-    """Move the checkpoint aside."""
-
-    def act(self, trial: Trial) -> None:
-        """Move it."""
-        trial.checkpoint.rename(trial.aside("checkpoint"))
-
-    def __str__(self) -> str:
-        return "move the checkpoint aside"
+def _restore_copy(trial: Trial) -> None:
+    folder: Path = trial.checkpoint
+    folder.rename(trial.aside("checkpoint"))
+    trial.aside("older").rename(folder)
 
 
-class CopyCheckpoint:
-    """Copy the checkpoint."""
-
-    def act(self, trial: Trial) -> None:
-        """Copy it."""
-        shutil.copytree(trial.checkpoint, trial.aside("older"))
-
-    def __str__(self) -> str:
-        return "copy the checkpoint"
+def _lose_answer(trial: Trial) -> None:
+    before = trial.mark()
+    trial.line.lose_answer(lambda: trial.mark() != before)
 
 
-class RestoreCopy:
-    """Put the copy in the place of the checkpoint, which is moved aside."""
-
-    def act(self, trial: Trial) -> None:
-        """Exchange them."""
-        folder: Path = trial.checkpoint
-        folder.rename(trial.aside("checkpoint"))
-        trial.aside("older").rename(folder)
-
-    def __str__(self) -> str:
-        return "move the checkpoint aside, and put the copy there"
+def _require_lost_answer(trial: Trial) -> None:
+    if not trial.line.lost:
+        raise StackError(f"{trial.pipeline.name} has written rows, and no answer to a commit came by the line")
 
 
-START, STOP = Do("start", "start the pipeline"), Do("stop", "stop the pipeline")
-FEED, FED = Do("feed", "feed the topic"), Do("await_feed", "wait for the feed")
-SETTLE = Do("settle", "wait until nothing is missing, or nothing more comes")
-KILL = Do("kill_in_flight", "SIGKILL, as soon as the output grows")
+START, STOP = Step("start the pipeline", Trial.start), Step("stop the pipeline", Trial.stop)
+FEED, FED = Step("feed the topic", Trial.feed), Step("wait for the feed", Trial.await_feed)
+SETTLE = Step("wait until nothing is missing, or nothing more comes", Trial.settle)
+KILL = Step("SIGKILL, as soon as the output grows", Trial.kill_in_flight)
+SECOND = Step("start it a second time", lambda trial: trial.start(may_end=True))
+GROWTH = Step("wait until the output grows", Trial.await_growth)
+REST = Step(f"wait until the output has not grown for {_REST_SECONDS:g} s", lambda trial: trial.rest(_REST_SECONDS))
 ALL: tuple[Step, ...] = (FEED, FED, SETTLE)
 RUN: tuple[Step, ...] = (START, *ALL, STOP)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One fault. `spark`: it needs a checkpoint of Spark; `checkpoint`: a folder; `broker`: the stack's broker."""
+    """One fault.
+
+    `spark`: it needs a checkpoint of Spark; `checkpoint`: a folder; `broker`: the stack's broker; `line`: a Postgres
+    that is started for the pipeline.
+    """
 
     name: str
     title: str
@@ -172,9 +94,11 @@ class Row:
     spark: bool = False
     checkpoint: bool = False
     broker: bool = False
+    line: bool = False
 
 
-_AGAIN: tuple[Step, ...] = (START, *ALL, Rest(), STOP)
+_AGAIN: tuple[Step, ...] = (START, *ALL, REST, STOP)
+_MOVE_CHECKPOINT = Step("move the checkpoint aside", lambda trial: trial.checkpoint.rename(trial.aside("checkpoint")))
 ROWS = (
     Row(
         "kill",
@@ -185,31 +109,55 @@ ROWS = (
         "kill-broker",
         "SIGKILL of the broker in mid-flight, and its start",
         (
-            START, FEED, Do("await_growth", "wait until the output grows"), OnBroker(of_stack.Kill("kafka")), Away(),
-            OnBroker(of_stack.Start("kafka")), FED, SETTLE, STOP,
+            START, FEED, GROWTH, _on_broker(of_stack.Kill("kafka")), _wait(5), _on_broker(of_stack.Start("kafka")),
+            FED, SETTLE, STOP,
         ),
         broker=True,
     ),
     Row(
         "newest-commit-deleted",
         "the newest file of commits/ is gone at the next start",
-        (START, *ALL, AwaitCommit(), STOP, MoveNewestCommit(), *_AGAIN),
+        (
+            START, *ALL, Step("wait until the newest batch is committed", _await_commit), STOP,
+            Step("move the newest file of commits/ aside", _move_newest_commit), *_AGAIN,
+        ),
         spark=True,
         checkpoint=True,
     ),
     Row(
         "empty-checkpoint",
         "the checkpoint is gone at the next start",
-        (*RUN, MoveCheckpoint(), *_AGAIN),
+        (*RUN, _MOVE_CHECKPOINT, *_AGAIN),
         checkpoint=True,
     ),
     Row(
         "older-checkpoint",
         "an older copy of the checkpoint at the next start",
-        (*RUN, CopyCheckpoint(), *RUN, RestoreCopy(), *_AGAIN),
+        (
+            *RUN, Step("copy the checkpoint", lambda trial: shutil.copytree(trial.checkpoint, trial.aside("older"))),
+            *RUN, Step("move the checkpoint aside, and put the copy there", _restore_copy), *_AGAIN,
+        ),
         checkpoint=True,
     ),
-    Row("two-drivers", "the same command runs twice", (START, Second(), *ALL, Rest(), STOP)),
+    Row("two-drivers", "the same command runs twice", (START, SECOND, *ALL, REST, STOP)),
+    Row(
+        "sink-away",
+        "the database cannot be reached for 30 s",
+        (
+            START, FEED, GROWTH, Step("cut the line to the database", lambda trial: trial.line.cut()), _wait(30),
+            Step("mend the line", lambda trial: trial.line.mend()), FED, SETTLE, REST, STOP,
+        ),
+        line=True,
+    ),
+    Row(
+        "answer-lost",
+        "the answer to a commit of the database never arrives",
+        (
+            START, FEED, GROWTH, Step("lose the answer to the commit of the next rows", _lose_answer), FED, SETTLE,
+            REST, Step("look whether it was lost", _require_lost_answer), STOP,
+        ),
+        line=True,
+    ),
 )  # fmt: skip
 
 
@@ -230,6 +178,7 @@ def applies(row: Row, pipeline: Pipeline, stack: Stack) -> str:
         "the file has no key checkpoint.folder": row.checkpoint and pipeline.checkpoint is None,
         "it is for checkpoints of Spark": row.spark and start is not None and start.environment != "spark",
         "the broker is not one of this stack": row.broker and not is_on(stack, pipeline),
+        "the output is no Postgres at {postgres}": row.line and "postgres" not in placeholders(pipeline.output),
     }
     return next((reason for reason, found in lacks.items() if found), "")
 

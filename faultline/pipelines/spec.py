@@ -17,7 +17,7 @@ PROMISES = (EXACTLY_ONCE, AT_LEAST_ONCE, NONE)
 READERS = ("kafka", "json", "csv", "parquet", "postgres", "delta")
 ENVIRONMENTS = {"": "", "spark": "tools", "flink": "flink", "python": "pipeline"}
 """Values of `start.environment`, and the project's environment behind each; empty is the user's own."""
-PLACEHOLDERS = ("bootstrap", "topic", "work", "here", "spark_jars", "postgres")
+PLACEHOLDERS = ("bootstrap", "topic", "work", "here", "spark_jars", "flink_jars", "postgres")
 """Names in braces that strings of the file may have, except the query."""
 OWN_POSTGRES = "{postgres}"
 """The address of a Postgres that is started for the pipeline."""

@@ -11,10 +11,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
@@ -24,6 +24,7 @@ from faultline.formats.verdict import Verdict
 from faultline.kafka_errors import said
 from faultline.messages import say
 from faultline.pipelines.judge import Judge
+from faultline.pipelines.line import Line
 from faultline.pipelines.place import Place, is_on, placed
 from faultline.pipelines.readers import reader_of
 from faultline.pipelines.spec import Pipeline, SpecError, Start
@@ -48,12 +49,12 @@ _RESTARTS = 3
 _TOPIC_SECONDS = 30.0
 
 
-class Step(Protocol):
-    """One act of a run."""
+@dataclass(frozen=True)
+class Step:
+    """One act of a run; `words` are printed before it. `act` raises StackError."""
 
-    def act(self, trial: Trial) -> None:
-        """Do it. Raises StackError."""
-        ...
+    words: str
+    act: Callable[[Trial], object]
 
 
 class Trial:
@@ -91,6 +92,12 @@ class Trial:
         finally:
             for program in [*self.programs, *([self._feeder] if self._feeder else [])]:
                 program.close()
+
+    @property
+    def line(self) -> Line:
+        """The line to the Postgres that was started for the pipeline."""
+        assert self.place.line, "a row that needs the line does not apply without one"
+        return self.place.line
 
     # The pipeline
 
@@ -369,7 +376,7 @@ def try_steps(stack: Stack, pipeline: Pipeline, run: str, steps: Sequence[Step],
         _make_topics(place)
         with Trial(place, judge, forgiving=forgiving) as trial:
             for step in steps:
-                say(f"   {step}")
+                say(f"   {step.words}")
                 step.act(trial)
         verdict = judge.verdict()
         notes = (*verdict.notes, *trial.notes, f"logs and output are in {place.work}")

@@ -32,6 +32,7 @@ STARTED = "started\n"
 _PROC = Path("/proc")
 _KILL_SECONDS = 60.0
 _EXEC_SECONDS = 1.0
+_FRAME = re.compile(r"\s+(at |\.\.\. \d+ more)")
 
 
 @dataclass(frozen=True)
@@ -183,8 +184,8 @@ class Program:
         return self.log.read_text(encoding="utf-8", errors="replace")
 
     def last_line(self) -> str:
-        """Return its last line; empty when there is no output."""
-        return "".join(self.words().strip().splitlines()[-1:])
+        """Return its last line that is no frame of a Java error; empty when there is no output."""
+        return next((line for line in reversed(self.words().strip().splitlines()) if not _FRAME.match(line)), "")
 
     @property
     def running(self) -> bool:

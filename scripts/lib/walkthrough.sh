@@ -14,7 +14,7 @@ PAUSE=false
 STEP=0
 FACTS=() RESULT=()
 CODE=0
-# How the walkthrough found the stack: up or down; and its generator: running or not.
+# How the walkthrough found the stack: up, down, or empty when it does not use the stack; and whether its generator ran.
 FOUND="" GENERATOR="" BROKER=""
 SPOILT=false ENDED=false HELD=false
 # A walkthrough's own clean-up, called when it ends early.
@@ -30,8 +30,8 @@ die() {
   exit "${2:-2}"
 }
 
-# begin FLAG...: parses the flags of every walkthrough and starts what does not run.
-begin() {
+# flags FLAG...: parses the flags of every walkthrough.
+flags() {
   while (($#)); do
     case "$1" in
       --help | -h)
@@ -62,7 +62,11 @@ begin() {
   trap leave EXIT
   trap 'exit 130' INT
   trap 'exit 143' TERM
+}
 
+# begin FLAG...: parses the flags of every walkthrough and starts what does not run.
+begin() {
+  flags "$@"
   step "start the stack"
   local status setting
   status="$(scripts/status.sh --json 2>/dev/null)" || true
@@ -243,7 +247,7 @@ finish() {
   ENDED=true
   printf '%s\n' ${RESULT[@]+"${RESULT[@]}"}
   say ""
-  [[ "${SPOILT}" == true && "${FOUND}" == down ]] || say "the stack stays up; stop it with: scripts/down.sh"
+  [[ -z "${FOUND}" || ("${SPOILT}" == true && "${FOUND}" == down) ]] || say "the stack stays up; stop it with: scripts/down.sh"
   exit "${CODE}"
 }
 

@@ -63,7 +63,9 @@ def lacking_in(script: str) -> list[str]:
         "at its end lib/verb.sh with its own name and a verb, or the functions of a walkthrough": (
             words[0] == script and words[1] in VERBS | WITHOUT_A_STACK
             if words
-            else {walkthrough, 'begin "$@"'} <= set(lines) and lines[-1].split()[0] == "finish"
+            else walkthrough in lines
+            and not {'begin "$@"', 'flags "$@"'}.isdisjoint(lines)
+            and lines[-1].split()[0] == "finish"
         ),
     }
     return [rule for rule, kept in rules.items() if not kept]

@@ -62,6 +62,10 @@ def trial(store: Store, where: Place, *, forgiving: bool = False) -> Trial:
     [
         ("false", "orders: the start command ended at once (exit code 1): no output"),
         ('bash -c "echo no such topic; exit 3"', "ended at once (exit code 3): no such topic; see "),
+        (
+            r'printf "Error: no driver\n\tat java.base/Thread.run(Thread.java:840)\n\t... 4 more\n"',
+            ": Error: no driver; see ",
+        ),
         ('bash -c "sleep 99 & exit"', "the start command has forked: it ended and left 1 processes, which were ended"),
     ],
 )
@@ -133,6 +137,8 @@ def test_a_row_says_why_it_does_not_apply(tmp_path: Path) -> None:
     plain = read(examples / "plain_consumer" / "plain_consumer.toml")
     lacks = {row.name: applies(row, plain, stack) for row in ROWS}
     assert [name for name, reason in lacks.items() if not reason] == ["kill", "kill-broker", "two-drivers"]
-    assert set(filter(None, lacks.values())) == {"the file has no key checkpoint.folder"}
+    assert set(filter(None, lacks.values())) == {
+        "the file has no key checkpoint.folder", "the output is no Postgres at {postgres}",
+    }  # fmt: skip
     fixed = place(tmp_path, "sleep 99").pipeline
     assert "start.command needs {topic}" in applies(ROWS[0], fixed, stack)
