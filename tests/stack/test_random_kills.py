@@ -57,11 +57,17 @@ def kill_synchronizer(home: Path) -> None:
     pytest.fail("no synchronizer runs")
 
 
+def require_whole(stack: RunningStack) -> None:
+    """Require a verdict that accuses nobody."""
+    code, verdict = stack.verdict("spark", "--as-is")
+    assert (code, verdict["lost"], verdict["duplicated"], verdict["unexpected"]) == (0, 0, 0, 0), verdict
+
+
 def test_a_synchronizer_killed_while_it_writes_is_never_accused(tmp_path: Path) -> None:
     chance = random.Random(SEED)
     output = tmp_path / "output" / "visits_json"
     with RunningStack(tmp_path, "local", SPARK_TRIGGER="1 second") as stack:
-        stack.script("up.sh", settings={"GENERATOR_ARGS": "--rate 1000 --unparsable-percent 1"})
+        stack.script("up.sh", settings={"GENERATOR_ARGS": "--rate 500 --unparsable-percent 1"})
         # The synchronizer alone: then its writes take long enough.
         stack.script("stop.sh", "taskmanager")
         stack.script("stop.sh", "jobmanager")
@@ -76,14 +82,15 @@ def test_a_synchronizer_killed_while_it_writes_is_never_accused(tmp_path: Path) 
             wait_for_a_write(output)
             time.sleep(chance.random() * 0.05)
             kill_synchronizer(tmp_path)
-            code, verdict = stack.verdict("spark", "--as-is")
-            assert (code, verdict["lost"], verdict["duplicated"], verdict["unexpected"]) == (0, 0, 0, 0), verdict
             # Nothing writes now.
             leftovers |= uncommitted(output).keys()
+            # A leftover stays: each verdict sees those of all kills before it, beside a write or not.
+            if done % 2:
+                require_whole(stack)
             stack.script("spark_start.sh")
             wait_for_a_write(output)
-            code, verdict = stack.verdict("spark", "--as-is")
-            assert code == 0, verdict
+            if not done % 2:
+                require_whole(stack)
         stack.script("generator_stop.sh")
         code, verdict = stack.verdict("spark", "--wait", "300")
     assert code == 0, verdict
