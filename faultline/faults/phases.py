@@ -10,21 +10,19 @@ from faultline.faults.judges.moments import InTransaction
 from faultline.faults.model import Outcome, Result, Row
 from faultline.faults.needs import missing
 from faultline.faults.plan import Planned
-from faultline.faults.repair import run
 from faultline.faults.scene import Scene
 from faultline.faults.timeline import Timeline, write_timeline
 from faultline.faults.times import measure
 from faultline.faults.trial import Trial
 from faultline.formats.jobs import EXACTLY_ONCE
 from faultline.messages import say
-from faultline.settings import ROOT, store_of_data
-from faultline.stack.errors import StackError
+from faultline.player.replay import write
+from faultline.settings import store_of_data
 from faultline.stack.services import COUNTS, WATCHING
 from faultline.stack.settings import load
 from faultline.stack.stack import Stack
 
 _LOG_LINES = 2000
-_REPORT_SECONDS = 600
 SERVICES = ("kafka", "jobmanager", "taskmanager", "spark", "spark-master", "spark-worker", "store")
 
 
@@ -68,7 +66,7 @@ def run_row(planned: Planned, folder: Path, stack: Stack, *, installs: bool) -> 
         result.times = measure(write_timeline(folder))
         keep_logs(scene)
         result.write()
-        scene.ask("the report", lambda now: _report(now, folder))
+        write(folder)
     except _CANNOT_JUDGE as error:
         result.outcome, result.reason = Outcome.FAILED, f"its results could not be kept: {_words(error)}"
         result.write()
@@ -122,13 +120,6 @@ def _does_not_apply(row: Row, scene: Scene) -> str | None:
     if store_of_data(own) and not store_of_data(values):
         return f"the data is on the disk: the row is for a stack with DATA={own['DATA']}"
     return None
-
-
-def _report(stack: Stack, folder: Path) -> None:
-    """Write the page that plays the row. Raises StackError."""
-    done = run([str(ROOT / "scripts" / "page.sh"), "--replay", str(folder)], stack.variables, _REPORT_SECONDS)
-    if done.returncode:
-        raise StackError(done.stderr, done.returncode)
 
 
 def keep_logs(scene: Scene) -> None:

@@ -1,1 +1,1 @@
-"""The live page: the log, the checkpoints and what is read again, drawn from a running stack or from a recorded run."""
+"""The live page: samples a running stack while somebody looks, serves them, and has buttons that break it."""

@@ -23,7 +23,7 @@ from faultline.faults.rows import ROWS
 from faultline.faults.scene import Scene
 from faultline.faults.steps import OnService, Reset, Restore, Settle, Start, Step, Stop, Up
 from faultline.faults.timeline import Timeline
-from faultline.page.items import Item
+from faultline.player.items import Item
 from faultline.settings import ROOT
 from faultline.stack.stack import Stack, open_stack
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from faultline.page.items import Item
+from faultline.player.items import Item
 
 MOST_ITEMS = 20_000
 """About an hour: a checkpoint in four seconds, offsets twice a second."""

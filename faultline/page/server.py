@@ -36,10 +36,10 @@ from starlette.routing import Route
 from faultline.messages import heard
 from faultline.page import lessons
 from faultline.page.connections import REQUEST_SECONDS, Impatient
-from faultline.page.document import LIVE_SCRIPTS, SCRIPTS, STATIC, STYLES, live, saved
 from faultline.page.following import STOP
 from faultline.page.guard import LARGEST_BODY, Guard
 from faultline.page.watching import MOST_PAGES, Full, Watching
+from faultline.player.document import LIVE_SCRIPTS, SCRIPTS, STATIC, STYLES, live, saved
 from faultline.probes.reached import reached_sample
 from faultline.probes.watch import Make, Sample, samplers, windows_sample
 from faultline.settings import Settings, artifacts

@@ -18,7 +18,7 @@ from typing import Any
 
 from faultline.page import following
 from faultline.page.history import History
-from faultline.page.items import Item, Items
+from faultline.player.items import Item, Items
 from faultline.probes.watch import INTERVAL_SECONDS, Make, Sampler, sample_once
 
 SLOW_SECONDS = 2.0

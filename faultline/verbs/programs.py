@@ -108,7 +108,7 @@ def page(stack: Stack, words: Sequence[str]) -> int:
     if words and words[0] == "--replay":
         if len(words) == 1:
             raise StackError("which recorded run? e.g. scripts/page.sh --replay results/20260101T000000Z")
-        return _by_scripts(stack, ["faultline.page.replay", *(str(Path(word).resolve()) for word in words[1:])])
+        return _by_scripts(stack, ["faultline.player.replay", *(str(Path(word).resolve()) for word in words[1:])])
     parse_none("page", words)
     check_ports(stack.address, ["PAGE_BUTTONS_PORT"], stack.settings.ports())
     local = _local(stack)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from faultline.page.pictures.browser import Browser
-from faultline.page.replay import recording, write
+from faultline.player.replay import recording, write
 from faultline.waiting import wait_until
 from tests.stack.browser import window
 from tests.unit.test_page_replay import APPEND, KILL

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from faultline.page.document import saved
 from faultline.page.pictures.browser import Browser
+from faultline.player.document import saved
 from tests.stack.browser import window
 from tests.stack.test_page_replay import CONTRAST
 

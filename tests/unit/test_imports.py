@@ -26,9 +26,10 @@ ALLOWED: dict[str, set[str]] = {
     "inspector": BASE | {"storage", "flink_job"},
     "verdict": BASE | {"storage"},
     "probes": BASE | {"storage", "flink_job", "verdict"},
-    "faults": BASE | {"storage", "flink_job", "stack"},
+    "player": BASE | {"probes"},
+    "faults": BASE | {"storage", "flink_job", "stack", "player"},
     # Golden data is the example of its pictures, and that of a benchmark.
-    "page": BASE | {"probes", "stack", "faults", "tests"},
+    "page": BASE | {"probes", "player", "stack", "faults", "tests"},
     "pipelines": BASE | {"storage", "stack", "verdict", "faults"},
     "verbs": BASE | {"stack"},
     "labs": BASE | {"spark_job", "inspector", "stack", "packages"},
@@ -36,7 +37,19 @@ ALLOWED: dict[str, set[str]] = {
     "deploy": BASE | {"services", "flink_job", "storage", "packages", "spark_job"},
     # Their baselines are variants of the windowing job.
     "benchmarks": BASE
-    | {"storage", "flink_job", "generator", "inspector", "verdict", "probes", "stack", "faults", "page", "verbs"}
+    | {
+        "storage",
+        "flink_job",
+        "generator",
+        "inspector",
+        "verdict",
+        "probes",
+        "stack",
+        "faults",
+        "player",
+        "page",
+        "verbs",
+    }
     | {"tests"},
 }
 MODULES = [name for name in files() if name.endswith(".py") and not name.startswith("tests/")]
@@ -79,8 +92,8 @@ STARTED = {
     "stack": {"services", "generator", "flink_job", "spark_job", "inspector", "verdict", "probes"},
     "faults": {"services", "generator", "spark_job", "inspector", "verdict", "probes"},
     "page": {"inspector"},
-    "verbs": {"storage", "spark_job", "inspector", "verdict", "probes", "packages", "faults", "page", "labs", "deploy"}
-    | {"generator", "flink_job", "benchmarks", "pipelines"},
+    "verbs": {"storage", "spark_job", "inspector", "verdict", "probes", "packages", "faults", "player", "page", "labs"}
+    | {"generator", "flink_job", "benchmarks", "pipelines", "deploy"},
     "labs": {"generator"},
     "benchmarks": {"services", "spark_job"},
 }

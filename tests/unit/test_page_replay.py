@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from faultline.page.document import SCRIPTS, STATIC, STYLES, saved
-from faultline.page.items import of_timeline
-from faultline.page.replay import ReplayError, main, recording, rows_of, write
+from faultline.player.document import SCRIPTS, STATIC, STYLES, saved
+from faultline.player.items import of_timeline
+from faultline.player.replay import ReplayError, main, recording, rows_of, write
 from faultline.settings import ROOT
 from tests.called import call, script
 from tests.golden.archives import golden

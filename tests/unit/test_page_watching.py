@@ -20,8 +20,8 @@ from faultline.messages import say
 from faultline.page import actions, following, watching
 from faultline.page.actions import Action, Judge, Refused, Runner
 from faultline.page.history import History
-from faultline.page.items import Item, Items
 from faultline.page.watching import WAITING, Watching
+from faultline.player.items import Item, Items
 from faultline.probes.reached import answers_http, broker_words, spark_pages, taskmanager_words
 from faultline.probes.watch import Sampler
 from faultline.settings import Settings

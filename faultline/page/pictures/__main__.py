@@ -18,13 +18,12 @@ from faultline.command import quiet_imports, run
 if __name__ == "__main__":
     quiet_imports()
 
-from tests.golden.archives import golden
-
 from faultline.direct import open_direct
-from faultline.page.document import saved
 from faultline.page.pictures.browser import Browser, PictureError, browser
-from faultline.page.replay import recording
+from faultline.player.document import saved
+from faultline.player.replay import recording
 from faultline.settings import ROOT, Settings
+from tests.golden.archives import golden
 
 FOLDER = ROOT / "docs" / "pictures"
 RUNS = golden("runs")

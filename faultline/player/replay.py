@@ -1,6 +1,6 @@
 """A recorded run as one HTML file, which plays it without a stack, without a server and without a network.
 
-Usage: python -m faultline.page.replay FOLDER...
+Usage: python -m faultline.player.replay FOLDER...
 
 FOLDER: the results of scripts/faults.sh, of one row or of all rows of a run. Prints the address of each file.
 Exit codes: 0 written, 2 there is no recorded run.
@@ -19,8 +19,8 @@ from faultline.command import CommandError, quiet_imports, run
 if __name__ == "__main__":
     quiet_imports()
 
-from faultline.page.document import saved
-from faultline.page.items import of_timeline
+from faultline.player.document import saved
+from faultline.player.items import of_timeline
 
 REPORT = "report.html"
 TIMELINE = "timeline.json"

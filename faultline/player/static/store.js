@@ -1,5 +1,5 @@
 "use strict";
-// What is known, in the order of time: items of page/items.py by their kind.
+// What is known, in the order of time: items of player/items.py by their kind.
 Faultline.store = (() => {
   const KEPT_SECONDS = 1800;
   const FIRST_SECONDS = 2;
