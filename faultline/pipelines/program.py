@@ -1,9 +1,10 @@
-"""The command line behind scripts/pipeline.sh: check, run, verdict, faults."""
+"""The command line behind scripts/pipeline.sh: check, run, verdict, faults, soak."""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import secrets
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,6 +15,7 @@ from faultline.pipelines.judge import CATEGORIES, Judge, columns_of
 from faultline.pipelines.place import find, is_on, placed
 from faultline.pipelines.readers import reader_of
 from faultline.pipelines.rows import ROWS, Row, applies, try_row
+from faultline.pipelines.soak import soak
 from faultline.pipelines.spec import Pipeline, SpecError, read
 from faultline.pipelines.trial import broker_running, command_of
 from faultline.stack.stack import Stack, open_stack
@@ -24,6 +26,7 @@ from faultline.verdict.report import print_report
 from faultline.verdict.store import open_store
 
 NAME = "pipeline"
+_MINUTES, _MOST_MINUTES = 5.0, 600
 
 
 def check(stack: Stack, pipeline: Pipeline) -> int:
@@ -118,13 +121,23 @@ def _chosen(stack: Stack, pipeline: Pipeline, names: Sequence[str]) -> list[Row]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     parser = Flags(NAME, prog="scripts/pipeline.sh", description="Judge, run and break a pipeline of your own.")
-    parser.add_argument("verb", choices=("check", "run", "verdict", "faults"))
+    parser.add_argument("verb", choices=("check", "run", "verdict", "faults", "soak"))
     parser.add_argument("file", metavar="FILE", help="a TOML file, or the name of one in pipelines/")
     parser.add_argument("rows", nargs="*", metavar="ROW", help="; ".join(f"{row.name}: {row.title}" for row in ROWS))
     parser.add_argument("--json", action="store_true", help="verdict: print one JSON object")
+    parser.add_argument("--minutes", type=float, help="soak: how long faults come (default: 5)")
+    parser.add_argument("--seed", type=int, help="soak: the order of the faults (default: a new one, printed)")
     chosen = parser.parse_args(arguments)
-    if (chosen.rows and chosen.verb != "faults") or (chosen.json and chosen.verb != "verdict"):
-        parser.error(f"{chosen.verb} takes {'no --json' if chosen.json else 'no ROW'}")
+    given = {
+        "ROW": ("faults", chosen.rows), "--json": ("verdict", chosen.json),
+        "--minutes": ("soak", chosen.minutes is not None), "--seed": ("soak", chosen.seed is not None),
+    }  # fmt: skip
+    for word, (verb, is_given) in given.items():
+        if is_given and chosen.verb != verb:
+            parser.error(f"{chosen.verb} takes no {word}")
+    minutes = _MINUTES if chosen.minutes is None else chosen.minutes
+    if not 0 < minutes <= _MOST_MINUTES:
+        parser.error(f"--minutes is {minutes:g}; give a number above 0, {_MOST_MINUTES} at most")
     interrupt_once()
     pipeline = read(find(chosen.file))
     stack = open_stack()
@@ -134,4 +147,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return judge(stack, pipeline, as_json=chosen.json)
     with open_store(in_memory=True) as store:
         columns_of(store, pipeline)
+    if chosen.verb == "soak":
+        return _show(soak(stack, pipeline, minutes, secrets.randbelow(10_000) if chosen.seed is None else chosen.seed))
     return run(stack, pipeline) if chosen.verb == "run" else faults(stack, pipeline, chosen.rows)

@@ -76,6 +76,14 @@ KILL = Step("SIGKILL, as soon as the output grows", Trial.kill_in_flight)
 SECOND = Step("start it a second time", lambda trial: trial.start(may_end=True))
 GROWTH = Step("wait until the output grows", Trial.await_growth)
 REST = Step(f"wait until the output has not grown for {_REST_SECONDS:g} s", lambda trial: trial.rest(_REST_SECONDS))
+AWAY: dict[str, tuple[Step, ...]] = {
+    "kill-broker": (_on_broker(of_stack.Kill("kafka")), _wait(5), _on_broker(of_stack.Start("kafka"))),
+    "sink-away": (
+        Step("cut the line to the database", lambda trial: trial.line.cut()), _wait(30),
+        Step("mend the line", lambda trial: trial.line.mend()),
+    ),
+}  # fmt: skip
+"""What is taken from a running pipeline for a while, by the name of the row."""
 ALL: tuple[Step, ...] = (FEED, FED, SETTLE)
 RUN: tuple[Step, ...] = (START, *ALL, STOP)
 
@@ -108,10 +116,7 @@ ROWS = (
     Row(
         "kill-broker",
         "SIGKILL of the broker in mid-flight, and its start",
-        (
-            START, FEED, GROWTH, _on_broker(of_stack.Kill("kafka")), _wait(5), _on_broker(of_stack.Start("kafka")),
-            FED, SETTLE, STOP,
-        ),
+        (START, FEED, GROWTH, *AWAY["kill-broker"], FED, SETTLE, STOP),
         broker=True,
     ),
     Row(
@@ -143,10 +148,7 @@ ROWS = (
     Row(
         "sink-away",
         "the database cannot be reached for 30 s",
-        (
-            START, FEED, GROWTH, Step("cut the line to the database", lambda trial: trial.line.cut()), _wait(30),
-            Step("mend the line", lambda trial: trial.line.mend()), FED, SETTLE, REST, STOP,
-        ),
+        (START, FEED, GROWTH, *AWAY["sink-away"], FED, SETTLE, REST, STOP),
         line=True,
     ),
     Row(

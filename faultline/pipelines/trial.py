@@ -271,6 +271,7 @@ class Trial:
         if self._waits_since is not None:
             self._slowest = max(self._slowest, time.monotonic() - self._waits_since)
         self._waits_since = None
+        self._restarts = 0
 
     # The checkpoint
 

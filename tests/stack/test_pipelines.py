@@ -20,6 +20,7 @@ from faultline.settings import ROOT
 from faultline.verdict.store import open_store
 from tests.stack.broker import Broker
 from tests.stack.running_stack import RunningStack
+from tests.tiers import SEED
 
 LESSON = ROOT / "scripts" / "walkthroughs" / "22_which_sink.sh"
 pytestmark = [pytest.mark.ci, pytest.mark.split, pytest.mark.timeout(1800)]
@@ -139,6 +140,13 @@ def test_a_sink_keeps_its_promise(stack: RunningStack, name: str) -> None:
         outcome, lost, repeated, _ = broken(stack, name, "newest-commit-deleted")["newest-commit-deleted"]
         assert (outcome, lost) == ("HOLDS", 0)
         assert bool(repeated) == (pipeline.promise == AT_LEAST_ONCE)
+
+
+@pytest.mark.full
+def test_a_consumer_loses_nothing_in_a_soak(stack: RunningStack) -> None:
+    done = stack.script("pipeline.sh", "soak", "plain_consumer", "--minutes", "2", "--seed", str(SEED))
+    assert f"seed {SEED}; faults: kill, stop, kill-broker\n" in done.stderr
+    assert "plain_consumer: HOLDS  every row that follows from visits_soak_" in done.stdout
 
 
 @pytest.mark.full

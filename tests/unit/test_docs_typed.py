@@ -34,6 +34,7 @@ TYPED = {
     "scripts/pipeline.sh check plain_consumer": f"{STACK}/test_pipelines.py",
     "scripts/pipeline.sh faults plain_consumer kill": f"{STACK}/test_pipelines.py",
     "scripts/pipeline.sh run plain_consumer": f"{STACK}/test_pipelines.py",
+    "scripts/pipeline.sh soak plain_consumer --minutes 2": f"{STACK}/test_pipelines.py",
     "scripts/pipeline.sh verdict plain_consumer --json": f"{STACK}/test_pipelines.py",
     "scripts/sbom.sh": f"{STACK}/test_sbom.py",
     "scripts/soak.sh --minutes": f"{STACK}/test_soak.py",
