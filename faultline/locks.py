@@ -19,3 +19,8 @@ def locked_packages(environment: str) -> dict[str, str]:
     """Version of each package that docker/requirements/ENVIRONMENT.lock names."""
     text = (LOCKS / f"{environment}.lock").read_text(encoding="utf-8")
     return {normalized(name): version for name, version in _LOCKED.findall(text)}
+
+
+def spark_releases() -> list[str]:
+    """Return the other releases of Spark that have a lock, as `spark-4.3`."""
+    return sorted(path.stem for path in LOCKS.glob("spark-*.lock"))

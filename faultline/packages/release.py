@@ -18,7 +18,7 @@ from pathlib import Path
 
 from pyspark.version import __version__ as spark_version
 
-from faultline.locks import LOCKS
+from faultline.locks import LOCKS, spark_releases
 from faultline.packages.jars import JarError, fetch
 from faultline.settings import artifacts
 from faultline.stack.lock import exclusive
@@ -28,11 +28,6 @@ THIS_RELEASE = ".".join(spark_version.split(".")[:2])
 """The release of the Spark in this environment."""
 
 
-def locks() -> list[str]:
-    """Return the releases that have a lock, as `spark-4.3`."""
-    return sorted(path.stem for path in LOCKS.glob("spark-*.lock"))
-
-
 def folder_of(engine: str, release: str) -> Path:
     """Return the folder of a release's environment, whether it exists or not."""
     return artifacts() / f"{engine}-{release}"
@@ -40,7 +35,7 @@ def folder_of(engine: str, release: str) -> Path:
 
 def python_of(engine: str, release: str) -> Path:
     """Return the interpreter of a release: that of the tools environment where it has the release itself."""
-    if f"{engine}-{release}" not in locks():
+    if f"{engine}-{release}" not in spark_releases():
         return Path(sys.executable)
     return folder_of(engine, release) / "bin" / "python"
 
@@ -75,7 +70,7 @@ def main() -> int:
     """Run the command line; returns the exit code."""
     parser = argparse.ArgumentParser(description="Make the environment of another release of Spark.")
     parser.add_argument("engine", choices=("spark",))
-    parser.add_argument("release", choices=[name.partition("-")[2] for name in locks()])
+    parser.add_argument("release", choices=[name.partition("-")[2] for name in spark_releases()])
     arguments = parser.parse_args()
     folder = folder_of(arguments.engine, arguments.release)
     folder.parent.mkdir(parents=True, exist_ok=True)

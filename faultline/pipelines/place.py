@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 
+from faultline.locks import spark_releases
 from faultline.pipelines.line import Line, open_line
 from faultline.pipelines.spec import ENVIRONMENTS, OWN_POSTGRES, Pipeline, SpecError
 from faultline.settings import ROOT
@@ -16,6 +17,8 @@ from faultline.stack.backends.local import LocalBackend
 from faultline.stack.stack import Stack
 
 _FOLDER = ("output", "pipelines")
+_JARS_OF_READERS = {"postgres": "postgres", "iceberg": "spark-iceberg"}
+"""Group of jars that Spark needs for a sink, by the reader of that sink."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ def placed(stack: Stack, pipeline: Pipeline, run: str = "", *, starts: bool = Tr
     if starts and "spark_jars" in pipeline.uses:
         names["spark_jars"] = _spark_jars(local, pipeline)
     if starts and "flink_jars" in pipeline.uses:
-        names["flink_jars"] = ";".join(jar.as_uri() for jar in _jars_of(local, "flink-postgres"))
+        names["flink_jars"] = ";".join(jar.as_uri() for jar in _jars_of(local, f"flink-{pipeline.output.reader}"))
     with contextlib.ExitStack() as held:
         direct, line = dict(names), None
         if OWN_POSTGRES.strip("{}") in pipeline.uses:
@@ -80,23 +83,33 @@ def placed(stack: Stack, pipeline: Pipeline, run: str = "", *, starts: bool = Tr
 
 
 def _environ(local: LocalBackend, pipeline: Pipeline) -> Mapping[str, str]:
-    name = ENVIRONMENTS[pipeline.start.environment] if pipeline.start else ""
+    name = pipeline.start.environment if pipeline.start else ""
     if not name:
         return dict(os.environ)
+    folder = _folder_of(local, name)
     # Only the engines need Java.
-    made = local.plain_environment(name) if name == "pipeline" else local.environment(name)
-    environ = {**made, "PYTHONUNBUFFERED": "1"}
-    for home in local.artifacts.environment(name).glob("lib/python*/site-packages/pyspark"):
+    made = local.plain_environment("pipeline") if name == "python" else local.environment("tools")
+    environ = {**made, "PATH": f"{folder / 'bin'}{os.pathsep}{made['PATH']}", "PYTHONUNBUFFERED": "1"}
+    for home in folder.glob("lib/python*/site-packages/pyspark"):
         # The start script of a wheel looks for it with the `python3` of the system.
-        environ |= {"SPARK_HOME": str(home), "PYSPARK_PYTHON": str(local.artifacts.interpreter(name))}
+        environ |= {"SPARK_HOME": str(home), "PYSPARK_PYTHON": str(folder / "bin" / "python")}
     return environ
+
+
+def _folder_of(local: LocalBackend, environment: str) -> Path:
+    """Folder of a virtual environment; that of another release of Spark is made when it is missing."""
+    if environment in spark_releases():
+        return local.artifacts.make_release(environment)
+    return local.artifacts.environment(ENVIRONMENTS[environment])
 
 
 def _spark_jars(local: LocalBackend, pipeline: Pipeline) -> str:
     """Paths of the jars that Spark needs beside its own: the Kafka source, Delta Lake, and the sink's."""
-    jars = sorted((local.artifacts.folder / "jars" / "spark").glob("*.jar"))
-    if pipeline.output.reader == "postgres":
-        jars += _jars_of(local, "postgres")
+    name = pipeline.start.environment if pipeline.start else ""
+    root = local.artifacts.make_release(name) / "artifacts" if name in spark_releases() else local.artifacts.folder
+    jars = sorted((root / "jars" / "spark").glob("*.jar"))
+    if group := _JARS_OF_READERS.get(pipeline.output.reader):
+        jars += _jars_of(local, group)
     return ",".join(map(str, jars))
 
 

@@ -178,7 +178,7 @@ def applies(row: Row, pipeline: Pipeline, stack: Stack) -> str:
             not feed.file and not feed.command and not reads_visits(stack, pipeline)
         ),
         "the file has no key checkpoint.folder": row.checkpoint and pipeline.checkpoint is None,
-        "it is for checkpoints of Spark": row.spark and start is not None and start.environment != "spark",
+        "it is for checkpoints of Spark": row.spark and start is not None and not start.environment.startswith("spark"),
         "the broker is not one of this stack": row.broker and not is_on(stack, pipeline),
         "the output is no Postgres at {postgres}": row.line and "postgres" not in placeholders(pipeline.output),
     }

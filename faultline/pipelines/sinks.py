@@ -23,7 +23,7 @@ from faultline.locks import locked_packages
 from faultline.messages import say
 from faultline.pipelines.place import find
 from faultline.pipelines.rows import ROWS, Row, applies, try_row
-from faultline.pipelines.spec import Pipeline, SpecError, read
+from faultline.pipelines.spec import ENVIRONMENTS, Pipeline, SpecError, read
 from faultline.settings import ROOT
 from faultline.stack.own import own_environment
 from faultline.stack.stack import Stack, open_stack
@@ -58,6 +58,13 @@ SINKS = (
         "to_delta_transaction", "Delta Lake, with the batch's id",
         '`.option("txnAppId", query_id).option("txnVersion", batch_id)`',
     ),
+    Sink(
+        "to_iceberg", "Iceberg, by its own sink", '`writeStream.format("iceberg")`, with `fanout-enabled`', "Spark 4.1",
+    ),
+    Sink(
+        "to_iceberg_append", "Iceberg, appended in `foreachBatch`", '`batch.writeTo("db.page_views").append()`',
+        "Spark 4.1",
+    ),
     Sink("to_kafka", "Kafka", '`writeStream.format("kafka")`: without transactions'),
     Sink("postgres_append", "Postgres, appended", '`batch.write.format("jdbc").mode("append")`'),
     Sink("to_postgres_upsert", "Postgres, by key", "`PRIMARY KEY (partition, position)` and `ON CONFLICT DO NOTHING`"),
@@ -68,6 +75,7 @@ SINKS = (
     Sink("flink_kafka_exactly_once", "Kafka, in transactions", "`'sink.delivery-guarantee' = 'exactly-once'`", "Flink"),
     Sink("flink_kafka_at_least_once", "Kafka", "`'sink.delivery-guarantee' = 'at-least-once'`", "Flink"),
     Sink("flink_files", "files", "`'connector' = 'filesystem'`: complete with a checkpoint", "Flink"),
+    Sink("flink_iceberg", "Iceberg", "`'connector' = 'iceberg'`: a snapshot with each checkpoint", "Flink"),
     Sink("flink_postgres_append", "Postgres, appended", "`'connector' = 'jdbc'`, a table without a key", "Flink"),
     Sink("flink_postgres_upsert", "Postgres, by key", "`PRIMARY KEY (part, pos) NOT ENFORCED`", "Flink"),
 )  # fmt: skip
@@ -112,9 +120,10 @@ def tried(stack: Stack, pipeline: Pipeline, row: Row) -> Cell:
 
 def _release(pipeline: Pipeline) -> str:
     """Return the engine and its release, e.g. `Spark 4.2.0`."""
-    if pipeline.start and pipeline.start.environment == "flink":
-        return f"Flink {locked_packages('flink')['apache-flink']}"
-    return f"Spark {locked_packages('tools')['pyspark']}"
+    name = pipeline.start.environment if pipeline.start else ""
+    if name == "flink":
+        return f"Flink {locked_packages(name)['apache-flink']}"
+    return f"Spark {locked_packages(ENVIRONMENTS.get(name, name))['pyspark']}"
 
 
 def page(cells: list[Cell]) -> str:

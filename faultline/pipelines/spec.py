@@ -11,12 +11,16 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from faultline.command import CommandError
+from faultline.locks import spark_releases
 
 EXACTLY_ONCE, AT_LEAST_ONCE, NONE = "exactly-once", "at-least-once", "none"
 PROMISES = (EXACTLY_ONCE, AT_LEAST_ONCE, NONE)
-READERS = ("kafka", "json", "csv", "parquet", "postgres", "delta")
+READERS = ("kafka", "json", "csv", "parquet", "postgres", "delta", "iceberg")
 ENVIRONMENTS = {"": "", "spark": "tools", "flink": "flink", "python": "pipeline"}
-"""Values of `start.environment`, and the project's environment behind each; empty is the user's own."""
+"""Values of `start.environment`, and the project's environment behind each; empty is the user's own.
+
+Another release of Spark is `spark-4.1`, say: its environment is made when a pipeline names it.
+"""
 PLACEHOLDERS = ("bootstrap", "topic", "work", "here", "spark_jars", "flink_jars", "postgres")
 """Names in braces that strings of the file may have, except the query."""
 OWN_POSTGRES = "{postgres}"
@@ -135,6 +139,7 @@ _OF_READER = {
     "csv": ("path",),
     "parquet": ("path",),
     "delta": ("path",),
+    "iceberg": ("path",),
     "postgres": ("url", "table"),
 }
 """Keys that each reader needs."""
@@ -198,8 +203,8 @@ def _checked(pipeline: Pipeline) -> Pipeline:
     for name in sorted(pipeline.uses - set(PLACEHOLDERS)):
         known = ", ".join(f"{{{each}}}" for each in PLACEHOLDERS)
         raise SpecError(f"{file}: unknown placeholder {{{name}}}; known are {known}")
-    if pipeline.start and pipeline.start.environment not in ENVIRONMENTS:
-        names = ", ".join(filter(None, ENVIRONMENTS))
+    if pipeline.start and pipeline.start.environment not in (*ENVIRONMENTS, *spark_releases()):
+        names = ", ".join([*filter(None, ENVIRONMENTS), *spark_releases()])
         raise SpecError(f"{file}: start.environment is {pipeline.start.environment!r}; write one of {names}, or none")
     if pipeline.start and not pipeline.start.command.strip():
         raise SpecError(f"{file}: start.command is empty; write the command that runs the pipeline in the foreground")

@@ -1,9 +1,10 @@
 """The same query of Flink into a sink of your choice: python flink_sinks.py SINK BOOTSTRAP TOPIC WORK [TARGET [JARS]].
 
-TARGET: the topic or the database that the sink writes to; else it writes files below WORK. It goes on from the newest
-checkpoint below WORK. docs/which_sink.md says what each sink loses or repeats when the job dies.
+TARGET: the topic or the database that the sink writes to, or `files` for a sink that writes below WORK. The job goes on
+from the newest checkpoint below WORK. docs/which_sink.md says what each sink loses or repeats when the job dies.
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -25,6 +26,8 @@ if retained:
     settings["execution.state-recovery.path"] = retained[-1].parent.as_uri()
 if jars:
     settings["pipeline.jars"] = jars
+    # Flink looks for classes of Hadoop outside the job's jars only.
+    os.environ["HADOOP_CLASSPATH"] = ":".join(jar.removeprefix("file://") for jar in jars.split(";") if "hadoop" in jar)
 table = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
 for key, value in settings.items():
     table.get_config().set(key, value)
@@ -37,6 +40,8 @@ SINKS = {
     "kafka_at_least_once": f"{KAFKA}, 'topic' = '{target}', 'sink.delivery-guarantee' = 'at-least-once'",
     "files": f"'connector' = 'filesystem', 'path' = '{work}/page_views', 'format' = 'json', "
     "'sink.rolling-policy.rollover-interval' = '1 s', 'sink.rolling-policy.check-interval' = '1 s'",
+    "iceberg": "'connector' = 'iceberg', 'catalog-type' = 'hadoop', 'catalog-name' = 'tables', "
+    f"'warehouse' = '{work}', 'catalog-database' = 'db'",
     "postgres_append": JDBC,
     "postgres_upsert": JDBC,
 }

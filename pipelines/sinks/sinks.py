@@ -14,12 +14,24 @@ from pyspark.sql.functions import col, get_json_object, struct, to_json
 sink, bootstrap, topic, work, *targets = sys.argv[1:]
 output, checkpoint, target = f"{work}/page_views", f"{work}/checkpoint", "".join(targets)
 jdbc = {"url": f"jdbc:{target}", "driver": "org.postgresql.Driver"}
+if sink.startswith("delta"):
+    tables = {
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    }
+elif sink.startswith("iceberg"):
+    tables = {
+        "spark.sql.catalog.tables": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.tables.type": "hadoop",
+        "spark.sql.catalog.tables.warehouse": work,
+        "spark.sql.defaultCatalog": "tables",
+    }
+else:
+    tables = {}
 spark = (
     SparkSession.builder.appName("page_views")
     .master("local[2]")
-    .config("spark.sql.shuffle.partitions", 2)
-    .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
-    .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
+    .config(map={"spark.sql.shuffle.partitions": 2, **tables})
     .getOrCreate()
 )
 page_views = (
@@ -60,6 +72,11 @@ def delta_transaction(batch: DataFrame, batch_id: int) -> None:
     writer.option("txnAppId", query_id).option("txnVersion", batch_id).save(output)
 
 
+def iceberg_append(batch: DataFrame, _batch_id: int) -> None:
+    """Append to an Iceberg table."""
+    batch.writeTo("db.page_views").append()
+
+
 def postgres_upsert(batch: DataFrame, _batch_id: int) -> None:
     """Insert what is not there yet by its key, the position in the topic."""
     batch.write.format("jdbc").options(**jdbc, dbtable="staged").mode("overwrite").save()
@@ -93,6 +110,8 @@ def execute(*statements: str) -> None:
         connection.close()
 
 
+if sink.startswith("iceberg"):
+    spark.sql("CREATE TABLE IF NOT EXISTS db.page_views (partition int, offset bigint, visit_id string, page string)")
 if sink == "file_sink":
     writer = page_views.writeStream.format("json").option("path", output)
 elif sink == "delta":
@@ -104,6 +123,8 @@ elif sink == "kafka":
         .option("kafka.bootstrap.servers", bootstrap)
         .option("topic", target)
     )
+elif sink == "iceberg":
+    writer = page_views.writeStream.format("iceberg").option("path", "db.page_views").option("fanout-enabled", "true")
 else:
     writer = page_views.writeStream.foreachBatch(globals()[sink])
 writer.option("checkpointLocation", checkpoint).trigger(processingTime="1 second").start().awaitTermination()

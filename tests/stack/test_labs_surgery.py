@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from faultline.packages.release import locks
+from faultline.locks import spark_releases
 from tests.stack.releases import made_python
 from tests.stack.shown import shown_of, was_printed
 from tests.stack.test_labs import processes_in, walk
@@ -35,7 +35,7 @@ PROVES = {
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("lock", locks())
+@pytest.mark.parametrize("lock", spark_releases())
 def test_the_column_of_another_release_is_what_is_measured(lock: str, tmp_path: Path) -> None:
     release = lock.partition("-")[2]
     made_python(release)
