@@ -83,7 +83,7 @@ AWAY: dict[str, tuple[Step, ...]] = {
         Step("mend the line", lambda trial: trial.line.mend()),
     ),
 }  # fmt: skip
-"""What is taken from a running pipeline for a while, by the name of the row."""
+"""That which is taken from a running pipeline for a while, by the name of the row."""
 ALL: tuple[Step, ...] = (FEED, FED, SETTLE)
 RUN: tuple[Step, ...] = (START, *ALL, STOP)
 

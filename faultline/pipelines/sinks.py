@@ -154,13 +154,13 @@ def _counts(cell: Cell | None) -> str:
     return f"{', '.join(found) or 'none'} of {cell['expected']:,}"
 
 
-def try_sinks(names: Sequence[str], cells: list[Cell]) -> None:
+def try_sinks(names: Sequence[str]) -> None:
     """Try what is not on record of these pipelines, on a stack of their own, and put it on record."""
-    known = {(cell["pipeline"], cell["row"]) for cell in cells}
     rows = [row for row in ROWS if row.name in TRIED]
     with tempfile.TemporaryDirectory() as home:
         stack = open_stack({}, own_environment(Path(home), {"BACKEND": "local"}))
         for pipeline, row in itertools.product([read(find(name)) for name in names], rows):
+            known = {(cell["pipeline"], cell["row"]) for cell in recorded()}
             if (pipeline.name, row.name) in known or applies(row, pipeline, stack):
                 continue
             say(f"{pipeline.name}: {row.title}")
@@ -168,9 +168,15 @@ def try_sinks(names: Sequence[str], cells: list[Cell]) -> None:
             if cell["outcome"] == Outcome.UNKNOWN.value:
                 say(f"{pipeline.name}, {row.name}: unknown; run this again")
                 continue
-            cells.append(cell)
-            cells.sort(key=lambda each: (each["pipeline"], each["row"]))
+            # Another process may have tried other pipelines in the meantime.
+            cells = sorted([*recorded(), cell], key=lambda each: (each["pipeline"], each["row"]))
             replace_text(RECORD, json.dumps(cells, indent=1) + "\n")
+
+
+def recorded() -> list[Cell]:
+    """Return the cells on record."""
+    found: list[Cell] = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else []
+    return found
 
 
 def main() -> int:
@@ -179,10 +185,9 @@ def main() -> int:
     known = {sink.pipeline for sink in SINKS}
     if unknown := sorted(set(sys.argv[1:]) - known):
         raise SpecError(f"{unknown[0]} is not in the table; it has {', '.join(sorted(known))}")
-    cells: list[Cell] = json.loads(RECORD.read_text()) if RECORD.exists() else []
     if sys.argv[1:]:
-        try_sinks(sys.argv[1:], cells)
-    replace_text(PAGE, page(cells))
+        try_sinks(sys.argv[1:])
+    replace_text(PAGE, page(recorded()))
     return 0
 
 
