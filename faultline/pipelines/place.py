@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -14,6 +15,7 @@ from faultline.pipelines.line import Line, open_line
 from faultline.pipelines.spec import ENVIRONMENTS, OWN_POSTGRES, Pipeline, SpecError
 from faultline.settings import ROOT
 from faultline.stack.backends.local import LocalBackend
+from faultline.stack.errors import StackError
 from faultline.stack.stack import Stack
 
 _FOLDER = ("output", "pipelines")
@@ -99,14 +101,30 @@ def _environ(local: LocalBackend, pipeline: Pipeline) -> Mapping[str, str]:
 def _folder_of(local: LocalBackend, environment: str) -> Path:
     """Folder of a virtual environment; that of another release of Spark is made when it is missing."""
     if environment in spark_releases():
-        return local.artifacts.make_release(environment)
+        return _release(local, environment)
     return local.artifacts.environment(ENVIRONMENTS[environment])
+
+
+def _release(local: LocalBackend, name: str) -> Path:
+    """Make the environment of another release of Spark where it is missing; returns its folder. Raises StackError."""
+    local.artifacts.make_tools()
+    program = [str(local.artifacts.interpreter("tools")), "-m", "faultline.packages.release"]
+    done = subprocess.run(
+        [*program, *name.split("-", 1)],
+        env=local.environment("tools"),
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        check=False,
+    )
+    if done.returncode:
+        raise StackError(f"the environment {name} could not be made, see the lines above; then run again")
+    return local.artifacts.folder / name
 
 
 def _spark_jars(local: LocalBackend, pipeline: Pipeline) -> str:
     """Paths of the jars that Spark needs beside its own: the Kafka source, Delta Lake, and the sink's."""
     name = pipeline.start.environment if pipeline.start else ""
-    root = local.artifacts.make_release(name) / "artifacts" if name in spark_releases() else local.artifacts.folder
+    root = _release(local, name) / "artifacts" if name in spark_releases() else local.artifacts.folder
     jars = sorted((root / "jars" / "spark").glob("*.jar"))
     if group := _JARS_OF_READERS.get(pipeline.output.reader):
         jars += _jars_of(local, group)

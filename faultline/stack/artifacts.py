@@ -127,13 +127,6 @@ class Artifacts:
             with self._locked():
                 self._make_environment(name)
 
-    def make_release(self, name: str) -> Path:
-        """Make the environment of another release of Spark, such as `spark-4.1`; returns its folder."""
-        self.make_tools()
-        release = name.partition("-")[2]
-        self._run([str(self.interpreter("tools")), "-m", "faultline.packages.release", "spark", release])
-        return self.folder / name
-
     def fetch_single_jars(self, group: str) -> None:
         """Fetch a group of the jars that pipelines of users need, and no stack."""
         listed = LOCKS / "pipelines.jars"

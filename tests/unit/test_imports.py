@@ -94,6 +94,7 @@ STARTED = {
     "page": {"inspector"},
     "verbs": {"storage", "spark_job", "inspector", "verdict", "probes", "packages", "faults", "player", "page", "labs"}
     | {"generator", "flink_job", "benchmarks", "pipelines", "deploy"},
+    "pipelines": {"packages"},
     "labs": {"generator"},
     "benchmarks": {"services", "spark_job"},
 }
