@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,11 +13,21 @@ from faultline.inspector.spark.report import LOGS, is_spark_checkpoint
 from faultline.inspector.spark.sink import SINK_LOG
 from faultline.storage.location import Location
 
-DEPTH, MOST_FOLDERS, NAMED = 6, 2_000, 5
-"""Levels and folders below a path that are searched for checkpoints, and how many of them a sentence names."""
+DEPTH, MOST_FOLDERS, MOST_FILES, NAMED = 6, 2_000, 100, 5
+"""Levels, folders and files below a path that are searched for checkpoints, and how many of them a sentence names."""
 INSIDE_SPARK = (*LOGS, "sources", "state")
 INSIDE_FLINK = ("shared", "taskowned")
 """Folders of a checkpoint, and of a job, that somebody may name instead of it."""
+FLINK_MAGIC = bytes.fromhex("4960672d")
+"""The first bytes of Flink's metadata, whatever its name (Checkpoints.HEADER_MAGIC_NUMBER)."""
+BESIDE_FLINK = {
+    r"(completedCheckpoint|submittedJobGraph|executionPlan).*": (
+        "is Flink's high-availability storage, which only points to checkpoints"
+    ),
+    r"localState|aid_.+|jid_.+|vtx_.+|chk_\d+": "has the copies that a TaskManager keeps of its own state",
+    r"dstl": "has changes of the changelog state backend, which only a checkpoint puts together",
+}
+"""Names that Flink gives to what somebody may take for a checkpoint, and what they mean."""
 
 
 def engine_of(path: Location) -> str:
@@ -59,6 +70,11 @@ def _a_file(path: Location) -> str:
         owner = path.parent
     if owner is None and is_checkpoint_folder(path.parent):
         owner = path.parent
+    if _is_flink_metadata(path):
+        return (
+            f"{path} has the content of Flink's {METADATA}: Flink restores it by this name, too; rename it to"
+            f" {METADATA} to open it here"
+        )
     give = _give([owner]) if owner is not None else "; name the folder of a query, a job or a chk-N"
     return f"{path} is a file{give}"
 
@@ -72,6 +88,7 @@ def _why_none(path: Location, children: list[Location]) -> str:
     return (
         _called_like_one(path, {child.name for child in children})
         or _has_some(path, children)
+        or _beside_flink(path, children)
         or f"{path} is not a checkpoint: it has neither offsets/ and commits/ (Spark) nor chk-N or _metadata (Flink)"
     )
 
@@ -103,6 +120,25 @@ def _called_like_one(path: Location, names: set[str]) -> str:
             " planned yet, or they were not copied; name the folder that has them"
         )
     return ""
+
+
+def _beside_flink(path: Location, children: list[Location]) -> str:
+    """Say what a folder is in which Flink keeps something else; empty when it is none."""
+    renamed = next((child for child in children[:MOST_FILES] if child.is_file() and _is_flink_metadata(child)), None)
+    if renamed is not None:
+        return _a_file(renamed)
+    for pattern, what in BESIDE_FLINK.items():
+        if any(re.fullmatch(pattern, name) for name in (path.name, *(child.name for child in children))):
+            return f"{path} {what}; name the folder of state.checkpoints.dir, a chk-N in it, or a savepoint"
+    return ""
+
+
+def _is_flink_metadata(file: Location) -> bool:
+    try:
+        with file.open("rb") as content:
+            return content.read(len(FLINK_MAGIC)) == FLINK_MAGIC
+    except OSError:
+        return False
 
 
 def _has_some(path: Location, children: list[Location]) -> str:
