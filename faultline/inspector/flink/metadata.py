@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from stat import S_ISDIR
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -12,12 +13,21 @@ from py4j.protocol import Py4JError
 from faultline.inspector.errors import InspectorError, UnknownFormat
 from faultline.inspector.flink.folder import METADATA
 from faultline.inspector.flink.jvm import each, java_cause, system_loader
+from faultline.inspector.words import size_words
 from faultline.settings import Settings, SettingsError
 from faultline.storage.location import Location
 from faultline.storage.words import location_of
 
 CHANGELOG = "ChangelogStateBackendHandle"
 """Handles of the changelog state backend: state as it was written at times, and the changes since."""
+FROM_ELSEWHERE = ("Unrecognized checkpoint version number", "ClassNotFoundException", "InvalidClassException")
+"""Words of Flink on another release's `_metadata`; a class is that of its properties (MetadataV4Serializer)."""
+HINTS = {
+    "EOF": "it is cut short or damaged",
+    "no longer supported": "Flink no longer reads what this release wrote",
+    "": "it is damaged, or of a version not known here",
+}
+"""Words of Flink on a `_metadata`, and their meaning; the last of them fits all."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +51,12 @@ class Entry:
         """The operator's name in reports: uid, name, or the hash when there is neither."""
         return self.uid or self.name or self.id
 
+    @property
+    def coordinator_bytes(self) -> int:
+        """Bytes for its coordinator, which a restore hands to it (CheckpointCoordinator.restoreStateToCoordinators)."""
+        handle = self.state.getCoordinatorState()
+        return 0 if handle is None else int(handle.getStateSize())
+
 
 def load_metadata(jvm: Any, folder: Location) -> Any:
     """Flink's CheckpointMetadata of the folder.
@@ -57,15 +73,16 @@ def load_metadata(jvm: Any, folder: Location) -> Any:
     stream = jvm.java.io.DataInputStream(jvm.java.io.ByteArrayInputStream(content))
     try:
         checkpoints = jvm.org.apache.flink.runtime.checkpoint.Checkpoints
-        return checkpoints.loadCheckpointMetadata(stream, system_loader(jvm), folder.resolve().as_uri())
+        # As text: Flink's Path takes the %20 of a URI for a name.
+        return checkpoints.loadCheckpointMetadata(stream, system_loader(jvm), str(folder.resolve()))
     except Py4JError as error:
         cause = java_cause(error)
-        if "Unrecognized checkpoint version number" in cause:
+        if any(word in cause for word in FROM_ELSEWHERE):
             raise UnknownFormat(
                 f"{file} is of a version that the installed Flink does not know ({cause}): unknown, another release"
                 " of Flink wrote it"
             ) from None
-        hint = "it is cut short or damaged" if "EOF" in cause else "it is damaged, or of a version not known here"
+        hint = next((words for word, words in HINTS.items() if word in cause), HINTS[""])
         raise InspectorError(f"{file} is not a whole checkpoint metadata file: {hint} ({cause})") from None
 
 
@@ -84,6 +101,15 @@ def kind_of(metadata: Any, folder: Location) -> tuple[bool, bool]:
     except Py4JError as error:
         cause = java_cause(error)
         raise UnknownFormat(f"{folder / METADATA}: unknown, its properties lack a part ({cause})") from None
+
+
+def master_hooks(jvm: Any, metadata: Any) -> list[str]:
+    """List the states of master hooks by the names of the hooks.
+
+    A restore gives each to the job's hook of that name, and fails where the job has none (MasterHooks.
+    restoreMasterHooks).
+    """
+    return [f"{state.name()} ({size_words(len(state.bytes()))})" for state in each(jvm, metadata.getMasterStates())]
 
 
 def operators(jvm: Any, metadata: Any) -> list[Entry]:
@@ -107,8 +133,13 @@ def operators(jvm: Any, metadata: Any) -> list[Entry]:
 
 
 def _stream_handles(jvm: Any, handle: Any) -> Iterator[Any]:
-    """Find the stream handles inside a state handle, whatever Flink wrapped them in."""
-    kind = handle.getClass().getSimpleName()
+    """Find the stream handles inside a state handle, whatever Flink wrapped them in.
+
+    Operator state of merged files is in a FileMergingOperatorStreamStateHandle, channel state of merged files in a
+    MergedInputChannelStateHandle or MergedResultSubpartitionStateHandle (MetadataV2V3SerializerBase,
+    ChannelStateHandleSerializerV2).
+    """
+    kind = "" if handle is None else handle.getClass().getSimpleName()
     if kind.startswith("Incremental"):
         yield from _stream_handles(jvm, handle.getMetaDataStateHandle())
         for part in [*each(jvm, handle.getPrivateState()), *each(jvm, handle.getSharedState())]:
@@ -122,9 +153,9 @@ def _stream_handles(jvm: Any, handle: Any) -> Iterator[Any]:
     elif kind == "ChangelogStateHandleStreamImpl":
         for part in each(jvm, handle.getHandlesAndOffsets()):
             yield from _stream_handles(jvm, part.getField(0))
-    elif kind in ("KeyGroupsStateHandle", "KeyGroupsSavepointStateHandle", "OperatorStreamStateHandle"):
+    elif kind.startswith("KeyGroups") or kind.endswith("OperatorStreamStateHandle"):
         yield from _stream_handles(jvm, handle.getDelegateStateHandle())
-    elif kind in ("InputChannelStateHandle", "ResultSubpartitionStateHandle"):
+    elif kind.endswith(("InputChannelStateHandle", "ResultSubpartitionStateHandle")):
         yield from _stream_handles(jvm, handle.getDelegate())
     else:
         yield handle
@@ -143,7 +174,11 @@ class StateFiles:
 
 
 def state_files(jvm: Any, entry: Entry) -> StateFiles:
-    """Find the files of an operator's state. Raises Py4JError for a kind of handle that is not known here."""
+    """Find the files of an operator's state.
+
+    Raises Py4JError for a kind of handle that is not known here, InspectorError for one around nothing, which Flink
+    reads from a `_metadata` and cannot open.
+    """
     found = StateFiles()
     for subtask in each(jvm, entry.state.getStates()):
         collections = (
@@ -156,6 +191,8 @@ def state_files(jvm: Any, entry: Entry) -> StateFiles:
         )
         for handle in (handle for collection in collections for handle in each(jvm, collection)):
             for stream in _stream_handles(jvm, handle):
+                if stream is None:
+                    raise InspectorError(f"operator {entry.label}: a handle of its state has no stream to open")
                 kind = stream.getClass().getSimpleName()
                 if kind in ("FileStateHandle", "RelativeFileStateHandle"):
                     _add(found, stream.getFilePath(), stream.getStateSize())
@@ -194,23 +231,24 @@ def in_flight_bytes(jvm: Any, entry: Entry) -> int:
 def missing_files(jvm: Any, entry: Entry, files: StateFiles | None = None) -> list[str]:
     """Say what is wrong with each state file of one operator that is gone, or shorter than Flink recorded.
 
-    A file of a store that gives no answer goes to `elsewhere`.
+    A file of a store that gives no answer, or that this user may not look at, goes to `elsewhere`.
     """
     files = state_files(jvm, entry) if files is None else files
     problems = []
     for path, size in list(files.here.items()):
         try:
-            found = path.stat().st_size
+            found = path.stat()
         except (FileNotFoundError, NotADirectoryError, ValueError):
             # A ValueError is a name that no file can have.
             problems.append(f"state file {path} of operator {entry.label} is missing")
-        except PermissionError:
-            problems.append(f"state file {path} of operator {entry.label} cannot be read: no permission")
         except OSError:
             files.elsewhere[str(path)] = files.here.pop(path)
         else:
-            if found < size:
-                problems.append(f"state file {path} of operator {entry.label} is cut short: {found} of {size} bytes")
+            what = f"state file {path} of operator {entry.label}"
+            if S_ISDIR(found.st_mode):
+                problems.append(f"{what} is a folder")
+            elif found.st_size < size:
+                problems.append(f"{what} is cut short: {found.st_size} of {size} bytes")
     return problems
 
 

@@ -26,6 +26,11 @@ MARKERS = {-1: "latest", -2: "earliest", -3: "committed"}
 TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 """Names that Kafka allows for a topic (org.apache.kafka.common.internals.Topic)."""
 
+NO_SPLITS = 4
+"""Bytes of an empty list: enumerators of other connectors write it too (NumberSequenceSource), Kafka's writes more."""
+
+KINDS = {"SPLIT_DISTRIBUTE": "list", "UNION": "union list", "BROADCAST": "broadcast"}
+
 Offsets = dict[tuple[str, int], int]
 """(topic, partition) -> offset of the next record to read, or one of MARKERS."""
 
@@ -121,13 +126,23 @@ def state_names(jvm: Any, entry: Entry) -> set[str]:
 
 
 def state_counts(jvm: Any, entry: Entry) -> dict[str, int]:
-    """Count the elements of each list state of the operator, all subtasks together."""
+    """Count the elements of each list state of the operator, all subtasks together; a broadcast state is one."""
     counts: dict[str, int] = {}
     for subtask in each(jvm, entry.state.getStates()):
-        for handle in each(jvm, subtask.getManagedOperatorState()):
+        for handle in [*each(jvm, subtask.getManagedOperatorState()), *each(jvm, subtask.getRawOperatorState())]:
             for name, positions in handle.getStateNameToPartitionOffsets().items():
                 counts[name] = counts.get(name, 0) + len(positions.getOffsets())
     return counts
+
+
+def state_kinds(jvm: Any, entry: Entry) -> dict[str, str]:
+    """The kinds of the operator's list states, by which a restore gives them to tasks (OperatorStateHandle.Mode)."""
+    return {
+        name: KINDS[places.getDistributionMode().toString()]
+        for subtask in each(jvm, entry.state.getStates())
+        for handle in [*each(jvm, subtask.getManagedOperatorState()), *each(jvm, subtask.getRawOperatorState())]
+        for name, places in handle.getStateNameToPartitionOffsets().items()
+    }
 
 
 def source_offsets(jvm: Any, entry: Entry) -> Offsets:
@@ -140,13 +155,16 @@ def source_offsets(jvm: Any, entry: Entry) -> Offsets:
         topic, partition, offset = _kafka_split(entry, element)
         offsets[(topic, partition)] = offset
     try:
-        for split in _waiting_splits(jvm, entry):
+        waiting, size = _waiting_splits(jvm, entry)
+        for split in waiting:
             _check_partition(entry, split.getTopic(), split.getPartition(), split.getStartingOffset())
             offsets.setdefault((split.getTopic(), split.getPartition()), split.getStartingOffset())
     except Py4JError as error:
         raise UnknownConnector(
             f"source {entry.label}: its state is not of this Kafka connector ({java_cause(error)})"
         ) from None
+    if not offsets and size <= NO_SPLITS:
+        raise UnknownConnector(f"source {entry.label}: it has no split, and nothing says whose")
     return dict(sorted(offsets.items()))
 
 
@@ -170,20 +188,20 @@ def _check_partition(entry: Entry, topic: str, partition: int, offset: int) -> N
         raise UnknownConnector(f"source {entry.label}: its state is not of this Kafka connector")
 
 
-def _waiting_splits(jvm: Any, entry: Entry) -> list[Any]:
-    """Partitions that the enumerator knew and had not given to a reader.
+def _waiting_splits(jvm: Any, entry: Entry) -> tuple[list[Any], int]:
+    """Partitions that the enumerator knew and had not given to a reader; and the bytes of its state.
 
     SourceCoordinator writes a version, then the enumerator's state with its own version and length.
     """
     handle = entry.state.getCoordinatorState()
     if handle is None:
-        return []
+        return [], 0
     stream = jvm.java.io.DataInputStream(handle.openInputStream())
     stream.readInt()
     version = stream.readInt()
     content = stream.readNBytes(stream.readInt())
     serializer = jvm.org.apache.flink.connector.kafka.source.enumerator.KafkaSourceEnumStateSerializer()
-    return each(jvm, serializer.deserialize(version, content).unassignedSplits())
+    return each(jvm, serializer.deserialize(version, content).unassignedSplits()), len(content)
 
 
 def all_offsets(jvm: Any, entries: list[Entry]) -> Offsets:

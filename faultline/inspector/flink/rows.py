@@ -64,7 +64,7 @@ def rows(jvm: Any, folder: Location, operator: str | None, limit: int | None) ->
     """
     entries = [entry for entry in operators(jvm, load_metadata(jvm, folder)) if not entry.finished]
     chosen = [entry for entry in entries if operator in (None, entry.uid, entry.name, entry.id)]
-    if not chosen:
+    if operator is not None and not chosen:
         there = ", ".join(entry.label for entry in entries if entry.state_bytes)
         raise InspectorError(f"{folder} has no operator {operator}; those with state: {there or 'none'}")
     for entry in chosen:

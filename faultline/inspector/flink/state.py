@@ -30,6 +30,11 @@ def _keyed_handles(jvm: Any, entry: Entry) -> list[Any]:
     ]
 
 
+def _has_raw_state(jvm: Any, entry: Entry) -> bool:
+    """Return whether the operator wrote keyed state itself, such as timers before Flink 1.4."""
+    return any(not subtask.getRawKeyedState().isEmpty() for subtask in each(jvm, entry.state.getStates()))
+
+
 def is_of_changelog(jvm: Any, entry: Entry) -> bool:
     """Return whether the changelog state backend wrote the operator's keyed state."""
     return any(handle.getClass().getSimpleName().startswith(CHANGELOG) for handle in _keyed_handles(jvm, entry))
@@ -68,7 +73,7 @@ def keyed_state(jvm: Any, entry: Entry, rows: int, everything: bool = False) -> 
 
     `everything`: its list and broadcast states too, and a preview of the timers.
     """
-    if not everything and not _keyed_handles(jvm, entry):
+    if not everything and not _keyed_handles(jvm, entry) and not _has_raw_state(jvm, entry):
         return []
     try:
         return [_store(state, everything) for state in json.loads(reader(jvm, entry).summary(rows, everything))]
