@@ -8,7 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from faultline.inspector.errors import InspectorError
-from faultline.inspector.flink.folder import CHECKPOINT, JOB_ID, METADATA, is_checkpoint_folder, list_folders
+from faultline.inspector.flink.folder import (
+    CHECKPOINT,
+    JOB_ID,
+    METADATA,
+    begins_with,
+    is_checkpoint_folder,
+    list_folders,
+)
 from faultline.inspector.spark.report import LOGS, is_spark_checkpoint
 from faultline.inspector.spark.sink import SINK_LOG
 from faultline.storage.location import Location
@@ -25,6 +32,7 @@ BESIDE_FLINK = {
         "is Flink's high-availability storage, which only points to checkpoints"
     ),
     r"localState|aid_.+|jid_.+|vtx_.+|chk_\d+": "has the copies that a TaskManager keeps of its own state",
+    r"_(common_)?metadata": "is output in Parquet, whose summary has the name of Flink's metadata",
     r"dstl": "has changes of the changelog state backend, which only a checkpoint puts together",
 }
 """Names that Flink gives to what somebody may take for a checkpoint, and what they mean."""
@@ -49,7 +57,7 @@ def _engine_of(path: Location) -> str:
     if not path.exists():
         near = _checkpoints_below(path.parent, 2) if path.parent.is_dir() else []
         raise InspectorError(f"{path} does not exist{_give(near)}")
-    if path.name == METADATA and path.is_file():
+    if path.name == METADATA and path.is_file() and is_checkpoint_folder(path.parent):
         return "flink"
     if not path.is_dir():
         raise InspectorError(_a_file(path))
@@ -70,7 +78,7 @@ def _a_file(path: Location) -> str:
         owner = path.parent
     if owner is None and is_checkpoint_folder(path.parent):
         owner = path.parent
-    if _is_flink_metadata(path):
+    if begins_with(path, FLINK_MAGIC):
         return (
             f"{path} has the content of Flink's {METADATA}: Flink restores it by this name, too; rename it to"
             f" {METADATA} to open it here"
@@ -101,7 +109,7 @@ def _called_like_one(path: Location, names: set[str]) -> str:
             f"{path} has {', '.join(sorted(others))}: Spark's logs are called {' and '.join(LOGS)}, in small letters,"
             " and without them Spark begins a new checkpoint; rename them, then open this folder again"
         )
-    flink = [name for name in names if name.lower() == METADATA or CHECKPOINT.fullmatch(name.lower())]
+    flink = [name for name in names if name.lower() == METADATA != name or CHECKPOINT.fullmatch(name.lower())]
     if flink:
         return (
             f"{path} has {', '.join(sorted(flink))}: Flink calls it {METADATA} or chk-N, in small letters, and finds it"
@@ -124,21 +132,15 @@ def _called_like_one(path: Location, names: set[str]) -> str:
 
 def _beside_flink(path: Location, children: list[Location]) -> str:
     """Say what a folder is in which Flink keeps something else; empty when it is none."""
-    renamed = next((child for child in children[:MOST_FILES] if child.is_file() and _is_flink_metadata(child)), None)
+    renamed = next(
+        (child for child in children[:MOST_FILES] if child.is_file() and begins_with(child, FLINK_MAGIC)), None
+    )
     if renamed is not None:
         return _a_file(renamed)
     for pattern, what in BESIDE_FLINK.items():
         if any(re.fullmatch(pattern, name) for name in (path.name, *(child.name for child in children))):
             return f"{path} {what}; name the folder of state.checkpoints.dir, a chk-N in it, or a savepoint"
     return ""
-
-
-def _is_flink_metadata(file: Location) -> bool:
-    try:
-        with file.open("rb") as content:
-            return content.read(len(FLINK_MAGIC)) == FLINK_MAGIC
-    except OSError:
-        return False
 
 
 def _has_some(path: Location, children: list[Location]) -> str:

@@ -392,8 +392,9 @@ def near(tmp_path: Path) -> Path:
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    (tmp_path / "renamed").mkdir()
-    (tmp_path / "renamed" / "mine").write_bytes(bytes.fromhex("4960672d00000006"))
+    for name, content in (("renamed/mine", bytes.fromhex("4960672d00000006")), ("parquet/_metadata", b"PAR1")):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_bytes(content)
     return tmp_path
 
 
@@ -418,6 +419,8 @@ def near(tmp_path: Path) -> Path:
         ("dstl", "only a checkpoint puts together"),
         ("dstl/job/dstl", "only a checkpoint puts together"),
         ("renamed", "renamed/mine has the content of Flink's _metadata.*; rename it to _metadata"),
+        ("parquet", "is output in Parquet"),
+        ("parquet/_metadata", "is a file; name the folder"),
         ("renamed/mine", "renamed/mine has the content of Flink's _metadata"),
     ],
 )

@@ -22,6 +22,8 @@ from faultline.storage.reading import changed_at
 from faultline.storage.words import is_uri, location_of
 
 METADATA = "_metadata"
+PARQUET_MAGIC = b"PAR1"
+"""The first bytes of the summary that writers of Parquet put beside their files, under the name of METADATA."""
 CHECKPOINT = re.compile(r"chk-(\d+)")
 SAVEPOINT = re.compile(r"savepoint-.+")
 LATEST = "latest"
@@ -78,10 +80,19 @@ def is_checkpoint_folder(path: Location) -> bool:
     A folder may have such a name and hold some: `savepoint-archive`, or a `chk-5` that `cp -r` put into another one.
     """
     if not (CHECKPOINT.fullmatch(path.name) or SAVEPOINT.fullmatch(path.name)):
-        return (path / METADATA).is_file()
+        return (path / METADATA).is_file() and not begins_with(path / METADATA, PARQUET_MAGIC)
     with contextlib.suppress(PermissionError):
         return (path / METADATA).is_file() or not any((child / METADATA).is_file() for child in _children(path))
     return True
+
+
+def begins_with(file: Location, magic: bytes) -> bool:
+    """Return whether the file's first bytes are these; False when it cannot be read."""
+    try:
+        with file.open("rb") as content:
+            return content.read(len(magic)) == magic
+    except OSError:
+        return False
 
 
 def read_folder(path: Location) -> CheckpointFolder | None:

@@ -24,6 +24,7 @@ FROM_ELSEWHERE = ("Unrecognized checkpoint version number", "ClassNotFoundExcept
 """Words of Flink on another release's `_metadata`; a class is that of its properties (MetadataV4Serializer)."""
 HINTS = {
     "EOF": "it is cut short or damaged",
+    ": -1": "it is cut short or damaged",
     "no longer supported": "Flink no longer reads what this release wrote",
     "": "it is damaged, or of a version not known here",
 }

@@ -84,6 +84,11 @@ def headline(report: Report) -> str:
     return f"Flink {report.kind} {report.id or ''} in {report.path}".replace("  ", " ")
 
 
+def step_name(report: Report, step: Step) -> str:
+    """A checkpoint's name below the folder of the report: the same number may be in the folders of several jobs."""
+    return step.path.removeprefix(f"{report.path}/") if report.kind == "folder" else step.name
+
+
 def step_line(report: Report, step: Step) -> str:
     """One batch or checkpoint in a line."""
     if report.engine == "spark":
@@ -101,9 +106,7 @@ def step_line(report: Report, step: Step) -> str:
     )
     age = age_words(max(0.0, time.time() - (step.at or 0) / 1000))
     sources = "; ".join(source.words for source in step.sources)
-    # The same number may be in the folders of several jobs.
-    name = step.path.removeprefix(f"{report.path}/") if report.kind == "folder" else step.name
-    line = f"{name}, {state}, {size_words(step.size or 0)}, {age} old"
+    line = f"{step_name(report, step)}, {state}, {size_words(step.size or 0)}, {age} old"
     return f"{line}: {sources}" if sources else line
 
 
