@@ -474,7 +474,7 @@ from faultline.inspector.errors import InspectorError
 from faultline.inspector.flink import sink
 from faultline.inspector.flink.jvm import flink_jvm
 from faultline.inspector.flink.metadata import load_metadata, operators
-from faultline.inspector.flink.offsets import READER_STATE, source_offsets, state_names
+from faultline.inspector.flink.offsets import READER_STATE, source_offsets
 path = Path(sys.argv[1])
 readers = {
     READER_STATE: source_offsets,
@@ -485,7 +485,7 @@ with flink_jvm([path]) as jvm:
     entries = operators(jvm, load_metadata(jvm, path))
     shutil.rmtree(path)
     for entry in entries:
-        for name in sorted(readers.keys() & state_names(jvm, entry)):
+        for name in sorted(readers.keys() & entry.lists.keys()):
             try:
                 readers[name](jvm, entry)
             except InspectorError as error:

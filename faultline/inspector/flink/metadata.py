@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from stat import S_ISDIR
 from typing import Any
@@ -31,6 +32,13 @@ HINTS = {
 """Words of Flink on a `_metadata`, and their meaning; the last of them fits all."""
 
 
+OPERATOR_STATE = ("ManagedOperatorState", "RawOperatorState")
+KEYED_STATE = ("ManagedKeyedState", "RawKeyedState")
+CHANNEL_STATE = ("InputChannelState", "ResultSubpartitionState")
+"""The parts of a subtask's state (OperatorSubtaskState); a raw one is what the operator wrote itself."""
+KINDS = {"SPLIT_DISTRIBUTE": "list", "UNION": "union list", "BROADCAST": "broadcast"}
+
+
 @dataclass(frozen=True)
 class Entry:
     """One operator's entry: `state` is Flink's own OperatorState; name and uid are None before Flink 2.0.
@@ -52,11 +60,41 @@ class Entry:
         """The operator's name in reports: uid, name, or the hash when there is neither."""
         return self.uid or self.name or self.id
 
+    @cached_property
+    def _handles(self) -> dict[str, list[Any]]:
+        found: dict[str, list[Any]] = {part: [] for part in (*OPERATOR_STATE, *KEYED_STATE, *CHANNEL_STATE)}
+        for subtask in _elements(self.state.getStates()):
+            for part in found:
+                found[part] += _elements(getattr(subtask, f"get{part}")())
+        return found
+
+    def handles(self, *parts: str) -> list[Any]:
+        """The state handles of all subtasks in these parts of their state."""
+        return [handle for part in parts for handle in self._handles[part]]
+
+    @cached_property
+    def lists(self) -> dict[str, tuple[str, int]]:
+        """Its list states: the kind, by which a restore gives it to tasks (OperatorStateHandle.Mode), and the elements.
+
+        They identify an operator: a source has READER_STATE. Elements of all subtasks count; a broadcast state is one.
+        """
+        found: dict[str, tuple[str, int]] = {}
+        for handle in self.handles(*OPERATOR_STATE):
+            for name, places in handle.getStateNameToPartitionOffsets().items():
+                kind = KINDS[places.getDistributionMode().toString()]
+                found[name] = kind, found.get(name, ("", 0))[1] + len(places.getOffsets())
+        return found
+
     @property
     def coordinator_bytes(self) -> int:
         """Bytes for its coordinator, which a restore hands to it (CheckpointCoordinator.restoreStateToCoordinators)."""
         handle = self.state.getCoordinatorState()
         return 0 if handle is None else int(handle.getStateSize())
+
+
+def _elements(collection: Any) -> list[Any]:
+    """The elements of a Java collection. Most are empty, and a call costs more than anything else here."""
+    return [] if collection.isEmpty() else list(collection.toArray())
 
 
 def load_metadata(jvm: Any, folder: Location) -> Any:
@@ -181,24 +219,15 @@ def state_files(jvm: Any, entry: Entry) -> StateFiles:
     reads from a `_metadata` and cannot open.
     """
     found = StateFiles()
-    for subtask in each(jvm, entry.state.getStates()):
-        collections = (
-            subtask.getManagedOperatorState(),
-            subtask.getRawOperatorState(),
-            subtask.getManagedKeyedState(),
-            subtask.getRawKeyedState(),
-            subtask.getInputChannelState(),
-            subtask.getResultSubpartitionState(),
-        )
-        for handle in (handle for collection in collections for handle in each(jvm, collection)):
-            for stream in _stream_handles(jvm, handle):
-                if stream is None:
-                    raise InspectorError(f"operator {entry.label}: a handle of its state has no stream to open")
-                kind = stream.getClass().getSimpleName()
-                if kind in ("FileStateHandle", "RelativeFileStateHandle"):
-                    _add(found, stream.getFilePath(), stream.getStateSize())
-                elif kind == "SegmentFileStateHandle":
-                    _add(found, stream.getFilePath(), stream.getStartPos() + stream.getStateSize())
+    for handle in entry.handles(*OPERATOR_STATE, *KEYED_STATE, *CHANNEL_STATE):
+        for stream in _stream_handles(jvm, handle):
+            if stream is None:
+                raise InspectorError(f"operator {entry.label}: a handle of its state has no stream to open")
+            kind = stream.getClass().getSimpleName()
+            if kind in ("FileStateHandle", "RelativeFileStateHandle"):
+                _add(found, stream.getFilePath(), stream.getStateSize())
+            elif kind == "SegmentFileStateHandle":
+                _add(found, stream.getFilePath(), stream.getStartPos() + stream.getStateSize())
     return found
 
 
@@ -218,15 +247,9 @@ def _add(found: StateFiles, path: Any, size: int) -> None:
     found.here[file] = max(found.here.get(file, 0), size)
 
 
-def in_flight_bytes(jvm: Any, entry: Entry) -> int:
+def in_flight_bytes(entry: Entry) -> int:
     """Bytes of records that were on their way to or from the operator when an unaligned barrier overtook them."""
-    handles = (
-        handle
-        for subtask in each(jvm, entry.state.getStates())
-        for channels in (subtask.getInputChannelState(), subtask.getResultSubpartitionState())
-        for handle in each(jvm, channels)
-    )
-    return sum(int(handle.getStateSize()) for handle in handles)
+    return sum(int(handle.getStateSize()) for handle in entry.handles(*CHANNEL_STATE))
 
 
 def missing_files(jvm: Any, entry: Entry, files: StateFiles | None = None) -> list[str]:

@@ -29,8 +29,6 @@ TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 NO_SPLITS = 4
 """Bytes of an empty list: enumerators of other connectors write it too (NumberSequenceSource), Kafka's writes more."""
 
-KINDS = {"SPLIT_DISTRIBUTE": "list", "UNION": "union list", "BROADCAST": "broadcast"}
-
 Offsets = dict[tuple[str, int], int]
 """(topic, partition) -> offset of the next record to read, or one of MARKERS."""
 
@@ -40,7 +38,7 @@ def _restored_list(jvm: Any, entry: Entry, name: str, serializer: Any) -> list[A
 
     Raises InspectorError when it cannot be read; a running job deletes old checkpoints while they are looked at.
     """
-    handles = _handles_with(jvm, entry, name)
+    handles = _handles_with(entry, name)
     try:
         return _elements(jvm, handles, name, serializer)
     except Py4JError as error:
@@ -105,44 +103,10 @@ def list_pairs(jvm: Any, entry: Entry, name: str) -> list[tuple[int, int]]:
     return [(int(pair.getField(0)), int(pair.getField(1))) for pair in pairs]
 
 
-def _handles_with(jvm: Any, entry: Entry, name: str) -> list[Any]:
+def _handles_with(entry: Entry, name: str) -> list[Any]:
     """Find the managed operator state handles of all subtasks that hold a list state of that name."""
-    return [
-        handle
-        for subtask in each(jvm, entry.state.getStates())
-        for handle in each(jvm, subtask.getManagedOperatorState())
-        if handle.getStateNameToPartitionOffsets().containsKey(name)
-    ]
-
-
-def state_names(jvm: Any, entry: Entry) -> set[str]:
-    """Names of the operator's list states. They identify an operator: a source has READER_STATE."""
-    return {
-        name
-        for subtask in each(jvm, entry.state.getStates())
-        for handle in each(jvm, subtask.getManagedOperatorState())
-        for name in handle.getStateNameToPartitionOffsets()
-    }
-
-
-def state_counts(jvm: Any, entry: Entry) -> dict[str, int]:
-    """Count the elements of each list state of the operator, all subtasks together; a broadcast state is one."""
-    counts: dict[str, int] = {}
-    for subtask in each(jvm, entry.state.getStates()):
-        for handle in [*each(jvm, subtask.getManagedOperatorState()), *each(jvm, subtask.getRawOperatorState())]:
-            for name, positions in handle.getStateNameToPartitionOffsets().items():
-                counts[name] = counts.get(name, 0) + len(positions.getOffsets())
-    return counts
-
-
-def state_kinds(jvm: Any, entry: Entry) -> dict[str, str]:
-    """The kinds of the operator's list states, by which a restore gives them to tasks (OperatorStateHandle.Mode)."""
-    return {
-        name: KINDS[places.getDistributionMode().toString()]
-        for subtask in each(jvm, entry.state.getStates())
-        for handle in [*each(jvm, subtask.getManagedOperatorState()), *each(jvm, subtask.getRawOperatorState())]
-        for name, places in handle.getStateNameToPartitionOffsets().items()
-    }
+    managed = entry.handles("ManagedOperatorState")
+    return [handle for handle in managed if handle.getStateNameToPartitionOffsets().containsKey(name)]
 
 
 def source_offsets(jvm: Any, entry: Entry) -> Offsets:
@@ -210,7 +174,7 @@ def all_offsets(jvm: Any, entries: list[Entry]) -> Offsets:
     Raises InspectorError when two sources read the same partition: there is then no single offset to name.
     """
     offsets: Offsets = {}
-    for operator in (entry for entry in entries if READER_STATE in state_names(jvm, entry)):
+    for operator in (entry for entry in entries if READER_STATE in entry.lists):
         for partition, offset in source_offsets(jvm, operator).items():
             if offsets.get(partition, offset) != offset:
                 raise InspectorError(f"two sources read {partition[0]}-{partition[1]} from different offsets")

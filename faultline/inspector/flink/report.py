@@ -30,8 +30,6 @@ from faultline.inspector.flink.offsets import (
     list_longs,
     list_pairs,
     source_offsets,
-    state_counts,
-    state_kinds,
 )
 from faultline.inspector.flink.restart import partitions_of, predict
 from faultline.inspector.flink.sink import COMMITTER_STATE, WRITER_STATE, prepared, transactional_writers
@@ -275,9 +273,8 @@ def _operator(jvm: Any, report: Report, reading: _Reading, entry: Entry) -> None
         gone = missing_files(jvm, entry, files)
         reading.files.here |= files.here
         reading.files.elsewhere |= files.elsewhere
-        reading.overtaken += in_flight_bytes(jvm, entry)
-        counts = state_counts(jvm, entry)
-        if is_of_changelog(jvm, entry) and CHANGELOG_NOTE not in report.notes:
+        reading.overtaken += in_flight_bytes(entry)
+        if is_of_changelog(entry) and CHANGELOG_NOTE not in report.notes:
             report.notes.append(CHANGELOG_NOTE)
     except InspectorError as error:
         report.problems.append(str(error))
@@ -290,7 +287,7 @@ def _operator(jvm: Any, report: Report, reading: _Reading, entry: Entry) -> None
         operator.state = [StateStore("its state", "not readable", note="a file of it is gone, elsewhere or cut short")]
         return
     try:
-        _read(jvm, report, reading, entry, counts)
+        _read(jvm, report, reading, entry)
     except (InspectorError, Py4JError, OSError) as error:
         why = java_cause(error) if isinstance(error, Py4JError) else str(error)
         if files.elsewhere or isinstance(error, UnknownConnector):
@@ -299,20 +296,20 @@ def _operator(jvm: Any, report: Report, reading: _Reading, entry: Entry) -> None
             report.problems.append(why)
 
 
-def _read(jvm: Any, report: Report, reading: _Reading, entry: Entry, counts: dict[str, int]) -> None:
+def _read(jvm: Any, report: Report, reading: _Reading, entry: Entry) -> None:
     """Read the states of the operator that is the report's last; their files are there."""
     operator = report.operators[-1]
     size = size_words(entry.coordinator_bytes)
-    if READER_STATE in counts or LEGACY_SOURCES.keys() & counts:
+    if READER_STATE in entry.lists or LEGACY_SOURCES.keys() & entry.lists:
         reading.ranks[entry.id] = SOURCE
-        operator.words = _source(jvm, reading, entry, counts)
+        operator.words = _source(jvm, reading, entry)
     elif entry.coordinator_bytes:
         operator.words = f"{size} with its coordinator, not read here"
         reading.unseen.append(f"what the coordinator of {entry.label} keeps ({size})")
-    if COMMITTER_STATE in counts or WRITER_STATE in counts:
+    if COMMITTER_STATE in entry.lists or WRITER_STATE in entry.lists:
         reading.ranks[entry.id] = SINK
-        operator.words = _sink(jvm, report, reading, entry, counts) or operator.words
-    operator.watermark = _watermark(jvm, entry, set(counts))
+        operator.words = _sink(jvm, report, reading, entry) or operator.words
+    operator.watermark = _watermark(jvm, entry)
     operator.state = keyed_state(jvm, entry, reading.rows, reading.everything)
     for store in operator.state:
         if any(words in store.note for words in REFUSED):
@@ -320,9 +317,9 @@ def _read(jvm: Any, report: Report, reading: _Reading, entry: Entry, counts: dic
             report.problems.append(f"operator {entry.label}: Flink refuses its keyed state: {why}")
     if any(store.note.startswith(NOT_READ) for store in operator.state):
         reading.unseen.append(f"the keyed state of {operator.label}")
-    lists = _other_states(reading, operator, counts, state_kinds(jvm, entry))
+    lists = _other_states(reading, entry)
     if not reading.everything:
-        operator.state += [*_clocks(jvm, entry, set(counts)), *lists]
+        operator.state += [*_clocks(jvm, entry), *lists]
 
 
 def _copied(report: Report, reading: _Reading, folder: Location) -> list[str]:
@@ -380,52 +377,51 @@ def _unreadable(reading: _Reading, operator: Operator, why: str) -> None:
     reading.unseen.append(f"the state of {operator.label} ({size_words(operator.state_bytes or 0)})")
 
 
-def _source(jvm: Any, reading: _Reading, entry: Entry, counts: dict[str, int]) -> str:
+def _source(jvm: Any, reading: _Reading, entry: Entry) -> str:
     """Read the positions of a source of Kafka; of another one, return words on what it keeps."""
-    legacy = next((name for name in LEGACY_SOURCES if name in counts), None)
+    legacy = next((name for name in LEGACY_SOURCES if name in entry.lists), None)
     if legacy is None:
         try:
             reading.offsets.append((entry.label, source_offsets(jvm, entry)))
         except UnknownConnector:
+            splits = count(entry.lists[READER_STATE][1], "split")
             what = (
-                f"unknown source, not of this Kafka connector: {count(counts[READER_STATE], 'split')} with its readers,"
+                f"unknown source, not of this Kafka connector: {splits} with its readers,"
                 f" {size_words(entry.coordinator_bytes)} with its coordinator"
             )
         else:
             return ""
     else:
-        what = f"{count(counts[legacy], 'position')} of {LEGACY_SOURCES[legacy]}, unknown to this program"
+        what = f"{count(entry.lists[legacy][1], 'position')} of {LEGACY_SOURCES[legacy]}, unknown to this program"
     reading.unread.append((entry.label, what))
     return what
 
 
-def _sink(jvm: Any, report: Report, reading: _Reading, entry: Entry, counts: dict[str, int]) -> str:
+def _sink(jvm: Any, report: Report, reading: _Reading, entry: Entry) -> str:
     """Read the transactions of a sink of Kafka; of another one, return words on it."""
     try:
-        if COMMITTER_STATE in counts:
+        if COMMITTER_STATE in entry.lists:
             report.transactions += prepared(jvm, entry)
-        if WRITER_STATE in counts:
+        if WRITER_STATE in entry.lists:
             reading.sinks[entry.label] = transactional_writers(jvm, entry) > 0
     except UnknownConnector:
-        what = "its writers keep" if WRITER_STATE in counts else "it prepared to commit"
+        what = "its writers keep" if WRITER_STATE in entry.lists else "it prepared to commit"
         size = size_words(entry.state_bytes)
         reading.unseen.append(f"what the sink {entry.label} has in its state ({size})")
         return f"unknown sink, not of this Kafka connector: what {what} is not read"
     return ""
 
 
-def _other_states(
-    reading: _Reading, operator: Operator, counts: dict[str, int], kinds: dict[str, str]
-) -> list[StateStore]:
+def _other_states(reading: _Reading, entry: Entry) -> list[StateStore]:
     """The list states that nothing here reads, by name and number; the entries of a broadcast state are in one."""
-    others = sorted(counts.keys() - READ_STATES - LEGACY_SOURCES.keys())
-    held = [name for name in others if counts[name]]
-    if held:
-        reading.unseen.append(f"{', '.join(held)} of {operator.label}")
-    return [
-        StateStore(name, kinds[name], None if kinds[name] == "broadcast" else counts[name], note="not read here")
-        for name in others
-    ]
+    others = sorted(entry.lists.keys() - READ_STATES - LEGACY_SOURCES.keys())
+    if held := [name for name in others if entry.lists[name][1]]:
+        reading.unseen.append(f"{', '.join(held)} of {entry.label}")
+    found = []
+    for name in others:
+        kind, elements = entry.lists[name]
+        found.append(StateStore(name, kind, None if kind == "broadcast" else elements, note="not read here"))
+    return found
 
 
 def _beside_the_state(reading: _Reading, folder: Location) -> list[str]:
@@ -445,6 +441,7 @@ def _beside_the_state(reading: _Reading, folder: Location) -> list[str]:
     if reading.overtaken:
         what = f"{size_words(reading.overtaken)} of records that barriers overtook"
         notes.append(f"{folder.name} holds {what}: a restored job handles them first")
+        reading.unseen.append(what)
     return notes
 
 
@@ -461,15 +458,15 @@ def _by_folder(files: dict[str, int]) -> str:
     return ", ".join([*found[:PLACES], *more])
 
 
-def _watermark(jvm: Any, entry: Entry, names: set[str]) -> int | None:
-    if WATERMARK_STATE not in names:
+def _watermark(jvm: Any, entry: Entry) -> int | None:
+    if WATERMARK_STATE not in entry.lists:
         return None
     # Each subtask kept its own; a window is closed when all of them have passed it.
     return min(list_longs(jvm, entry, WATERMARK_STATE), default=None)
 
 
-def _clocks(jvm: Any, entry: Entry, names: set[str]) -> list[StateStore]:
-    if CLOCK_STATE not in names:
+def _clocks(jvm: Any, entry: Entry) -> list[StateStore]:
+    if CLOCK_STATE not in entry.lists:
         return []
     clocks = sorted(list_pairs(jvm, entry, CLOCK_STATE))
     rows = [

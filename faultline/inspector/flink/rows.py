@@ -19,7 +19,7 @@ from py4j.protocol import Py4JError
 from faultline.inspector.errors import InspectorError, UnknownConnector
 from faultline.inspector.flink.jvm import java_cause, system_loader
 from faultline.inspector.flink.metadata import Entry, check_files, load_metadata, operators
-from faultline.inspector.flink.offsets import READER_STATE, source_offsets, state_counts
+from faultline.inspector.flink.offsets import READER_STATE, source_offsets
 from faultline.inspector.flink.sink import COMMITTER_STATE, prepared
 from faultline.storage.location import Location
 
@@ -87,9 +87,8 @@ def rows(jvm: Any, folder: Location, operator: str | None, limit: int | None) ->
 def _known_lists(jvm: Any, entry: Entry) -> dict[str, list[dict[str, Any]]]:
     """The rows of list states that are Kafka's: positions and transactions. The lists of other connectors are bytes."""
     found: dict[str, list[dict[str, Any]]] = {}
-    counts = state_counts(jvm, entry)
     for name, read in ((READER_STATE, _positions), (COMMITTER_STATE, _transactions)):
-        if name in counts:
+        if name in entry.lists:
             head = {"operator": entry.label, "state": name, "kind": "split list"}
             with suppress(UnknownConnector):
                 found[name] = [head | {"key": key, "value": value} for key, value in read(jvm, entry)]
