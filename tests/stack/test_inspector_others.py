@@ -161,7 +161,7 @@ def test_the_old_consumer_has_positions_that_are_not_read(reports: dict[str, Rep
     assert "no Kafka partition had been read" not in render(report)
 
 
-LIKE = next((OTHERS / "file-source").rglob("_metadata"))
+LIKE, NATIVE = (next((OTHERS / name).rglob("_metadata")) for name in ("file-source", "native-savepoint"))
 COMMITTER, WRITER = "streaming_committer_raw_states", "writer_raw_states"
 KAFKA = fm.kafka("orders", 41)
 NULS = bytes(200)
@@ -259,6 +259,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Report]:
     folder = tmp_path_factory.mktemp("with a space, #1%20")
     contents = {name: fm.metadata(*operators, like=LIKE) for name, (operators, _, _) in WRITTEN.items()}
     contents["hook"] = fm.metadata(KAFKA, like=LIKE, hooks=[fm.hook("reader-group", b"12345")])
+    contents["no format"] = fm.metadata(KAFKA, like=NATIVE).replace(b"\nformatType", b"\nformatKind")
     contents["vendor"] = fm.metadata(KAFKA, like=LIKE).replace(
         b"checkpoint.CheckpointType", b"checkpoint.VendorsOwnType"
     )
@@ -282,10 +283,12 @@ def test_state_of_a_master_hook_is_named(written: dict[str, Report]) -> None:
     assert "not looked at: the state of master hooks: reader-group (5 bytes)" in render(written["hook"])
 
 
-def test_properties_of_a_class_that_is_not_here_are_unknown(written: dict[str, Report]) -> None:
-    report = written["vendor"]
+@pytest.mark.parametrize(("name", "action"), [("vendor", "unknown"), ("no format", "restore")])
+def test_other_properties(name: str, action: str, written: dict[str, Report]) -> None:
+    """Of a class that is not here, and without a field that no restore reads."""
+    report = written[name]
     assert report.restart is not None
-    assert (report.restart.action, report.problems) == ("unknown", [])
+    assert (report.restart.action, report.problems) == (action, [])
 
 
 # Describes each folder in one JVM, and says what ended a description that no message of ours did.

@@ -119,7 +119,7 @@ def load_metadata(jvm: Any, folder: Location) -> Any:
         if any(word in cause for word in FROM_ELSEWHERE):
             raise UnknownFormat(
                 f"{file} is of a version that the installed Flink does not know ({cause}): unknown, another release"
-                " of Flink wrote it"
+                " of Flink wrote it, or it is damaged"
             ) from None
         hint = next((words for word, words in HINTS.items() if word in cause), HINTS[""])
         raise InspectorError(f"{file} is not a whole checkpoint metadata file: {hint} ({cause})") from None
@@ -136,7 +136,7 @@ def kind_of(metadata: Any, folder: Location) -> tuple[bool, bool]:
         return False, False
     try:
         savepoint = bool(properties.isSavepoint())
-        return savepoint, savepoint and properties.getCheckpointType().getFormatType().toString() == "NATIVE"
+        return savepoint, savepoint and str(properties.getCheckpointType().getFormatType()) == "NATIVE"
     except Py4JError as error:
         cause = java_cause(error)
         raise UnknownFormat(f"{folder / METADATA}: unknown, its properties lack a part ({cause})") from None

@@ -208,15 +208,15 @@ def _describe(jvm: Any, report: Report, folder: Location, rows: int, everything:
     if native:
         report.notes.append("a native savepoint: its state is in the format of the state backend that wrote it")
     reading = _Reading(rows, everything)
-    entries = operators(jvm, metadata)
-    for entry in entries:
-        _operator(jvm, report, reading, entry)
     if hooks := ", ".join(master_hooks(jvm, metadata)):
         report.notes.append(
             f"it has state of master hooks: {hooks}; a job without a hook of that name does not restore it, unless with"
             " --allowNonRestoredState"
         )
         reading.unseen.append(f"the state of master hooks: {hooks}")
+    entries = operators(jvm, metadata)
+    for entry in entries:
+        _operator(jvm, report, reading, entry)
     recorded = _copied(report, reading, folder)
     report.notes += _beside_the_state(reading, folder)
     report.operators.sort(key=lambda operator: (reading.ranks[operator.id], operator.label))
@@ -427,9 +427,7 @@ def _other_states(reading: _Reading, entry: Entry) -> list[StateStore]:
 def _beside_the_state(reading: _Reading, folder: Location) -> list[str]:
     """Say what else a checkpoint needs, or holds: files that others share, records that barriers overtook."""
     notes = []
-    own = [
-        each_one for each_one in {path.parent for path in reading.files.here} if each_one.resolve() == folder.resolve()
-    ]
+    own = {folder.absolute(), folder.resolve()}
     shared = {str(path): size for path, size in reading.files.here.items() if path.parent not in own}
     if shared:
         what = _by_folder(shared)
