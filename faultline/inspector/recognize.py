@@ -3,20 +3,39 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from faultline.inspector.errors import InspectorError
-from faultline.inspector.flink.folder import CHECKPOINT, JOB_ID, METADATA, is_checkpoint_folder, list_folders
+from faultline.inspector.flink.folder import (
+    CHECKPOINT,
+    JOB_ID,
+    METADATA,
+    begins_with,
+    is_checkpoint_folder,
+    list_folders,
+)
 from faultline.inspector.spark.report import LOGS, is_spark_checkpoint
 from faultline.inspector.spark.sink import SINK_LOG
 from faultline.storage.location import Location
 
-DEPTH, MOST_FOLDERS, NAMED = 6, 2_000, 5
-"""Levels and folders below a path that are searched for checkpoints, and how many of them a sentence names."""
+DEPTH, MOST_FOLDERS, MOST_FILES, NAMED = 6, 2_000, 100, 5
+"""Levels, folders and files below a path that are searched for checkpoints, and how many of them a sentence names."""
 INSIDE_SPARK = (*LOGS, "sources", "state")
 INSIDE_FLINK = ("shared", "taskowned")
 """Folders of a checkpoint, and of a job, that somebody may name instead of it."""
+FLINK_MAGIC = bytes.fromhex("4960672d")
+"""The first bytes of Flink's metadata, whatever its name (Checkpoints.HEADER_MAGIC_NUMBER)."""
+BESIDE_FLINK = {
+    r"(completedCheckpoint|submittedJobGraph|executionPlan).*": (
+        "is Flink's high-availability storage, which only points to checkpoints"
+    ),
+    r"localState|aid_.+|jid_.+|vtx_.+|chk_\d+": "has the copies that a TaskManager keeps of its own state",
+    r"_(common_)?metadata": "is output in Parquet, whose summary has the name of Flink's metadata",
+    r"dstl": "has changes of the changelog state backend, which only a checkpoint puts together",
+}
+"""Names that Flink gives to what somebody may take for a checkpoint, and what they mean."""
 
 
 def engine_of(path: Location) -> str:
@@ -38,7 +57,7 @@ def _engine_of(path: Location) -> str:
     if not path.exists():
         near = _checkpoints_below(path.parent, 2) if path.parent.is_dir() else []
         raise InspectorError(f"{path} does not exist{_give(near)}")
-    if path.name == METADATA and path.is_file():
+    if path.name == METADATA and path.is_file() and is_checkpoint_folder(path.parent):
         return "flink"
     if not path.is_dir():
         raise InspectorError(_a_file(path))
@@ -59,6 +78,11 @@ def _a_file(path: Location) -> str:
         owner = path.parent
     if owner is None and is_checkpoint_folder(path.parent):
         owner = path.parent
+    if begins_with(path, FLINK_MAGIC):
+        return (
+            f"{path} has the content of Flink's {METADATA}: Flink restores it by this name, too; rename it to"
+            f" {METADATA} to open it here"
+        )
     give = _give([owner]) if owner is not None else "; name the folder of a query, a job or a chk-N"
     return f"{path} is a file{give}"
 
@@ -72,6 +96,7 @@ def _why_none(path: Location, children: list[Location]) -> str:
     return (
         _called_like_one(path, {child.name for child in children})
         or _has_some(path, children)
+        or _beside_flink(path, children)
         or f"{path} is not a checkpoint: it has neither offsets/ and commits/ (Spark) nor chk-N or _metadata (Flink)"
     )
 
@@ -84,7 +109,7 @@ def _called_like_one(path: Location, names: set[str]) -> str:
             f"{path} has {', '.join(sorted(others))}: Spark's logs are called {' and '.join(LOGS)}, in small letters,"
             " and without them Spark begins a new checkpoint; rename them, then open this folder again"
         )
-    flink = [name for name in names if name.lower() == METADATA or CHECKPOINT.fullmatch(name.lower())]
+    flink = [name for name in names if name.lower() == METADATA != name or CHECKPOINT.fullmatch(name.lower())]
     if flink:
         return (
             f"{path} has {', '.join(sorted(flink))}: Flink calls it {METADATA} or chk-N, in small letters, and finds it"
@@ -102,6 +127,19 @@ def _called_like_one(path: Location, names: set[str]) -> str:
             f"{path} has only the metadata of a Spark query, and none of its logs ({', '.join(LOGS)}): nothing was"
             " planned yet, or they were not copied; name the folder that has them"
         )
+    return ""
+
+
+def _beside_flink(path: Location, children: list[Location]) -> str:
+    """Say what a folder is in which Flink keeps something else; empty when it is none."""
+    renamed = next(
+        (child for child in children[:MOST_FILES] if child.is_file() and begins_with(child, FLINK_MAGIC)), None
+    )
+    if renamed is not None:
+        return _a_file(renamed)
+    for pattern, what in BESIDE_FLINK.items():
+        if any(re.fullmatch(pattern, name) for name in (path.name, *(child.name for child in children))):
+            return f"{path} {what}; name the folder of state.checkpoints.dir, a chk-N in it, or a savepoint"
     return ""
 
 

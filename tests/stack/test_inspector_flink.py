@@ -31,6 +31,8 @@ EXACTLY_ONCE, AT_LEAST_ONCE, ROCKSDB = (
 )
 # An incremental checkpoint names files by absolute paths: it is read where it was recorded.
 RECORDED = SCRATCH / "flink" / "rocksdb"
+NULS = SCRATCH / "flink" / "of-nuls"
+"""A copy whose shared files are NULs. Its metadata names them: the path is as long."""
 
 
 def changed(file: Path, change: Callable[[bytes], bytes]) -> None:
@@ -87,6 +89,12 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Read:
         newest[name] = checkpoints(copied(tmp_path_factory.mktemp("copy")))[-1]
         change(newest[name])
     shutil.copytree(ROCKSDB, RECORDED)
+    shutil.copytree(ROCKSDB, NULS)
+    for file in NULS.glob("*/shared/*"):
+        changed(file, lambda content: bytes(len(content)))
+    for file in NULS.glob("*/chk-*/_metadata"):
+        changed(file, lambda content: content.replace(bytes(RECORDED), bytes(NULS)))
+    newest["RocksDB of NULs"] = max(NULS.glob("*/chk-*"))
     try:
         found = [file.parent for folder in (*FOLDERS, RECORDED) for file in sorted(folder.rglob("_metadata"))]
         found += [AT_LEAST_ONCE, newest["nothing"].parents[1]]
@@ -199,6 +207,13 @@ def test_state_of_rocksdb_is_read_from_checkpoints_and_savepoints(read: Read) ->
         assert {(row["key"], int(row["window_end"])): int(row["value"]) for row in store.rows} == expected
 
 
+def test_files_that_rocksdb_does_not_open_fail_in_flink_too(read: Read) -> None:
+    [report] = read.of(read.newest["RocksDB of NULs"])
+    assert report.restart is not None
+    assert report.restart.action == "impossible"
+    assert ["Flink refuses its keyed state" in problem for problem in report.problems] == [True]
+
+
 def expected_windows(offsets: list[int], watermark: int, first: int) -> dict[tuple[str, int], int]:
     """Visits per id and window that ends after the watermark, of the records below the offsets.
 
@@ -229,7 +244,7 @@ def test_a_sink_without_transactions_is_said_to_repeat(read: Read) -> None:
     assert report.restart is not None
     assert "not transactional (at-least-once)" in report.restart.details[-1]
     assert "written a second time" in report.restart.details[-1]
-    assert report.configuration == {"sink": "at-least-once (no transactions)"}
+    assert report.configuration == {"sink": "no transactions (at-least-once, if it is Kafka's)"}
     assert not report.transactions
 
 
@@ -459,7 +474,7 @@ from faultline.inspector.errors import InspectorError
 from faultline.inspector.flink import sink
 from faultline.inspector.flink.jvm import flink_jvm
 from faultline.inspector.flink.metadata import load_metadata, operators
-from faultline.inspector.flink.offsets import READER_STATE, source_offsets, state_names
+from faultline.inspector.flink.offsets import READER_STATE, source_offsets
 path = Path(sys.argv[1])
 readers = {
     READER_STATE: source_offsets,
@@ -470,7 +485,7 @@ with flink_jvm([path]) as jvm:
     entries = operators(jvm, load_metadata(jvm, path))
     shutil.rmtree(path)
     for entry in entries:
-        for name in sorted(readers.keys() & state_names(jvm, entry)):
+        for name in sorted(readers.keys() & entry.lists.keys()):
             try:
                 readers[name](jvm, entry)
             except InspectorError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from faultline.inspector.model import Report, report_from
 from faultline.inspector.render.prose import render
 from faultline.settings import ROOT
+from tests import flink_metadata as fm
 from tests.called import process
 from tests.damaged import damage
 from tests.golden.archives import SCRATCH, golden, releases
@@ -157,6 +159,136 @@ def test_the_old_consumer_has_positions_that_are_not_read(reports: dict[str, Rep
     assert not report.problems
     assert "FlinkKafkaConsumer" in report.steps[-1].sources[0].words
     assert "no Kafka partition had been read" not in render(report)
+
+
+LIKE, NATIVE = (next((OTHERS / name).rglob("_metadata")) for name in ("file-source", "native-savepoint"))
+COMMITTER, WRITER = "streaming_committer_raw_states", "writer_raw_states"
+KAFKA = fm.kafka("orders", 41)
+NULS = bytes(200)
+WRITTEN: dict[str, tuple[Sequence[bytes], str, str]] = {
+    "channel state of merged files": (
+        [fm.operator("f", channel=fm.merged(fm.own("gone", 64), 64))],
+        "impossible",
+        "gone of operator f is missing",
+    ),
+    "operator state of merged files": (
+        [fm.operator("f", state=fm.lists({"mine": [b"x"]}, stream=fm.segment("/gone", 64)))],
+        "impossible",
+        "state file /gone of operator f is missing",
+    ),
+    "a handle of nothing": (
+        [fm.operator("f", channel=fm.merged(fm.NOTHING, 64))],
+        "impossible",
+        "has no stream to open",
+    ),
+    "keyed state of NULs": (
+        [fm.operator("f", keys=fm.keyed(fm.inline(NULS)))],
+        "impossible",
+        "f: Flink refuses its keyed state: Incompatib",
+    ),
+    "two sources of one name": (
+        [KAFKA, fm.kafka("payments", 7, number=8)],
+        "restore",
+        "orders partition 0 at 41, payments partition 0 at 7",
+    ),
+    "an empty source of any connector": (
+        [fm.source("Source: any", coordinator=fm.enumerator(1, fm.ints(0)))],
+        "restore",
+        "source Source: any: unknown source",
+    ),
+    "a source's coordinator alone": (
+        [KAFKA, fm.operator("Source: any", coordinator=b"opaque")],
+        "restore",
+        "not looked at: what the coordinator of Source: any keeps (6 bytes)",
+    ),
+    "committables of Pulsar": (
+        [KAFKA, fm.operator("c", state=fm.lists({COMMITTER: [fm.committables(fm.longs(3, 0) + fm.utf("t"))]}))],
+        "restore",
+        "not looked at: what the sink c has in its state",
+    ),
+    "committables of Kafka": (
+        [KAFKA, fm.operator("c", state=fm.lists({COMMITTER: [fm.committables(b"\0\0" + fm.longs(3) + fm.utf("t"))]}))],
+        "restore",
+        "First it commits 1 prepared transaction",
+    ),
+    "writers of RocketMQ": (
+        [KAFKA, fm.operator("w", state=fm.lists({WRITER: [fm.versioned(1, fm.utf("p") + fm.ints(7))]}))],
+        "restore",
+        "not looked at: what the sink w has in its state",
+    ),
+    "writers of an old Kafka sink": (
+        [KAFKA, fm.operator("w", state=fm.lists({WRITER: [fm.versioned(1, fm.utf("p"))]}))],
+        "restore",
+        "job: sink = exactly-once (transactions)",
+    ),
+    "writers without state": (
+        [KAFKA, fm.operator("w", state=fm.lists({WRITER: []}))],
+        "restore",
+        "The empty state of w is that of a Kafka sink that is not transactional",
+    ),
+    "raw keyed state": (
+        [fm.operator("f", raw=fm.keyed(fm.inline(b"timers")))],
+        "restore",
+        "not looked at: the keyed state of f",
+    ),
+    "a broadcast state": (
+        [fm.operator("f", state=fm.lists({"rules": [b""]}, "BROADCAST"))],
+        "restore",
+        "state rules (broadcast): not read",
+    ),
+    "all finished": (
+        [fm.operator("f", finished=True)],
+        "restore",
+        "Restored from chk-5 now, the job ends at once",
+    ),
+    "files in two places": (
+        [
+            fm.operator("f", keys=fm.keyed(fm.file("oss://b/x/1", 7))),
+            fm.operator("g", keys=fm.keyed(fm.file("gs://b/y/2", 8)), number=2),
+        ],
+        "restore",
+        "needs 1 file (8 bytes) in gs://b/y, 1 file (7 bytes) in oss://b/x, which cannot be reached",
+    ),
+}
+"""Operators of a checkpoint, what a restore of it does, and words of the report."""
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Report]:
+    """The reports on WRITTEN, on state of a master hook, and on a vendor's properties, by one process."""
+    folder = tmp_path_factory.mktemp("with a space, #1%20")
+    contents = {name: fm.metadata(*operators, like=LIKE) for name, (operators, _, _) in WRITTEN.items()}
+    contents["hook"] = fm.metadata(KAFKA, like=LIKE, hooks=[fm.hook("reader-group", b"12345")])
+    contents["no format"] = fm.metadata(KAFKA, like=NATIVE).replace(b"\nformatType", b"\nformatKind")
+    contents["vendor"] = fm.metadata(KAFKA, like=LIKE).replace(
+        b"checkpoint.CheckpointType", b"checkpoint.VendorsOwnType"
+    )
+    for name, content in contents.items():
+        (folder / name / "chk-5").mkdir(parents=True)
+        (folder / name / "chk-5" / "_metadata").write_bytes(content)
+    return dict(zip(contents, described(*(folder / name / "chk-5" for name in contents)), strict=True))
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_what_others_wrote(name: str, written: dict[str, Report]) -> None:
+    _, action, words = WRITTEN[name]
+    report = written[name]
+    assert report.restart is not None
+    assert report.restart.action == action
+    assert bool(report.problems) == (action == "impossible")
+    assert words in render(report)
+
+
+def test_state_of_a_master_hook_is_named(written: dict[str, Report]) -> None:
+    assert "not looked at: the state of master hooks: reader-group (5 bytes)" in render(written["hook"])
+
+
+@pytest.mark.parametrize(("name", "action"), [("vendor", "unknown"), ("no format", "restore")])
+def test_other_properties(name: str, action: str, written: dict[str, Report]) -> None:
+    """Of a class that is not here, and without a field that no restore reads."""
+    report = written[name]
+    assert report.restart is not None
+    assert (report.restart.action, report.problems) == (action, [])
 
 
 # Describes each folder in one JVM, and says what ended a description that no message of ours did.

@@ -14,6 +14,7 @@ import pytest
 
 from faultline.inspector.__main__ import main
 from faultline.inspector.errors import InspectorError
+from faultline.inspector.flink.folder import list_folders
 from faultline.inspector.model import Report
 from faultline.inspector.recognize import engine_of
 from faultline.inspector.render.prose import render
@@ -384,6 +385,16 @@ def near(tmp_path: Path) -> Path:
     shutil.copyfile(checkpoint / "metadata", tmp_path / "metadata-alone" / "metadata")
     (tmp_path / "flink" / ("a" * 32) / "shared").mkdir(parents=True)
     (tmp_path / "capitals" / "CHK-7").mkdir(parents=True)
+    for name in (
+        "ha/completedCheckpoint0a1b",
+        "local/localState/aid_1/jid_2/vtx_3_sti_0/chk_7/state",
+        "dstl/job/dstl/changes",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    for name, content in (("renamed/mine", bytes.fromhex("4960672d00000006")), ("parquet/_metadata", b"PAR1")):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_bytes(content)
     return tmp_path
 
 
@@ -402,11 +413,36 @@ def near(tmp_path: Path) -> Path:
         ("metadata-alone", "only the metadata of a Spark query"),
         ("flink", "without any chk-N"),
         ("capitals", "has CHK-7: Flink calls it _metadata or chk-N, in small letters"),
+        ("ha", "is Flink's high-availability storage.*; name the folder of state.checkpoints.dir"),
+        ("local", "copies that a TaskManager keeps"),
+        ("local/localState/aid_1/jid_2/vtx_3_sti_0/chk_7", "copies that a TaskManager keeps"),
+        ("dstl", "only a checkpoint puts together"),
+        ("dstl/job/dstl", "only a checkpoint puts together"),
+        ("renamed", "renamed/mine has the content of Flink's _metadata.*; rename it to _metadata"),
+        ("parquet", "is output in Parquet"),
+        ("parquet/_metadata", "is a file; name the folder"),
+        ("renamed/mine", "renamed/mine has the content of Flink's _metadata"),
     ],
 )
 def test_a_folder_near_a_checkpoint_names_the_right_one(tmp_path: Path, folder: str, words: str) -> None:
     with pytest.raises(InspectorError, match=words):
         engine_of(near(tmp_path) / folder)
+
+
+@pytest.mark.parametrize(
+    ("file", "reason"),
+    [
+        ("savepoint-1/_Metadata", "it has _Metadata, and Flink finds _metadata alone: rename it"),
+        ("chk-3/_metadata/file", "_metadata is a folder"),
+        ("savepoint-archive/savepoint-1/_metadata", "_metadata is empty"),
+        ("chk-3/chk-3/_metadata", "_metadata is empty"),
+    ],
+)
+def test_a_folder_that_is_no_whole_checkpoint_says_why(tmp_path: Path, file: str, reason: str) -> None:
+    (tmp_path / file).parent.mkdir(parents=True)
+    (tmp_path / file).touch()
+    assert engine_of(tmp_path) == "flink"
+    assert [each.reason for each in list_folders(tmp_path)] == [reason]
 
 
 def test_a_prediction_that_fails_is_never_exit_code_0(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,7 +24,7 @@ from faultline.inspector.flink.folder import METADATA
 from faultline.inspector.flink.hidden import field
 from faultline.inspector.flink.jvm import each, java_cause, program_jvm
 from faultline.inspector.flink.metadata import Entry, load_metadata, missing_files, operators
-from faultline.inspector.flink.offsets import READER_STATE, list_state, state_names
+from faultline.inspector.flink.offsets import READER_STATE, list_state
 from faultline.inspector.flink.planned import PlannedOperator, planned_operators
 from faultline.inspector.flink.program import run_program
 from faultline.inspector.flink.rescaling import refusal as in_flight_refusal
@@ -54,7 +54,7 @@ def compare(checkpoint: Location, name: str, program: Path, arguments: Sequence[
             pairs = set_against(jvm, entries, job, comparison)
             if gone:
                 return
-            to_open = [pair for pair in pairs if _can_be_opened(jvm, *pair)]
+            to_open = [pair for pair in pairs if _can_be_opened(*pair)]
             reasons = {entry.id: _read_elsewhere(jvm, entry, operator) for entry, operator in pairs}
             if to_open:
                 print("Flink opens the state of each operator in this process; some seconds", file=sys.stderr)
@@ -144,7 +144,7 @@ def set_against(
                     f"{entry.label}: the job runs it in {count(operator.parallelism, 'task')}, and the maximum"
                     f" parallelism of its state is {entry.max_parallelism}"
                 )
-            if reason := in_flight_refusal(jvm, [entry], operator.parallelism):
+            if reason := in_flight_refusal([entry], operator.parallelism):
                 comparison.refused.append(f"{entry.label}: {reason}")
             if has_state(jvm, entry):
                 pairs.append((entry, operator))
@@ -174,15 +174,15 @@ def _identity(entry: Entry) -> str:
     return f"the uid {entry.uid}" if entry.uid else f"the id {entry.id}, which Flink made from the plan (no uid)"
 
 
-def _can_be_opened(jvm: Any, entry: Entry, operator: PlannedOperator) -> bool:
+def _can_be_opened(entry: Entry, operator: PlannedOperator) -> bool:
     """Return whether opening the operator reaches out to nothing: sources, sinks and Python functions do."""
     outside = {READER_STATE, WRITER_STATE, COMMITTER_STATE}
-    return not (operator.is_python or operator.is_source or operator.is_sink or outside & state_names(jvm, entry))
+    return not (operator.is_python or operator.is_source or operator.is_sink or outside & entry.lists.keys())
 
 
 def _read_elsewhere(jvm: Any, entry: Entry, operator: PlannedOperator) -> str | None:
     """Say why an operator that is not opened cannot take its state; None when it can, or when it is opened."""
-    names = state_names(jvm, entry)
+    names = entry.lists.keys()
     try:
         if READER_STATE in names or operator.is_source:
             _read_splits(jvm, entry, operator)

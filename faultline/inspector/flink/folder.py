@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISDIR
 
 from faultline.inspector.errors import InspectorError, NothingToRestore
 from faultline.settings import Settings
@@ -21,6 +22,8 @@ from faultline.storage.reading import changed_at
 from faultline.storage.words import is_uri, location_of
 
 METADATA = "_metadata"
+PARQUET_MAGIC = b"PAR1"
+"""The first bytes of the summary that writers of Parquet put beside their files, under the name of METADATA."""
 CHECKPOINT = re.compile(r"chk-(\d+)")
 SAVEPOINT = re.compile(r"savepoint-.+")
 LATEST = "latest"
@@ -67,13 +70,29 @@ def _children(folder: Location) -> list[Location]:
     """Subfolders; none when the folder was removed meanwhile, for instance by retention."""
     try:
         return sorted(child for child in folder.iterdir() if child.is_dir())
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
 
 
 def is_checkpoint_folder(path: Location) -> bool:
-    """Return whether the name, or a `_metadata` inside, says that this is one checkpoint or savepoint."""
-    return bool(CHECKPOINT.fullmatch(path.name) or SAVEPOINT.fullmatch(path.name)) or (path / METADATA).is_file()
+    """Return whether the name, or a `_metadata` inside, says that this is one checkpoint or savepoint.
+
+    A folder may have such a name and hold some: `savepoint-archive`, or a `chk-5` that `cp -r` put into another one.
+    """
+    if not (CHECKPOINT.fullmatch(path.name) or SAVEPOINT.fullmatch(path.name)):
+        return (path / METADATA).is_file() and not begins_with(path / METADATA, PARQUET_MAGIC)
+    with contextlib.suppress(PermissionError):
+        return (path / METADATA).is_file() or not any((child / METADATA).is_file() for child in _children(path))
+    return True
+
+
+def begins_with(file: Location, magic: bytes) -> bool:
+    """Return whether the file's first bytes are these; False when it cannot be read."""
+    try:
+        with file.open("rb") as content:
+            return content.read(len(magic)) == magic
+    except OSError:
+        return False
 
 
 def read_folder(path: Location) -> CheckpointFolder | None:
@@ -94,9 +113,14 @@ def read_folder(path: Location) -> CheckpointFolder | None:
         return CheckpointFolder(path, job_id, path.name, _number(number), False, reason, None, 0.0, 0, readable=False)
     size = sum(status.st_size for child, status in files if child.is_file())
     metadata = next((status for child, status in files if child.name == METADATA), None)
-    readable = metadata is None or _is_readable(path / METADATA)
-    if metadata is None:
+    readable = metadata is None or S_ISDIR(metadata.st_mode) or _is_readable(path / METADATA)
+    other = next((child.name for child, _ in files if child.name.lower() == METADATA), METADATA)
+    if metadata is None and other != METADATA:
+        reason = f"it has {other}, and Flink finds {METADATA} alone: rename it"
+    elif metadata is None:
         reason = f"no {METADATA}: still being written, aborted or cut off; not a checkpoint"
+    elif S_ISDIR(metadata.st_mode):
+        reason = f"{METADATA} is a folder"
     elif metadata.st_size == 0:
         reason = f"{METADATA} is empty"
     elif not readable:

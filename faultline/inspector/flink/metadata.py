@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from stat import S_ISDIR
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -12,12 +14,29 @@ from py4j.protocol import Py4JError
 from faultline.inspector.errors import InspectorError, UnknownFormat
 from faultline.inspector.flink.folder import METADATA
 from faultline.inspector.flink.jvm import each, java_cause, system_loader
+from faultline.inspector.words import size_words
 from faultline.settings import Settings, SettingsError
 from faultline.storage.location import Location
 from faultline.storage.words import location_of
 
 CHANGELOG = "ChangelogStateBackendHandle"
 """Handles of the changelog state backend: state as it was written at times, and the changes since."""
+FROM_ELSEWHERE = ("Unrecognized checkpoint version number", "ClassNotFoundException", "InvalidClassException")
+"""Words of Flink on another release's `_metadata`; a class is that of its properties (MetadataV4Serializer)."""
+HINTS = {
+    "EOF": "it is cut short or damaged",
+    ": -1": "it is cut short or damaged",
+    "no longer supported": "Flink no longer reads what this release wrote",
+    "": "it is damaged, or of a version not known here",
+}
+"""Words of Flink on a `_metadata`, and their meaning; the last of them fits all."""
+
+
+OPERATOR_STATE = ("ManagedOperatorState", "RawOperatorState")
+KEYED_STATE = ("ManagedKeyedState", "RawKeyedState")
+CHANNEL_STATE = ("InputChannelState", "ResultSubpartitionState")
+"""The parts of a subtask's state (OperatorSubtaskState); a raw one is what the operator wrote itself."""
+KINDS = {"SPLIT_DISTRIBUTE": "list", "UNION": "union list", "BROADCAST": "broadcast"}
 
 
 @dataclass(frozen=True)
@@ -41,6 +60,42 @@ class Entry:
         """The operator's name in reports: uid, name, or the hash when there is neither."""
         return self.uid or self.name or self.id
 
+    @cached_property
+    def _handles(self) -> dict[str, list[Any]]:
+        found: dict[str, list[Any]] = {part: [] for part in (*OPERATOR_STATE, *KEYED_STATE, *CHANNEL_STATE)}
+        for subtask in _elements(self.state.getStates()):
+            for part in found:
+                found[part] += _elements(getattr(subtask, f"get{part}")())
+        return found
+
+    def handles(self, *parts: str) -> list[Any]:
+        """The state handles of all subtasks in these parts of their state."""
+        return [handle for part in parts for handle in self._handles[part]]
+
+    @cached_property
+    def lists(self) -> dict[str, tuple[str, int]]:
+        """Its list states: the kind, by which a restore gives it to tasks (OperatorStateHandle.Mode), and the elements.
+
+        They identify an operator: a source has READER_STATE. Elements of all subtasks count; a broadcast state is one.
+        """
+        found: dict[str, tuple[str, int]] = {}
+        for handle in self.handles(*OPERATOR_STATE):
+            for name, places in handle.getStateNameToPartitionOffsets().items():
+                kind = KINDS[places.getDistributionMode().toString()]
+                found[name] = kind, found.get(name, ("", 0))[1] + len(places.getOffsets())
+        return found
+
+    @property
+    def coordinator_bytes(self) -> int:
+        """Bytes for its coordinator, which a restore hands to it (CheckpointCoordinator.restoreStateToCoordinators)."""
+        handle = self.state.getCoordinatorState()
+        return 0 if handle is None else int(handle.getStateSize())
+
+
+def _elements(collection: Any) -> list[Any]:
+    """The elements of a Java collection. Most are empty, and a call costs more than anything else here."""
+    return [] if collection.isEmpty() else list(collection.toArray())
+
 
 def load_metadata(jvm: Any, folder: Location) -> Any:
     """Flink's CheckpointMetadata of the folder.
@@ -57,15 +112,16 @@ def load_metadata(jvm: Any, folder: Location) -> Any:
     stream = jvm.java.io.DataInputStream(jvm.java.io.ByteArrayInputStream(content))
     try:
         checkpoints = jvm.org.apache.flink.runtime.checkpoint.Checkpoints
-        return checkpoints.loadCheckpointMetadata(stream, system_loader(jvm), folder.resolve().as_uri())
+        # As text: Flink's Path takes the %20 of a URI for a name.
+        return checkpoints.loadCheckpointMetadata(stream, system_loader(jvm), str(folder.resolve()))
     except Py4JError as error:
         cause = java_cause(error)
-        if "Unrecognized checkpoint version number" in cause:
+        if any(word in cause for word in FROM_ELSEWHERE):
             raise UnknownFormat(
                 f"{file} is of a version that the installed Flink does not know ({cause}): unknown, another release"
-                " of Flink wrote it"
+                " of Flink wrote it, or it is damaged"
             ) from None
-        hint = "it is cut short or damaged" if "EOF" in cause else "it is damaged, or of a version not known here"
+        hint = next((words for word, words in HINTS.items() if word in cause), HINTS[""])
         raise InspectorError(f"{file} is not a whole checkpoint metadata file: {hint} ({cause})") from None
 
 
@@ -80,10 +136,19 @@ def kind_of(metadata: Any, folder: Location) -> tuple[bool, bool]:
         return False, False
     try:
         savepoint = bool(properties.isSavepoint())
-        return savepoint, savepoint and properties.getCheckpointType().getFormatType().toString() == "NATIVE"
+        return savepoint, savepoint and str(properties.getCheckpointType().getFormatType()) == "NATIVE"
     except Py4JError as error:
         cause = java_cause(error)
         raise UnknownFormat(f"{folder / METADATA}: unknown, its properties lack a part ({cause})") from None
+
+
+def master_hooks(jvm: Any, metadata: Any) -> list[str]:
+    """List the states of master hooks by the names of the hooks.
+
+    A restore gives each to the job's hook of that name, and fails where the job has none (MasterHooks.
+    restoreMasterHooks).
+    """
+    return [f"{state.name()} ({size_words(len(state.bytes()))})" for state in each(jvm, metadata.getMasterStates())]
 
 
 def operators(jvm: Any, metadata: Any) -> list[Entry]:
@@ -107,8 +172,13 @@ def operators(jvm: Any, metadata: Any) -> list[Entry]:
 
 
 def _stream_handles(jvm: Any, handle: Any) -> Iterator[Any]:
-    """Find the stream handles inside a state handle, whatever Flink wrapped them in."""
-    kind = handle.getClass().getSimpleName()
+    """Find the stream handles inside a state handle, whatever Flink wrapped them in.
+
+    Operator state of merged files is in a FileMergingOperatorStreamStateHandle, channel state of merged files in a
+    MergedInputChannelStateHandle or MergedResultSubpartitionStateHandle (MetadataV2V3SerializerBase,
+    ChannelStateHandleSerializerV2).
+    """
+    kind = "" if handle is None else handle.getClass().getSimpleName()
     if kind.startswith("Incremental"):
         yield from _stream_handles(jvm, handle.getMetaDataStateHandle())
         for part in [*each(jvm, handle.getPrivateState()), *each(jvm, handle.getSharedState())]:
@@ -122,9 +192,9 @@ def _stream_handles(jvm: Any, handle: Any) -> Iterator[Any]:
     elif kind == "ChangelogStateHandleStreamImpl":
         for part in each(jvm, handle.getHandlesAndOffsets()):
             yield from _stream_handles(jvm, part.getField(0))
-    elif kind in ("KeyGroupsStateHandle", "KeyGroupsSavepointStateHandle", "OperatorStreamStateHandle"):
+    elif kind.startswith("KeyGroups") or kind.endswith("OperatorStreamStateHandle"):
         yield from _stream_handles(jvm, handle.getDelegateStateHandle())
-    elif kind in ("InputChannelStateHandle", "ResultSubpartitionStateHandle"):
+    elif kind.endswith(("InputChannelStateHandle", "ResultSubpartitionStateHandle")):
         yield from _stream_handles(jvm, handle.getDelegate())
     else:
         yield handle
@@ -143,24 +213,21 @@ class StateFiles:
 
 
 def state_files(jvm: Any, entry: Entry) -> StateFiles:
-    """Find the files of an operator's state. Raises Py4JError for a kind of handle that is not known here."""
+    """Find the files of an operator's state.
+
+    Raises Py4JError for a kind of handle that is not known here, InspectorError for one around nothing, which Flink
+    reads from a `_metadata` and cannot open.
+    """
     found = StateFiles()
-    for subtask in each(jvm, entry.state.getStates()):
-        collections = (
-            subtask.getManagedOperatorState(),
-            subtask.getRawOperatorState(),
-            subtask.getManagedKeyedState(),
-            subtask.getRawKeyedState(),
-            subtask.getInputChannelState(),
-            subtask.getResultSubpartitionState(),
-        )
-        for handle in (handle for collection in collections for handle in each(jvm, collection)):
-            for stream in _stream_handles(jvm, handle):
-                kind = stream.getClass().getSimpleName()
-                if kind in ("FileStateHandle", "RelativeFileStateHandle"):
-                    _add(found, stream.getFilePath(), stream.getStateSize())
-                elif kind == "SegmentFileStateHandle":
-                    _add(found, stream.getFilePath(), stream.getStartPos() + stream.getStateSize())
+    for handle in entry.handles(*OPERATOR_STATE, *KEYED_STATE, *CHANNEL_STATE):
+        for stream in _stream_handles(jvm, handle):
+            if stream is None:
+                raise InspectorError(f"operator {entry.label}: a handle of its state has no stream to open")
+            kind = stream.getClass().getSimpleName()
+            if kind in ("FileStateHandle", "RelativeFileStateHandle"):
+                _add(found, stream.getFilePath(), stream.getStateSize())
+            elif kind == "SegmentFileStateHandle":
+                _add(found, stream.getFilePath(), stream.getStartPos() + stream.getStateSize())
     return found
 
 
@@ -180,37 +247,32 @@ def _add(found: StateFiles, path: Any, size: int) -> None:
     found.here[file] = max(found.here.get(file, 0), size)
 
 
-def in_flight_bytes(jvm: Any, entry: Entry) -> int:
+def in_flight_bytes(entry: Entry) -> int:
     """Bytes of records that were on their way to or from the operator when an unaligned barrier overtook them."""
-    handles = (
-        handle
-        for subtask in each(jvm, entry.state.getStates())
-        for channels in (subtask.getInputChannelState(), subtask.getResultSubpartitionState())
-        for handle in each(jvm, channels)
-    )
-    return sum(int(handle.getStateSize()) for handle in handles)
+    return sum(int(handle.getStateSize()) for handle in entry.handles(*CHANNEL_STATE))
 
 
 def missing_files(jvm: Any, entry: Entry, files: StateFiles | None = None) -> list[str]:
     """Say what is wrong with each state file of one operator that is gone, or shorter than Flink recorded.
 
-    A file of a store that gives no answer goes to `elsewhere`.
+    A file of a store that gives no answer, or that this user may not look at, goes to `elsewhere`.
     """
     files = state_files(jvm, entry) if files is None else files
     problems = []
     for path, size in list(files.here.items()):
         try:
-            found = path.stat().st_size
+            found = path.stat()
         except (FileNotFoundError, NotADirectoryError, ValueError):
             # A ValueError is a name that no file can have.
             problems.append(f"state file {path} of operator {entry.label} is missing")
-        except PermissionError:
-            problems.append(f"state file {path} of operator {entry.label} cannot be read: no permission")
         except OSError:
             files.elsewhere[str(path)] = files.here.pop(path)
         else:
-            if found < size:
-                problems.append(f"state file {path} of operator {entry.label} is cut short: {found} of {size} bytes")
+            what = f"state file {path} of operator {entry.label}"
+            if S_ISDIR(found.st_mode):
+                problems.append(f"{what} is a folder")
+            elif found.st_size < size:
+                problems.append(f"{what} is cut short: {found.st_size} of {size} bytes")
     return problems
 
 

@@ -26,6 +26,9 @@ MARKERS = {-1: "latest", -2: "earliest", -3: "committed"}
 TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 """Names that Kafka allows for a topic (org.apache.kafka.common.internals.Topic)."""
 
+NO_SPLITS = 4
+"""Bytes of an empty list: enumerators of other connectors write it too (NumberSequenceSource), Kafka's writes more."""
+
 Offsets = dict[tuple[str, int], int]
 """(topic, partition) -> offset of the next record to read, or one of MARKERS."""
 
@@ -35,7 +38,7 @@ def _restored_list(jvm: Any, entry: Entry, name: str, serializer: Any) -> list[A
 
     Raises InspectorError when it cannot be read; a running job deletes old checkpoints while they are looked at.
     """
-    handles = _handles_with(jvm, entry, name)
+    handles = _handles_with(entry, name)
     try:
         return _elements(jvm, handles, name, serializer)
     except Py4JError as error:
@@ -100,34 +103,10 @@ def list_pairs(jvm: Any, entry: Entry, name: str) -> list[tuple[int, int]]:
     return [(int(pair.getField(0)), int(pair.getField(1))) for pair in pairs]
 
 
-def _handles_with(jvm: Any, entry: Entry, name: str) -> list[Any]:
+def _handles_with(entry: Entry, name: str) -> list[Any]:
     """Find the managed operator state handles of all subtasks that hold a list state of that name."""
-    return [
-        handle
-        for subtask in each(jvm, entry.state.getStates())
-        for handle in each(jvm, subtask.getManagedOperatorState())
-        if handle.getStateNameToPartitionOffsets().containsKey(name)
-    ]
-
-
-def state_names(jvm: Any, entry: Entry) -> set[str]:
-    """Names of the operator's list states. They identify an operator: a source has READER_STATE."""
-    return {
-        name
-        for subtask in each(jvm, entry.state.getStates())
-        for handle in each(jvm, subtask.getManagedOperatorState())
-        for name in handle.getStateNameToPartitionOffsets()
-    }
-
-
-def state_counts(jvm: Any, entry: Entry) -> dict[str, int]:
-    """Count the elements of each list state of the operator, all subtasks together."""
-    counts: dict[str, int] = {}
-    for subtask in each(jvm, entry.state.getStates()):
-        for handle in each(jvm, subtask.getManagedOperatorState()):
-            for name, positions in handle.getStateNameToPartitionOffsets().items():
-                counts[name] = counts.get(name, 0) + len(positions.getOffsets())
-    return counts
+    managed = entry.handles("ManagedOperatorState")
+    return [handle for handle in managed if handle.getStateNameToPartitionOffsets().containsKey(name)]
 
 
 def source_offsets(jvm: Any, entry: Entry) -> Offsets:
@@ -140,13 +119,16 @@ def source_offsets(jvm: Any, entry: Entry) -> Offsets:
         topic, partition, offset = _kafka_split(entry, element)
         offsets[(topic, partition)] = offset
     try:
-        for split in _waiting_splits(jvm, entry):
+        waiting, size = _waiting_splits(jvm, entry)
+        for split in waiting:
             _check_partition(entry, split.getTopic(), split.getPartition(), split.getStartingOffset())
             offsets.setdefault((split.getTopic(), split.getPartition()), split.getStartingOffset())
     except Py4JError as error:
         raise UnknownConnector(
             f"source {entry.label}: its state is not of this Kafka connector ({java_cause(error)})"
         ) from None
+    if not offsets and size <= NO_SPLITS:
+        raise UnknownConnector(f"source {entry.label}: it has no split, and nothing says whose")
     return dict(sorted(offsets.items()))
 
 
@@ -170,20 +152,20 @@ def _check_partition(entry: Entry, topic: str, partition: int, offset: int) -> N
         raise UnknownConnector(f"source {entry.label}: its state is not of this Kafka connector")
 
 
-def _waiting_splits(jvm: Any, entry: Entry) -> list[Any]:
-    """Partitions that the enumerator knew and had not given to a reader.
+def _waiting_splits(jvm: Any, entry: Entry) -> tuple[list[Any], int]:
+    """Partitions that the enumerator knew and had not given to a reader; and the bytes of its state.
 
     SourceCoordinator writes a version, then the enumerator's state with its own version and length.
     """
     handle = entry.state.getCoordinatorState()
     if handle is None:
-        return []
+        return [], 0
     stream = jvm.java.io.DataInputStream(handle.openInputStream())
     stream.readInt()
     version = stream.readInt()
     content = stream.readNBytes(stream.readInt())
     serializer = jvm.org.apache.flink.connector.kafka.source.enumerator.KafkaSourceEnumStateSerializer()
-    return each(jvm, serializer.deserialize(version, content).unassignedSplits())
+    return each(jvm, serializer.deserialize(version, content).unassignedSplits()), len(content)
 
 
 def all_offsets(jvm: Any, entries: list[Entry]) -> Offsets:
@@ -192,7 +174,7 @@ def all_offsets(jvm: Any, entries: list[Entry]) -> Offsets:
     Raises InspectorError when two sources read the same partition: there is then no single offset to name.
     """
     offsets: Offsets = {}
-    for operator in (entry for entry in entries if READER_STATE in state_names(jvm, entry)):
+    for operator in (entry for entry in entries if READER_STATE in entry.lists):
         for partition, offset in source_offsets(jvm, operator).items():
             if offsets.get(partition, offset) != offset:
                 raise InspectorError(f"two sources read {partition[0]}-{partition[1]} from different offsets")

@@ -19,6 +19,7 @@ from faultline.inspector.flink.metadata import (
     in_flight_bytes,
     kind_of,
     load_metadata,
+    master_hooks,
     missing_files,
     operators,
     state_files,
@@ -29,7 +30,6 @@ from faultline.inspector.flink.offsets import (
     list_longs,
     list_pairs,
     source_offsets,
-    state_counts,
 )
 from faultline.inspector.flink.restart import partitions_of, predict
 from faultline.inspector.flink.sink import COMMITTER_STATE, WRITER_STATE, prepared, transactional_writers
@@ -60,7 +60,16 @@ CHANGELOG_NOTE = (
     "its state is of the changelog state backend: a job restores it with the claim mode CLAIM; restored with NO_CLAIM,"
     " the default, the job fails"
 )
-EXACTLY_ONCE, AT_LEAST_ONCE = "exactly-once (transactions)", "at-least-once (no transactions)"
+SINKS = {True: "exactly-once (transactions)", False: "no transactions (at-least-once, if it is Kafka's)"}
+"""Words on a sink that keeps transactions, and on one whose state is empty."""
+REFUSED = ("doesn't support recovery", "RocksDB takes its files for corrupt")
+"""Words on keyed state that a restore fails at, too.
+
+KeyedBackendSerializationProxy says the first of a header of a version that no Flink since 1.17 reads, such as NULs; the
+second is of files that RocksDBOperationUtils.openDB opens as KeyedFiles.java does.
+"""
+PLACES = 3
+"""Folders of state that a note names."""
 SOURCE, STATE, SINK = range(3)
 """The order in which operators are shown; Flink's own is that of a hash table."""
 
@@ -176,6 +185,8 @@ def describe(jvm: Any, report: Report, folders: list[Location], rows: int, every
     report.id, report.operators, report.transactions = chosen.id, chosen.operators, chosen.transactions
     report.configuration, report.restart = chosen.configuration, chosen.restart
     report.notes += chosen.notes
+    if len({step.path.rpartition("/")[0] for step in report.steps}) > 1:
+        report.notes.insert(0, f"opened: {chosen.steps[0].path}")
 
 
 def _describe(jvm: Any, report: Report, folder: Location, rows: int, everything: bool) -> None:
@@ -197,13 +208,21 @@ def _describe(jvm: Any, report: Report, folder: Location, rows: int, everything:
     if native:
         report.notes.append("a native savepoint: its state is in the format of the state backend that wrote it")
     reading = _Reading(rows, everything)
-    for entry in operators(jvm, metadata):
+    if hooks := ", ".join(master_hooks(jvm, metadata)):
+        report.notes.append(
+            f"it has state of master hooks: {hooks}; a job without a hook of that name does not restore it, unless with"
+            " --allowNonRestoredState"
+        )
+        reading.unseen.append(f"the state of master hooks: {hooks}")
+    entries = operators(jvm, metadata)
+    for entry in entries:
         _operator(jvm, report, reading, entry)
     recorded = _copied(report, reading, folder)
     report.notes += _beside_the_state(reading, folder)
     report.operators.sort(key=lambda operator: (reading.ranks[operator.id], operator.label))
-    if reading.exactly_once is not None:
-        report.configuration = {"sink": EXACTLY_ONCE if reading.exactly_once else AT_LEAST_ONCE}
+    if reading.sinks:
+        kinds = sorted(set(reading.sinks.values()), reverse=True)
+        report.configuration = {"sink": " and ".join(SINKS[each_one] for each_one in kinds)}
     _sources(report, reading, folder)
     if recorded and len(report.problems) == 1:
         why = f"A restore from {folder.name} fails here: Flink opens its files at their recorded paths alone"
@@ -212,8 +231,12 @@ def _describe(jvm: Any, report: Report, folder: Location, rows: int, everything:
         report.restart.details.append(f"it can be restored once the copy's files are in {', '.join(recorded)}")
     elif report.problems:
         report.restart = Restart("impossible", int(report.id), f"A restore from {folder.name} fails: see the problems")
+    elif entries and all(entry.finished for entry in entries):
+        why = f"Restored from {folder.name} now, the job ends at once: all its tasks had ended"
+        report.restart = Restart("restore", int(report.id), why)
     else:
-        report.restart = predict(report, reading.offsets, folder.name, reading.exactly_once, reading.unseen)
+        offsets = [found for _, found in reading.offsets]
+        report.restart = predict(report, offsets, folder.name, reading.sinks, reading.unseen)
 
 
 @dataclass
@@ -221,16 +244,17 @@ class _Reading:
     """Findings on a checkpoint's operators.
 
     `rows` limits the preview of each state; `everything`: timers and lists have one too.
-    `unread`: sources whose positions are not read here, with a word on each. `unseen`: what a restore reads and this
-    program does not. `exactly_once`: None without a sink of Kafka.
+    `offsets`: those of each source of Kafka, with its label: two operators may have the same. `unread`: words on each
+    source whose positions are not read here. `unseen`: what a restore reads and this program does not. `sinks`: whether
+    each one that may be Kafka's keeps transactions.
     """
 
     rows: int
     everything: bool
-    offsets: dict[str, Offsets] = field(default_factory=dict)
-    unread: dict[str, str] = field(default_factory=dict)
+    offsets: list[tuple[str, Offsets]] = field(default_factory=list)
+    unread: list[tuple[str, str]] = field(default_factory=list)
     unseen: list[str] = field(default_factory=list)
-    exactly_once: bool | None = None
+    sinks: dict[str, bool] = field(default_factory=dict)
     ranks: dict[str, int] = field(default_factory=dict)
     files: StateFiles = field(default_factory=StateFiles)
     overtaken: int = 0
@@ -249,10 +273,12 @@ def _operator(jvm: Any, report: Report, reading: _Reading, entry: Entry) -> None
         gone = missing_files(jvm, entry, files)
         reading.files.here |= files.here
         reading.files.elsewhere |= files.elsewhere
-        reading.overtaken += in_flight_bytes(jvm, entry)
-        counts = state_counts(jvm, entry)
-        if is_of_changelog(jvm, entry) and CHANGELOG_NOTE not in report.notes:
+        reading.overtaken += in_flight_bytes(entry)
+        if is_of_changelog(entry) and CHANGELOG_NOTE not in report.notes:
             report.notes.append(CHANGELOG_NOTE)
+    except InspectorError as error:
+        report.problems.append(str(error))
+        return
     except Py4JError as error:
         _unreadable(reading, operator, f"its state is of a kind that is not known here ({java_cause(error)})")
         return
@@ -261,28 +287,39 @@ def _operator(jvm: Any, report: Report, reading: _Reading, entry: Entry) -> None
         operator.state = [StateStore("its state", "not readable", note="a file of it is gone, elsewhere or cut short")]
         return
     try:
-        if READER_STATE in counts or LEGACY_SOURCES.keys() & counts:
-            reading.ranks[entry.id] = SOURCE
-            operator.words = _source(jvm, reading, entry, counts)
-        if COMMITTER_STATE in counts or WRITER_STATE in counts:
-            reading.ranks[entry.id] = SINK
-            operator.words = _sink(jvm, report, reading, entry, counts)
-        operator.watermark = _watermark(jvm, entry, set(counts))
-        found = keyed_state(jvm, entry, reading.rows, reading.everything)
-        lists = _other_states(reading, operator, counts)
-        if reading.everything:
-            operator.state = found
-        else:
-            operator.state = [*found, *_clocks(jvm, entry, set(counts)), *lists]
+        _read(jvm, report, reading, entry)
     except (InspectorError, Py4JError, OSError) as error:
         why = java_cause(error) if isinstance(error, Py4JError) else str(error)
         if files.elsewhere or isinstance(error, UnknownConnector):
             _unreadable(reading, operator, why)
         else:
             report.problems.append(why)
-        return
-    if any(store.note.startswith(NOT_READ) for store in found):
+
+
+def _read(jvm: Any, report: Report, reading: _Reading, entry: Entry) -> None:
+    """Read the states of the operator that is the report's last; their files are there."""
+    operator = report.operators[-1]
+    size = size_words(entry.coordinator_bytes)
+    if READER_STATE in entry.lists or LEGACY_SOURCES.keys() & entry.lists:
+        reading.ranks[entry.id] = SOURCE
+        operator.words = _source(jvm, reading, entry)
+    elif entry.coordinator_bytes:
+        operator.words = f"{size} with its coordinator, not read here"
+        reading.unseen.append(f"what the coordinator of {entry.label} keeps ({size})")
+    if COMMITTER_STATE in entry.lists or WRITER_STATE in entry.lists:
+        reading.ranks[entry.id] = SINK
+        operator.words = _sink(jvm, report, reading, entry) or operator.words
+    operator.watermark = _watermark(jvm, entry)
+    operator.state = keyed_state(jvm, entry, reading.rows, reading.everything)
+    for store in operator.state:
+        if any(words in store.note for words in REFUSED):
+            why = store.note.removeprefix(NOT_READ).partition(". ")[0]
+            report.problems.append(f"operator {entry.label}: Flink refuses its keyed state: {why}")
+    if any(store.note.startswith(NOT_READ) for store in operator.state):
         reading.unseen.append(f"the keyed state of {operator.label}")
+    lists = _other_states(reading, entry)
+    if not reading.everything:
+        operator.state += [*_clocks(jvm, entry), *lists]
 
 
 def _copied(report: Report, reading: _Reading, folder: Location) -> list[str]:
@@ -340,80 +377,94 @@ def _unreadable(reading: _Reading, operator: Operator, why: str) -> None:
     reading.unseen.append(f"the state of {operator.label} ({size_words(operator.state_bytes or 0)})")
 
 
-def _source(jvm: Any, reading: _Reading, entry: Entry, counts: dict[str, int]) -> str:
+def _source(jvm: Any, reading: _Reading, entry: Entry) -> str:
     """Read the positions of a source of Kafka; of another one, return words on what it keeps."""
-    legacy = next((name for name in LEGACY_SOURCES if name in counts), None)
+    legacy = next((name for name in LEGACY_SOURCES if name in entry.lists), None)
     if legacy is None:
         try:
-            reading.offsets[entry.label] = source_offsets(jvm, entry)
+            reading.offsets.append((entry.label, source_offsets(jvm, entry)))
         except UnknownConnector:
-            coordinator = entry.state.getCoordinatorState()
-            size = 0 if coordinator is None else coordinator.getStateSize()
+            splits = count(entry.lists[READER_STATE][1], "split")
             what = (
-                f"unknown source, not of Kafka: {count(counts[READER_STATE], 'split')} with its readers,"
-                f" {size_words(size)} with its coordinator"
+                f"unknown source, not of this Kafka connector: {splits} with its readers,"
+                f" {size_words(entry.coordinator_bytes)} with its coordinator"
             )
         else:
             return ""
     else:
-        what = f"{count(counts[legacy], 'position')} of {LEGACY_SOURCES[legacy]}, unknown to this program"
-    reading.unread[entry.label] = what
+        what = f"{count(entry.lists[legacy][1], 'position')} of {LEGACY_SOURCES[legacy]}, unknown to this program"
+    reading.unread.append((entry.label, what))
     return what
 
 
-def _sink(jvm: Any, report: Report, reading: _Reading, entry: Entry, counts: dict[str, int]) -> str:
+def _sink(jvm: Any, report: Report, reading: _Reading, entry: Entry) -> str:
     """Read the transactions of a sink of Kafka; of another one, return words on it."""
     try:
-        if COMMITTER_STATE in counts:
+        if COMMITTER_STATE in entry.lists:
             report.transactions += prepared(jvm, entry)
-        if WRITER_STATE in counts:
-            reading.exactly_once = bool(reading.exactly_once) or transactional_writers(jvm, entry) > 0
+        if WRITER_STATE in entry.lists:
+            reading.sinks[entry.label] = transactional_writers(jvm, entry) > 0
     except UnknownConnector:
-        what = "its writers keep" if WRITER_STATE in counts else "it prepared to commit"
+        what = "its writers keep" if WRITER_STATE in entry.lists else "it prepared to commit"
         size = size_words(entry.state_bytes)
         reading.unseen.append(f"what the sink {entry.label} has in its state ({size})")
-        return f"unknown sink, not of Kafka: what {what} is not read"
+        return f"unknown sink, not of this Kafka connector: what {what} is not read"
     return ""
 
 
-def _other_states(reading: _Reading, operator: Operator, counts: dict[str, int]) -> list[StateStore]:
-    """The list states that nothing here reads, by name and number."""
-    others = sorted(counts.keys() - READ_STATES - LEGACY_SOURCES.keys())
-    held = [name for name in others if counts[name]]
-    if held:
-        reading.unseen.append(f"{', '.join(held)} of {operator.label}")
-    return [StateStore(name, "list", keys=counts[name], note="not read here") for name in others]
+def _other_states(reading: _Reading, entry: Entry) -> list[StateStore]:
+    """The list states that nothing here reads, by name and number; the entries of a broadcast state are in one."""
+    others = sorted(entry.lists.keys() - READ_STATES - LEGACY_SOURCES.keys())
+    if held := [name for name in others if entry.lists[name][1]]:
+        reading.unseen.append(f"{', '.join(held)} of {entry.label}")
+    found = []
+    for name in others:
+        kind, elements = entry.lists[name]
+        found.append(StateStore(name, kind, None if kind == "broadcast" else elements, note="not read here"))
+    return found
 
 
 def _beside_the_state(reading: _Reading, folder: Location) -> list[str]:
     """Say what else a checkpoint needs, or holds: files that others share, records that barriers overtook."""
     notes = []
-    own = folder.resolve()
-    shared = {path: size for path, size in reading.files.here.items() if path.parent != own}
+    own = {folder.absolute(), folder.resolve()}
+    shared = {str(path): size for path, size in reading.files.here.items() if path.parent not in own}
     if shared:
-        what = f"{count(len(shared), 'file')} ({size_words(sum(shared.values()))}) in {next(iter(shared)).parent}"
+        what = _by_folder(shared)
         notes.append(f"{folder.name} needs {what}, which checkpoints share: a copy of it alone cannot be restored")
-    elsewhere = reading.files.elsewhere
-    if elsewhere:
-        what = f"{count(len(elsewhere), 'file')} ({size_words(sum(elsewhere.values()))})"
-        where = next(iter(elsewhere)).rpartition("/")[0]
-        notes.append(f"{folder.name} needs {what} in {where}, which cannot be reached from here: not checked")
-        reading.unseen.append(f"{what} in {where}")
+    if reading.files.elsewhere:
+        what = _by_folder(reading.files.elsewhere)
+        notes.append(f"{folder.name} needs {what}, which cannot be reached from here: not checked")
+        reading.unseen.append(what)
     if reading.overtaken:
         what = f"{size_words(reading.overtaken)} of records that barriers overtook"
         notes.append(f"{folder.name} holds {what}: a restored job handles them first")
+        reading.unseen.append(what)
     return notes
 
 
-def _watermark(jvm: Any, entry: Entry, names: set[str]) -> int | None:
-    if WATERMARK_STATE not in names:
+def _by_folder(files: dict[str, int]) -> str:
+    """`2 files (20 bytes) in /a, 1 file (10 bytes) in /b`."""
+    folders: dict[str, list[int]] = {}
+    for name, size in files.items():
+        folders.setdefault(name.rpartition("/")[0], []).append(size)
+    found = [
+        f"{count(len(sizes), 'file')} ({size_words(sum(sizes))}) in {folder}"
+        for folder, sizes in sorted(folders.items())
+    ]
+    more = [f"more in {count(len(found) - PLACES, 'other folder')}"] if len(found) > PLACES else []
+    return ", ".join([*found[:PLACES], *more])
+
+
+def _watermark(jvm: Any, entry: Entry) -> int | None:
+    if WATERMARK_STATE not in entry.lists:
         return None
     # Each subtask kept its own; a window is closed when all of them have passed it.
     return min(list_longs(jvm, entry, WATERMARK_STATE), default=None)
 
 
-def _clocks(jvm: Any, entry: Entry, names: set[str]) -> list[StateStore]:
-    if CLOCK_STATE not in names:
+def _clocks(jvm: Any, entry: Entry) -> list[StateStore]:
+    if CLOCK_STATE not in entry.lists:
         return []
     clocks = sorted(list_pairs(jvm, entry, CLOCK_STATE))
     rows = [
@@ -426,11 +477,11 @@ def _clocks(jvm: Any, entry: Entry, names: set[str]) -> list[StateStore]:
 
 def _sources(report: Report, reading: _Reading, folder: Location) -> None:
     step = next(step for step in report.steps if step.path == str(folder))
-    for label, found in reading.offsets.items():
+    for label, found in reading.offsets:
         partitions = partitions_of(found)
         topics = ", ".join(sorted({each_one.topic for each_one in partitions})) or "not known yet"
         words = f"source {label}, Kafka topic {topics}: {positions(partitions) or 'no partition was read yet'}"
         step.sources.append(SourceRange("kafka", words, partitions))
-    for label, what in reading.unread.items():
+    for label, what in reading.unread:
         step.sources.append(SourceRange("unknown", f"source {label}: {what}"))
         reading.unseen.append(f"the position of source {label}")

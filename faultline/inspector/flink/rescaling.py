@@ -9,17 +9,16 @@ correctly" and lets a job with a partitioner of its own run only if it is forced
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from faultline.inspector.errors import InspectorError
 from faultline.inspector.flink.metadata import Entry, in_flight_bytes
 from faultline.inspector.words import count, size_words
 
 
-def refusal(jvm: Any, entries: Sequence[Entry], parallelism: int) -> str | None:
+def refusal(entries: Sequence[Entry], parallelism: int) -> str | None:
     """Say why a job with so many tasks of a step must not restore these operators; None when it may."""
     rescaled = [entry for entry in entries if entry.parallelism != parallelism]
-    moved = [(entry, size) for entry in rescaled if (size := in_flight_bytes(jvm, entry))]
+    moved = [(entry, size) for entry in rescaled if (size := in_flight_bytes(entry))]
     if not moved:
         return None
     tasks = min(entry.parallelism for entry, _ in moved)
@@ -31,7 +30,7 @@ def refusal(jvm: Any, entries: Sequence[Entry], parallelism: int) -> str | None:
     )
 
 
-def check_parallelism(jvm: Any, entries: Sequence[Entry], parallelism: int) -> None:
+def check_parallelism(entries: Sequence[Entry], parallelism: int) -> None:
     """Raise an InspectorError when a job with so many tasks of a step must not restore these operators."""
-    if reason := refusal(jvm, entries, parallelism):
+    if reason := refusal(entries, parallelism):
         raise InspectorError(f"the checkpoint cannot be restored with this parallelism: {reason}")

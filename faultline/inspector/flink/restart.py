@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from faultline.inspector.flink.offsets import Offsets
 from faultline.inspector.model import Partition, Report, Restart
@@ -15,15 +15,16 @@ def partitions_of(offsets: Offsets) -> list[Partition]:
 
 
 def predict(
-    report: Report, offsets: dict[str, Offsets], name: str, exactly_once: bool | None, unseen: Sequence[str]
+    report: Report, offsets: Sequence[Offsets], name: str, sinks: Mapping[str, bool], unseen: Sequence[str]
 ) -> Restart:
     """Predict a restore from the checkpoint `name`.
 
-    `exactly_once` None: the job has no sink that is known here. `unseen`: what a restore reads and nothing here does.
+    `offsets`: of each source of Kafka. `sinks`: whether each sink that may be Kafka's keeps transactions. `unseen`:
+    what a restore reads and nothing here does.
     """
     number = int(report.id)
     merged: Offsets = {}
-    for found in offsets.values():
+    for found in offsets:
         for partition, offset in found.items():
             merged[partition] = min(offset, merged.get(partition, offset))
     partitions = partitions_of(merged)
@@ -42,14 +43,12 @@ def predict(
     if waiting:
         what = count(waiting, "prepared transaction")
         restart.transactions = f"first it commits {what}, unless that was done already"
-    if exactly_once is not None:
-        restart.details.append(_repeated(report, exactly_once))
-    restart.details += limits
+    restart.details += [*_repeated(report, sinks), *limits]
     return restart
 
 
-def _repeated(report: Report, exactly_once: bool) -> str:
-    """Say what the sink writes a second time: windows that closed after the checkpoint."""
+def _repeated(report: Report, sinks: Mapping[str, bool]) -> Iterable[str]:
+    """Say what the sinks write a second time: windows that closed after the checkpoint."""
     open_windows = {window.end for each in report.operators for store in each.state for window in store.windows}
     keys = sum(window.keys for each in report.operators for store in each.state for window in store.windows)
     # Windows that closed before the checkpoint are not in its state and are not written again.
@@ -58,8 +57,17 @@ def _repeated(report: Report, exactly_once: bool) -> str:
         if open_windows
         else "results written since"
     )
-    if not exactly_once:
-        return f"its sink is not transactional (at-least-once): {what} are written a second time"
+    if any(sinks.values()):
+        yield _of_transactions(report, what)
+    if without := [label for label, is_transactional in sinks.items() if not is_transactional]:
+        # The state of a file sink is empty, too, while it writes to no file.
+        yield (
+            f"the empty state of {', '.join(without)} is that of a Kafka sink that is not transactional"
+            f" (at-least-once): {what} are written a second time, unless it is another kind of sink"
+        )
+
+
+def _of_transactions(report: Report, what: str) -> str:
     later = report.counts.get("later", 0)
     if later:
         return (

@@ -40,7 +40,7 @@ def restore_offsets(path: Location) -> dict[str, int]:
     with flink_jvm([path]) as jvm:
         entries = operators(jvm, load_metadata(jvm, path))
         check_files(jvm, entries)
-        check_parallelism(jvm, entries, Settings().number("FLINK_PARALLELISM"))
+        check_parallelism(entries, Settings().number("FLINK_PARALLELISM"))
         offsets = all_offsets(jvm, entries)
     if not offsets:
         print(

@@ -19,7 +19,7 @@ from py4j.protocol import Py4JError
 from faultline.inspector.errors import InspectorError, UnknownConnector
 from faultline.inspector.flink.jvm import java_cause, system_loader
 from faultline.inspector.flink.metadata import Entry, check_files, load_metadata, operators
-from faultline.inspector.flink.offsets import READER_STATE, source_offsets, state_counts
+from faultline.inspector.flink.offsets import READER_STATE, source_offsets
 from faultline.inspector.flink.sink import COMMITTER_STATE, prepared
 from faultline.storage.location import Location
 
@@ -64,7 +64,7 @@ def rows(jvm: Any, folder: Location, operator: str | None, limit: int | None) ->
     """
     entries = [entry for entry in operators(jvm, load_metadata(jvm, folder)) if not entry.finished]
     chosen = [entry for entry in entries if operator in (None, entry.uid, entry.name, entry.id)]
-    if not chosen:
+    if operator is not None and not chosen:
         there = ", ".join(entry.label for entry in entries if entry.state_bytes)
         raise InspectorError(f"{folder} has no operator {operator}; those with state: {there or 'none'}")
     for entry in chosen:
@@ -87,9 +87,8 @@ def rows(jvm: Any, folder: Location, operator: str | None, limit: int | None) ->
 def _known_lists(jvm: Any, entry: Entry) -> dict[str, list[dict[str, Any]]]:
     """The rows of list states that are Kafka's: positions and transactions. The lists of other connectors are bytes."""
     found: dict[str, list[dict[str, Any]]] = {}
-    counts = state_counts(jvm, entry)
     for name, read in ((READER_STATE, _positions), (COMMITTER_STATE, _transactions)):
-        if name in counts:
+        if name in entry.lists:
             head = {"operator": entry.label, "state": name, "kind": "split list"}
             with suppress(UnknownConnector):
                 found[name] = [head | {"key": key, "value": value} for key, value in read(jvm, entry)]

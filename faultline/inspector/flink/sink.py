@@ -2,11 +2,12 @@
 
 A sink operator's committer keeps list state `streaming_committer_raw_states`; each element is a collector of
 committables, one per transaction. A restore commits them first (Sink V2, KafkaSink). Every sink of Sink V2 keeps them
-there, and nothing names the connector: they are Kafka's when Kafka's serializers can read them.
+there, and nothing names the connector: they are Kafka's when Kafka's serializers wrote all of their bytes.
 """
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -33,7 +34,11 @@ def transactional_writers(jvm: Any, entry: Entry) -> int:
     try:
         serializer = new(jvm, f"{KAFKA}.KafkaWriterStateSerializer")
         for element in elements:
-            read(serializer, element)
+            state = read(serializer, element)
+            # Version 1 is the prefix alone.
+            is_old = int.from_bytes(element[:4]) == 1
+            written = _utf(state.getTransactionalIdPrefix()) if is_old else serializer.serialize(state)
+            _check_whole(entry, element, written)
     except Py4JError as error:
         raise UnknownConnector(
             f"sink {entry.label}: its writers' state is not of this Kafka connector ({java_cause(error)})"
@@ -63,12 +68,29 @@ def prepared(jvm: Any, entry: Entry) -> list[Transaction]:
             for manager in each(jvm, read(serializer, element).getCheckpointCommittablesUpTo(2**63 - 1)):
                 for subtask in each(jvm, manager.getSubtaskCommittableManagers()):
                     for request in each(jvm, subtask.getRequests()):
-                        found.append(_transaction(request.getCommittable(), manager.getCheckpointId()))
+                        one = _transaction(request.getCommittable(), manager.getCheckpointId())
+                        content = struct.pack(">hq", one.epoch, one.producer_id) + _utf(one.transactional_id)
+                        _check_whole(entry, element, content)
+                        found.append(one)
     except Py4JError as error:
         raise UnknownConnector(
             f"sink {entry.label}: its committables are not of this Kafka connector ({java_cause(error)})"
         ) from None
     return found
+
+
+def _utf(text: str) -> bytes:
+    content = text.encode(errors="surrogatepass")
+    return struct.pack(">H", len(content)) + content
+
+
+def _check_whole(entry: Entry, element: bytes, content: bytes) -> None:
+    """Raise UnknownConnector unless the element has this content with its length (SimpleVersionedSerialization).
+
+    KafkaCommittableSerializer and KafkaWriterStateSerializer take bytes of any connector that are long enough.
+    """
+    if struct.pack(">i", len(content)) + content not in element:
+        raise UnknownConnector(f"sink {entry.label}: its state is not of this Kafka connector")
 
 
 def _transaction(committable: Any, checkpoint: int) -> Transaction:

@@ -12,7 +12,7 @@ from py4j.protocol import Py4JError
 
 from faultline.inspector.flink.hidden import field
 from faultline.inspector.flink.jvm import each, java_cause, system_loader
-from faultline.inspector.flink.metadata import CHANGELOG, Entry
+from faultline.inspector.flink.metadata import CHANGELOG, KEYED_STATE, Entry
 from faultline.inspector.flink.rows import OWN_FIELDS, reader
 from faultline.inspector.model import StateStore, Window
 from faultline.inspector.words import count, size_words, time_words
@@ -24,15 +24,9 @@ NOT_READ = "not read: "
 WITH_HEADER = ("KeyGroupsStateHandle", "KeyGroupsSavepointStateHandle")
 
 
-def _keyed_handles(jvm: Any, entry: Entry) -> list[Any]:
-    return [
-        handle for subtask in each(jvm, entry.state.getStates()) for handle in each(jvm, subtask.getManagedKeyedState())
-    ]
-
-
-def is_of_changelog(jvm: Any, entry: Entry) -> bool:
+def is_of_changelog(entry: Entry) -> bool:
     """Return whether the changelog state backend wrote the operator's keyed state."""
-    return any(handle.getClass().getSimpleName().startswith(CHANGELOG) for handle in _keyed_handles(jvm, entry))
+    return any(handle.getClass().getSimpleName().startswith(CHANGELOG) for handle in entry.handles("ManagedKeyedState"))
 
 
 def _has_header(handles: list[Any]) -> bool:
@@ -42,7 +36,7 @@ def _has_header(handles: list[Any]) -> bool:
 
 def key_snapshot(jvm: Any, entry: Entry) -> Any | None:
     """Read what the operator's keyed state says of its keys' type; None: no keyed state, or one of RocksDB alone."""
-    handles = _keyed_handles(jvm, entry)
+    handles = entry.handles("ManagedKeyedState")
     if not handles or not _has_header(handles):
         return None
     return _snapshot(jvm, handles[0]).getKeySerializerSnapshot()
@@ -50,7 +44,7 @@ def key_snapshot(jvm: Any, entry: Entry) -> Any | None:
 
 def keyed_types(jvm: Any, entry: Entry) -> list[str]:
     """List the keyed states with the types of their values, `window-aggs (BIGINT, BIGINT)`; only SQL rows have such."""
-    handles = _keyed_handles(jvm, entry)
+    handles = entry.handles("ManagedKeyedState")
     if not handles or not _has_header(handles):
         return []
     found = []
@@ -68,7 +62,7 @@ def keyed_state(jvm: Any, entry: Entry, rows: int, everything: bool = False) -> 
 
     `everything`: its list and broadcast states too, and a preview of the timers.
     """
-    if not everything and not _keyed_handles(jvm, entry):
+    if not everything and not entry.handles(*KEYED_STATE):
         return []
     try:
         return [_store(state, everything) for state in json.loads(reader(jvm, entry).summary(rows, everything))]

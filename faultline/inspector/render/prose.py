@@ -18,6 +18,8 @@ SHOWN_CONFIGURATION = (
 )
 """Of the dozen settings that Spark pins, those that users most often want to change and cannot."""
 
+END_OF_INPUT = 2**63 - 1
+"""The checkpoint of what a sink of Flink prepared after its last record (CommittableMessage.EOI)."""
 PLAN_NUMBER = re.compile(r"\[\d+\]|\$\d+")
 """The numbers that the SQL planner puts into names: `Calc[14]`."""
 
@@ -82,6 +84,11 @@ def headline(report: Report) -> str:
     return f"Flink {report.kind} {report.id or ''} in {report.path}".replace("  ", " ")
 
 
+def step_name(report: Report, step: Step) -> str:
+    """A checkpoint's name below the folder of the report: the same number may be in the folders of several jobs."""
+    return step.path.removeprefix(f"{report.path}/") if report.kind == "folder" else step.name
+
+
 def step_line(report: Report, step: Step) -> str:
     """One batch or checkpoint in a line."""
     if report.engine == "spark":
@@ -99,7 +106,7 @@ def step_line(report: Report, step: Step) -> str:
     )
     age = age_words(max(0.0, time.time() - (step.at or 0) / 1000))
     sources = "; ".join(source.words for source in step.sources)
-    line = f"{step.name}, {state}, {size_words(step.size or 0)}, {age} old"
+    line = f"{step_name(report, step)}, {state}, {size_words(step.size or 0)}, {age} old"
     return f"{line}: {sources}" if sources else line
 
 
@@ -144,8 +151,9 @@ def window_words(window: Window) -> str:
 
 
 def is_folded(operator: Operator) -> bool:
-    """Return whether it shares one line with others: it has no state and no uid, like most steps of an SQL plan."""
-    return not operator.state and not operator.state_bytes and operator.uid is None and operator.name is not None
+    """Return whether it shares one line with others: nothing is to say of it, as of most steps of an SQL plan."""
+    has_something = operator.state or operator.state_bytes or operator.words
+    return not has_something and operator.uid is None and operator.name is not None
 
 
 def folded_line(report: Report) -> str:
@@ -180,8 +188,9 @@ def store_lines(store: StateStore) -> list[str]:
 def transaction_line(transaction: Transaction) -> str:
     """One transaction, and what became of it where a broker said so."""
     became = f"; {FATES[transaction.fate]}" if transaction.fate else ""
+    what = "the end of its input" if transaction.checkpoint == END_OF_INPUT else f"checkpoint {transaction.checkpoint}"
     return (
-        f"transaction {transaction.transactional_id}: prepared for checkpoint {transaction.checkpoint},"
+        f"transaction {transaction.transactional_id}: prepared for {what},"
         f" producer {transaction.producer_id}, epoch {transaction.epoch}{became}"
     )
 

@@ -21,6 +21,7 @@ from faultline.inspector.render.prose import (
     is_telling,
     lag_words,
     restart_sentence,
+    step_name,
     transaction_line,
 )
 from faultline.inspector.words import age_words, offset_words, size_words, time_words
@@ -72,7 +73,7 @@ def flink_steps(report: Report) -> Table:
     table = Table("name", "state", "completed at", "age", "size", "why not / offsets", title="Checkpoints")
     for step in report.steps:
         table.add_row(
-            _text(step.name),
+            _text(step_name(report, step)),
             _text(step.state, STATE_STYLES.get(step.state, "red")),
             _text(time_words(step.at)),
             _text(age_words(max(0.0, time.time() - (step.at or 0) / 1000))),
@@ -106,7 +107,7 @@ def _operator(operator: Operator) -> list[Text]:
         _text(parallel),
         _text("" if operator.state_bytes is None else size_words(operator.state_bytes)),
         _text("" if operator.watermark is None else time_words(operator.watermark)),
-        _text("\n".join(map(_state, filter(is_telling, operator.state)))),
+        _text("\n".join(filter(None, [operator.words, *map(_state, filter(is_telling, operator.state))]))),
     ]
 
 

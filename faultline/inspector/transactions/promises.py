@@ -7,7 +7,6 @@ from typing import Any
 from faultline.inspector.errors import InspectorError
 from faultline.inspector.flink.folder import list_folders
 from faultline.inspector.flink.metadata import load_metadata, operators
-from faultline.inspector.flink.offsets import state_names
 from faultline.inspector.flink.sink import COMMITTER_STATE, prepared
 from faultline.inspector.transactions.model import Promise
 from faultline.storage.location import Location
@@ -28,12 +27,7 @@ def read_promises(jvm: Any, roots: list[Location]) -> tuple[Promises, list[str]]
                 continue
             try:
                 entries = operators(jvm, load_metadata(jvm, folder.path))
-                held = [
-                    each
-                    for entry in entries
-                    if COMMITTER_STATE in state_names(jvm, entry)
-                    for each in prepared(jvm, entry)
-                ]
+                held = [each for entry in entries if COMMITTER_STATE in entry.lists for each in prepared(jvm, entry)]
             except InspectorError as error:
                 # Retention may have removed it meanwhile: a newer one is complete then.
                 if folder.path.exists():

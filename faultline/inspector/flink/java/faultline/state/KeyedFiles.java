@@ -46,7 +46,9 @@ import org.rocksdb.DBOptions;
 import org.rocksdb.NativeLibraryLoader;
 import org.rocksdb.Options;
 import org.rocksdb.RocksDB;
+import org.rocksdb.RocksDBException;
 import org.rocksdb.RocksIterator;
+import org.rocksdb.Status;
 
 /**
  * Reads keyed state and timers from the files of a state handle, entry by entry.
@@ -364,11 +366,18 @@ final class KeyedFiles {
         RocksDB.loadLibrary();
         ColumnFamilyOptions options = new ColumnFamilyOptions().setMergeOperatorName(MERGE_OPERATOR);
         List descriptors = new ArrayList();
-        for (Object name : RocksDB.listColumnFamilies(new Options(), folder.getPath())) {
-            descriptors.add(new ColumnFamilyDescriptor((byte[]) name, options));
-        }
         List families = new ArrayList();
-        RocksDB db = RocksDB.openReadOnly(new DBOptions(), folder.getPath(), descriptors, families);
+        RocksDB db;
+        try {
+            for (Object name : RocksDB.listColumnFamilies(new Options(), folder.getPath())) {
+                descriptors.add(new ColumnFamilyDescriptor((byte[]) name, options));
+            }
+            db = RocksDB.openReadOnly(new DBOptions(), folder.getPath(), descriptors, families);
+        } catch (RocksDBException unopened) {
+            boolean isCorrupt = unopened.getStatus() != null
+                && unopened.getStatus().getCode() == Status.Code.Corruption;
+            throw isCorrupt ? new IOException("RocksDB takes its files for corrupt: " + unopened.getMessage()) : unopened;
+        }
         try {
             for (Object each : states(header)) {
                 State state = (State) each;

@@ -33,6 +33,10 @@ final class OperatorFiles {
     }
 
     void read(OperatorStateHandle handle) throws Exception {
+        if (handle.getStateNameToPartitionOffsets().isEmpty()) {
+            // That of merged files has no stream then (EmptyFileMergingOperatorStreamStateHandle).
+            return;
+        }
         FSDataInputStream in = handle.openInputStream();
         try {
             OperatorBackendSerializationProxy header = new OperatorBackendSerializationProxy(types);
