@@ -21,7 +21,7 @@ from faultline.inspector.spark.sink import SINK_LOG
 from faultline.storage.location import Location
 
 DEPTH, MOST_FOLDERS, MOST_FILES, NAMED = 6, 2_000, 100, 5
-"""Levels, folders and files below a path that are searched for checkpoints, and how many of them a sentence names."""
+"""Levels around, folders and files below a path that are searched for checkpoints, and how many a sentence names."""
 INSIDE_SPARK = (*LOGS, "sources", "state")
 INSIDE_FLINK = ("shared", "taskowned")
 """Folders of a checkpoint, and of a job, that somebody may name instead of it."""
@@ -83,6 +83,8 @@ def _a_file(path: Location) -> str:
             f"{path} has the content of Flink's {METADATA}: Flink restores it by this name, too; rename it to"
             f" {METADATA} to open it here"
         )
+    if owner is None and path.parent.name == SINK_LOG:
+        return _called_like_one(path.parent, set())
     give = _give([owner]) if owner is not None else "; name the folder of a query, a job or a chk-N"
     return f"{path} is a file{give}"
 
@@ -168,7 +170,7 @@ def _only_shared(path: Location) -> str:
 def _owner(path: Location) -> Location | None:
     """The checkpoint or job that a folder inside it belongs to; None for a folder that is not called like one."""
     here = path
-    for _ in range(4):
+    for _ in range(DEPTH):
         parent = here.parent
         if here.name in INSIDE_SPARK and is_spark_checkpoint(parent):
             return parent

@@ -38,6 +38,12 @@ def query(folder: Path, *batches: tuple[str, ...], commits: int | None = None) -
     return checkpoint
 
 
+def delta(version: int, index: int, starting: bool = False, table: str = "x") -> str:
+    return json.dumps(
+        {"reservoirId": table, "reservoirVersion": version, "index": index, "isStartingVersion": starting}
+    )
+
+
 def outcome(checkpoint: Path, output: Path | None = None) -> tuple[str, int | None, str]:
     """Action, batch and words of the restart."""
     report = read_report(checkpoint, None, output)
@@ -105,9 +111,16 @@ def test_fields_of_the_metadata_have_defaults(tmp_path: Path) -> None:
         (('{"logOffset":-1}', "4"), ("27", '{"logOffset":4}'), False),
         (("9",), ('{"logOffset":0}',), True),
         (('{"a":{"0":1}}',), ('{"logOffset":0}',), True),
+        ((delta(5, -1),), (delta(7, -1),), False),
+        ((delta(5, -1),), (delta(0, -1, table="y"),), True),
+        (('{"a":{"0":1}}',), (delta(7, -1),), True),
+        (('{"logOffset":0}',), ('{"a":{"0":1}}',), False),
     ],
-    ids=["one more", "one less", "swapped", "a smaller number", "another kind"],
-)
+    ids=[
+        "one more", "one less", "swapped", "a smaller number", "another kind",
+        "delta", "another delta table", "delta after kafka", "kafka after files",
+    ],
+)  # fmt: skip
 def test_the_two_newest_batches_must_fit_each_other(
     tmp_path: Path, before: tuple[str, ...], after: tuple[str, ...], fails: bool
 ) -> None:
@@ -134,6 +147,57 @@ def test_asynchronous_progress_that_was_killed_re_runs_its_newest_batch(tmp_path
     action, step, words = outcome(checkpoint)
     assert (action, step) == ("re-run", last)
     assert "PROBLEM" not in words
+
+
+@pytest.mark.parametrize(("kept", "step"), [({0, 5}, 6), ({0, 2}, None)], ids=["four lack", "one lacks"])
+def test_a_single_gap_is_of_asynchronous_progress_when_it_is_wide(
+    tmp_path: Path, kept: set[int], step: int | None
+) -> None:
+    checkpoint = query(tmp_path, *[("-",)] * (max(kept) + 1))
+    for number in set(range(max(kept))) - kept:
+        (checkpoint / "offsets" / str(number)).unlink()
+        (checkpoint / "commits" / str(number)).unlink()
+    action, found, words = outcome(checkpoint)
+    assert (action, found) == (("continue", step) if step else ("impossible", max(kept)))
+    assert "asyncProgressTrackingEnabled" in words
+
+
+def test_continuous_processing_writes_no_metadata(tmp_path: Path) -> None:
+    checkpoint = query(tmp_path, *[('{"a":{"0":1}}',)] * 3, commits=2)
+    for offsets in (checkpoint / "offsets").iterdir():
+        offsets.write_text('v1\n\n{"a":{"0":1}}')
+    action, _, words = outcome(checkpoint)
+    assert action == "impossible"
+    assert "only a query with a continuous trigger, which writes none, goes on: with epoch 2, from offsets/1" in words
+
+
+@pytest.mark.parametrize(("before", "after"), [("9", "5"), ('{"logOffset":0}', "5")], ids=["back", "another kind"])
+def test_a_batch_that_runs_again_must_fit_the_one_before(tmp_path: Path, before: str, after: str) -> None:
+    checkpoint = query(tmp_path, (before,), (after,), commits=1)
+    start = checkpoint / "sources" / "0" / "0"
+    start.parent.mkdir(parents=True)
+    start.write_bytes(b"v1\n1772600000000")
+    assert outcome(checkpoint)[:2] == ("impossible", 1)
+
+
+@pytest.mark.parametrize(("left", "fails"), [("state/0", True), ("offsets/.0.a.tmp", True), ("offsets/.0.crc", False)])
+def test_the_first_batch_needs_empty_folders(tmp_path: Path, left: str, fails: bool) -> None:
+    checkpoint = query(tmp_path)
+    (checkpoint / left).mkdir(parents=True)
+    report = read_report(checkpoint, None, None)
+    assert report.restart is not None
+    assert [(each.releases, each.action) for each in report.restart.elsewhere] == (
+        [(["3.5", "4.0"], "continue")] if fails else []
+    )
+    assert report.restart.action == ("impossible" if fails else "continue")
+
+
+@pytest.mark.parametrize("name", ["metadata", "offsets/12", "offsets/11", "commits/12"])
+def test_a_file_that_was_edited_has_another_checksum(tmp_path: Path, name: str) -> None:
+    checkpoint = copy(tmp_path, "files_windowed")
+    assert ".crc" not in outcome(checkpoint)[2]
+    (checkpoint / name).write_bytes((checkpoint / name).read_bytes() + b" ")
+    assert f"{name} is not what .{name.rpartition('/')[2]}.crc was made of" in outcome(checkpoint)[2]
 
 
 @pytest.mark.parametrize(("kept", "committed", "taken"), [(9, 12, 9), (5, 6, 5)])
@@ -165,8 +229,7 @@ def test_kafka_partitions_that_are_gone_fail_unless_loss_is_allowed(tmp_path: Pa
     ],
 )
 def test_a_delta_source_goes_on_inside_a_version(tmp_path: Path, index: int, starting: bool, words: str) -> None:
-    offset = {"reservoirId": "x", "reservoirVersion": 5, "index": index, "isStartingVersion": starting}
-    assert words in outcome(query(tmp_path, (json.dumps(offset),)))[2].splitlines()[-1]
+    assert words in outcome(query(tmp_path, (delta(5, index, starting),)))[2].splitlines()[-1]
 
 
 def test_a_release_before_the_tried_ones_is_not_named_as_one_of_them(tmp_path: Path) -> None:
@@ -252,7 +315,62 @@ def without_stores(checkpoint: Path) -> None:
         shutil.rmtree(partition)
 
 
+def renamed(pattern: str, name: str) -> State:
+    """Give the first of some files another name."""
+    return lambda checkpoint: (file := min(checkpoint.glob(pattern))).rename(file.with_name(name))
+
+
+def another_attempt(checkpoint: Path) -> None:
+    """Version 4 is made of changes, and its snapshot is an empty one that no commit names."""
+    unlink("state/0/0/4_*.zip")(checkpoint)
+    (checkpoint / "state/0/0/4_00000000-0000-4000-8000-000000000000.zip").touch()
+
+
+def changes_of_another_attempt(checkpoint: Path) -> None:
+    unlink("state/0/0/4_*.zip")(checkpoint)
+    renamed("state/0/0/3_*.changelog", "3_00000000-0000-4000-8000-000000000000.changelog")(checkpoint)
+
+
+def a_folder_for_the_metadata(checkpoint: Path) -> None:
+    (checkpoint / "metadata").unlink()
+    (checkpoint / "metadata").mkdir()
+
+
 CHANGES: dict[str, tuple[str, State, str]] = {
+    "a snapshot without a version": (
+        "files_windowed",
+        lambda path: (path / "state/0/0/._13.snapshot").touch(),
+        "._13.snapshot has no version in its name",
+    ),
+    "the same of RocksDB": (
+        "rocksdb",
+        lambda path: (path / "state/0/0/4 copy.zip").touch(),
+        "4 copy.zip has no version",
+    ),
+    "a stray folder in a partition": ("rocksdb", lambda path: (path / "state/0/0/backup").mkdir(), ""),
+    "a snapshot of another attempt": ("state_ids", another_attempt, ""),
+    "changes of another attempt": ("state_ids", changes_of_another_attempt, "has no 3.changelog"),
+    "ids of an older commit": ("state_ids", unlink("commits/[23]"), "the commit names the state"),
+    "a query's metadata with a mark of its bytes' order": (
+        "rocksdb",
+        lambda path: (path / "metadata").write_text((path / "metadata").read_text(), encoding="utf-8-sig"),
+        "metadata first of all",
+    ),
+    "a folder for the query's metadata": (
+        "rocksdb",
+        a_folder_for_the_metadata,
+        "metadata first of all",
+    ),
+    "the sources of a batch without files": (
+        "files_windowed",
+        lambda path: shutil.rmtree(path / "sources"),
+        "ends with entry -1, and the offsets are at 11",
+    ),
+    "a compact file by a plain name": (
+        "files_windowed",
+        lambda path: (path / "sources/0/19").touch(),
+        "sources/0/19.compact doesn't exist",
+    ),
     "folders that are called like batches": ("files_windowed", folders_called_like_batches, ""),
     "another way to write a number": ("files_windowed", lambda path: (path / "offsets/+99").touch(), "offsets/+99"),
     "the same in commits": ("files_windowed", lambda path: (path / "commits/099").touch(), "commits/099"),
@@ -377,8 +495,37 @@ def test_a_hole_in_the_sinks_log_stops_its_readers_and_not_the_query(tmp_path: P
     assert any(f"_spark_metadata/{gone} doesn't exist: every reader of the output fails" in p for p in report.problems)
 
 
+def test_a_log_without_a_compact_file_has_a_longer_interval(tmp_path: Path) -> None:
+    checkpoint = copy(tmp_path, "files_windowed")
+    output = checkpoint.parent / "output"
+    for log, entry in (
+        (checkpoint / "sources" / "0", {"path": "file:///in/9", "timestamp": 1, "batchId": 9}),
+        (output / "_spark_metadata", {"path": "file:///out/9", "action": "add"}),
+    ):
+        (log / "9.compact").unlink()
+        (log / "9").write_text(f"v1\n{json.dumps(entry)}")
+        for number in range(9):
+            shutil.copyfile(log / "9", log / str(number))
+    action, step, words = outcome(checkpoint, output)
+    assert (action, step) == ("continue", 13)
+    assert "not looked at: spark.sql.streaming.fileSource.log.compactInterval, which was more than 10" in words
+    assert "PROBLEM" not in words
+
+
+def test_the_sink_skips_what_its_log_has_already(tmp_path: Path) -> None:
+    checkpoint = copy(tmp_path, "files_windowed")
+    for number in range(5, 13):
+        unlink(f"*s/{number}")(checkpoint)
+    report = read_report(checkpoint, None, checkpoint.parent / "output")
+    assert any("goes up to batch 12, which this query has not planned yet" in each for each in report.problems)
+    shutil.rmtree(checkpoint.parent / "output" / "_spark_metadata")
+    report = read_report(checkpoint, None, checkpoint.parent / "output")
+    assert any("has no _spark_metadata" in each for each in report.notes)
+
+
 def near(tmp_path: Path) -> Path:
     checkpoint = copy(tmp_path, "files_windowed")
+    (checkpoint / "state/0/0/left-keyToNumValues/SSTs").mkdir(parents=True)
     (tmp_path / "cased").mkdir()
     shutil.copytree(checkpoint / "offsets", tmp_path / "cased" / "Offsets")
     (tmp_path / "metadata-alone").mkdir()
@@ -406,6 +553,9 @@ def near(tmp_path: Path) -> Path:
         ("files_windowed/checkpoint/offsets", "name this one: .*files_windowed/checkpoint$"),
         ("files_windowed/checkpoint/state/0/1", "name this one: .*files_windowed/checkpoint$"),
         ("files_windowed/checkpoint/metadata", "name this one: .*files_windowed/checkpoint$"),
+        ("files_windowed/checkpoint/state/0/0/_metadata/schema", "name this one: .*files_windowed/checkpoint$"),
+        ("files_windowed/checkpoint/state/0/0/left-keyToNumValues/SSTs", "this one: .*files_windowed/checkpoint$"),
+        ("files_windowed/output/_spark_metadata/9.compact", "the log in the output of Spark's file sink"),
         ("files_windowed/output", "output of Spark's file sink"),
         ("files_windowed/output/_spark_metadata", "the log in the output of Spark's file sink"),
         ("files_windowed/no", "does not exist; name this one: .*files_windowed/checkpoint$"),

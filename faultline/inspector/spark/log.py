@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from faultline.storage.location import Location
@@ -67,7 +69,8 @@ class LogFolder:
         if len(self.compact) > 1:
             return self.compact[-1] - self.compact[-2]
         if not self.compact:
-            return COMPACT_INTERVAL
+            # An entry that the default would fold is not folded: the query set a longer interval.
+            return self.latest + 2 if COMPACT_INTERVAL - 1 in self.numbers else COMPACT_INTERVAL
         size = self.compact[0] + 1
         if size // 2 <= COMPACT_INTERVAL:
             return size
@@ -83,8 +86,8 @@ class LogFolder:
 
     @property
     def latest(self) -> int:
-        """Return the newest entry that has its file (CompactibleFileStreamLog.getLatestBatchId); -1 without any."""
-        return next((each for each in sorted({*self.numbers, *self.compact}, reverse=True) if self.has(each)), -1)
+        """Return the newest entry by the names, whether its file is there or not (getLatestBatchId); -1 without any."""
+        return max([*self.numbers, *self.compact], default=-1)
 
     def valid(self) -> range:
         """Return the entries that have the whole log together: the last compact one, and those after it.
@@ -97,11 +100,10 @@ class LogFolder:
 
 def misnamed(folder: LogFolder) -> dict[int, str]:
     """Say what is wrong with the names that make Spark look for a batch after all others; empty when there are none."""
-    newest = max([*folder.numbers, *folder.compact], default=-1)
     return {
         number: f"the file {number} is missing: Spark takes the name {folder.path / name} for batch {number}"
         for number, name in folder.misnamed.items()
-        if number > newest and (folder.path / name).is_file()
+        if number > folder.latest and (folder.path / name).is_file()
     }
 
 
@@ -125,6 +127,21 @@ def list_log(path: Location) -> LogFolder:
     )
     others = {int(name): name for name in rest if OTHER_NUMBER.fullmatch(name)}
     return LogFolder(path, numbers, compact, {each: name for each, name in others.items() if each not in numbers})
+
+
+def is_edited(file: Location) -> bool:
+    """Return whether a file on a disk does not fit the checksum beside it, `.NAME.crc` (ChecksumFs of Hadoop)."""
+    if not isinstance(file, Path):
+        return False
+    try:
+        content, sums = file.read_bytes(), file.with_name(f".{file.name}.crc").read_bytes()
+    except OSError:
+        return False
+    size = int.from_bytes(sums[4:8], "big")
+    if not sums.startswith(b"crc\0") or not size:
+        return False
+    found = (zlib.crc32(content[at : at + size]) for at in range(0, len(content), size))
+    return not sums[8:].startswith(b"".join(each.to_bytes(4, "big") for each in found))
 
 
 def read_lines(folder: Location, name: str, known: int = 1) -> list[bytes]:

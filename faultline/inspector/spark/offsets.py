@@ -21,6 +21,7 @@ NAME = re.compile(rb"[A-Za-z0-9_-]+")
 _PINNED = b',"conf":'
 NEWEST = 2
 """The highest version of an offsets file that is known here."""
+NO_METADATA = "its line of metadata is missing or blank: without the watermark in it, Spark cannot plan the next batch"
 
 
 @dataclass(slots=True)
@@ -63,9 +64,7 @@ def _batch(number: int, version: int, content: list[bytes]) -> PlannedBatch:
     """Read the lines after the version as OffsetSeqLog.deserialize does: a blank line is a source's line, too."""
     metadata, *sources = content or [b""]
     if not metadata.strip():
-        raise LogError(
-            "its line of metadata is missing or blank: without the watermark in it, Spark cannot plan the next batch"
-        )
+        raise LogError(NO_METADATA)
     document, configuration = _metadata(metadata)
     if not isinstance(document, dict) or not sources:
         raise LogError("it is cut short: the line of a source is missing")

@@ -45,6 +45,8 @@ REPAIRS_SNAPSHOTS_SINCE = "4.1"
 OFFSETS_SINCE = {1: "3.5", 2: "4.2"}
 COMMITS_SINCE = {1: "3.5", 2: "4.0", 3: "4.2"}
 """The first release that reads each version of the logs."""
+EMPTY_NEEDED_SINCE = "4.1"
+"""From here on a query without offsets starts only where offsets/, state/ and commits/ hold nothing (SPARK-53103)."""
 EVOLUTION, EVOLUTION_NEEDS_V2_SINCE = "spark.sql.streaming.queryEvolution.enableSourceEvolution", "4.3"
 """Spark 4.2 tracks named sources with offsets of version 1, which later releases refuse."""
 METADATA_NEEDED_SINCE = "4.2"

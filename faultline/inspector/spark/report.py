@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import re
 from typing import Any
 
@@ -12,7 +11,7 @@ from faultline.inspector.errors import InspectorError
 from faultline.inspector.model import Report, Restart, Sink, Step
 from faultline.inspector.spark.commits import Commits, read_commits
 from faultline.inspector.spark.growth import read_growth
-from faultline.inspector.spark.log import LogError, list_log
+from faultline.inspector.spark.log import COMPACT_INTERVAL, LogError, list_log, parse
 from faultline.inspector.spark.offsets import Offsets, PlannedBatch, read_all
 from faultline.inspector.spark.operator_metadata import MetadataError
 from faultline.inspector.spark.operator_metadata import read as read_metadata
@@ -26,8 +25,16 @@ from faultline.inspector.spark.releases import (
     writers,
 )
 from faultline.inspector.spark.restart import Logs, predict
-from faultline.inspector.spark.sink import read_sink
-from faultline.inspector.spark.sources import UNKNOWN, ForeignFile, explain, initial_offset, kafka_partitions, kind_of
+from faultline.inspector.spark.sink import SINK_LOG, read_sink
+from faultline.inspector.spark.sources import (
+    UNKNOWN,
+    ForeignFile,
+    explain,
+    initial_offset,
+    kafka_partitions,
+    kind_of,
+    source_folder,
+)
 from faultline.inspector.spark.state_files import PROVIDERS, NeededState, operator_folders, what_is_missing
 from faultline.storage.location import Location
 
@@ -90,11 +97,17 @@ def read_report(path: Location, last: int | None, output: Location | None) -> Re
     if batch and (which := older(batch)):
         report.notes.append(f"Spark {which} wrote the newest batch, by the settings that are not in it")
     if output is not None:
-        report.sink = read_sink(output, committed, report.problems)
+        report.sink = read_sink(output, path, committed, report.problems)
+        if report.sink is None and output.is_dir():
+            report.notes.append(
+                f"{output} has no {SINK_LOG}: it is not the output of a file sink, or its log is gone; the sink begins"
+                " a new one with the next batch, and a reader fails on those that are not in it"
+            )
     report.growth = read_growth(path, offsets.batches, output)
     state, unrepaired = _missing_state(path, listed.numbers, batch, commits, report.problems)
     unseen = (*_not_looked_at(path, batch, initial), *unread)
-    logs = Logs(path, offsets, commits, committed, initial, identity, state, unrepaired, unseen, asynchronous)
+    left = "" if listed.numbers else _left(path)
+    logs = Logs(path, offsets, commits, committed, initial, identity, state, unrepaired, unseen, asynchronous, left)
     report.restart = predict(logs, report.releases)
     report.notes += _changed_sources(path, offsets.batches)
     report.problems += _backwards(path, offsets.batches, report.restart)
@@ -170,6 +183,13 @@ def _other_kind(before: str, after: str) -> bool:
     return before != after and "none" not in (before, after)
 
 
+def _left(path: Location) -> str:
+    """Name a file in the logs or the state; Hadoop's file systems do not list their checksums (ChecksumFs)."""
+    folders = [path / name for name in ("offsets", "state", "commits")]
+    files = [file for folder in folders if folder.is_dir() for file in sorted(folder.iterdir())]
+    return next((str(file) for file in files if not (file.name.startswith(".") and file.name.endswith(".crc"))), "")
+
+
 def _missing_state(
     path: Location, planned: list[int], batch: PlannedBatch | None, commits: Commits, problems: list[str]
 ) -> tuple[str, str]:
@@ -181,7 +201,10 @@ def _missing_state(
         return "", ""
     newest = max([*commits.commits, *commits.errors, *commits.unknown], default=-1)
     version = planned[-1] + (newest == planned[-1])
-    ids = commits.commits[newest].state_ids if newest == version - 1 and newest in commits.commits else {}
+    ids = {number + 1: commit.state_ids for number, commit in commits.commits.items() if commit.state_ids}
+    if newest + 1 in ids:
+        # MicroBatchExecution.populateStartOffsets takes the ids of the newest commit, whatever its batch is.
+        ids[version] = ids[newest + 1]
     provider = provider_of(batch)
     if provider not in PROVIDERS:
         return "", ""
@@ -224,6 +247,12 @@ def _not_looked_at(path: Location, batch: PlannedBatch | None, initial: dict[str
     found = []
     for name, end in batch.ends.items() if batch else ():
         kind = kind_of(end)
+        log = list_log(source_folder(path, name, kind)) if kind == "file" else None
+        if log and not log.compact and log.interval > COMPACT_INTERVAL:
+            found.append(
+                f"spark.sql.streaming.fileSource.log.compactInterval, which was more than {COMPACT_INTERVAL}: the log"
+                f" of source {name} has {log.latest + 1} entries and no compact file"
+            )
         if kind == "unknown" or (kind == "counter" and name not in initial):
             found.append(f"source {name}, whose kind is not known here")
         elif kind == "kafka" and name not in initial:
@@ -259,10 +288,10 @@ def _gaps_between(numbers: list[int]) -> list[tuple[int, int]]:
 def _is_asynchronous(planned: list[int], committed: set[int]) -> bool:
     """Return whether batches and their commits are missing, as asynchronous progress tracking leaves them out."""
     gaps = _gaps_between(planned)
-    # The batches that it did write are committed, but for the newest of a query that was killed; a single gap is more
-    # likely a file that was deleted.
+    # The batches that it did write are committed, but for the newest of a query that was killed; a single batch that
+    # lacks is more likely a file that was deleted.
     return (
-        len(gaps) > 1
+        sum(last - first + 1 for first, last in gaps) > 1
         and committed >= set(planned[:-1])
         and not any(first <= each <= last for each in committed for first, last in gaps)
     )
@@ -272,7 +301,7 @@ def _query_id(path: Location, problems: list[str]) -> tuple[str, str]:
     """The query's id, and whether its file is there, missing or damaged."""
     file = path / "metadata"
     try:
-        found = str(json.loads(file.read_bytes())["id"])
+        found = str(parse(file.read_bytes())["id"])
     except FileNotFoundError:
         problems.append(
             f"{file} is missing: {in_words(_before_needed())} give the query a new id and go on with these offsets,"
@@ -282,7 +311,7 @@ def _query_id(path: Location, problems: list[str]) -> tuple[str, str]:
     except PermissionError:
         problems.append(f"{file} cannot be read: no permission")
         return "", "there"
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, LogError, KeyError, TypeError):
         problems.append(f"{file} {CUT}: a restart fails on it")
         return "", "damaged"
     if not QUERY_ID.fullmatch(found):

@@ -18,7 +18,8 @@ from typing import Any
 from faultline.inspector.model import Elsewhere, Partition, Restart, SourceRange
 from faultline.inspector.spark import releases
 from faultline.inspector.spark.commits import Commits
-from faultline.inspector.spark.offsets import Offsets
+from faultline.inspector.spark.log import is_edited
+from faultline.inspector.spark.offsets import NO_METADATA, Offsets
 from faultline.inspector.spark.sources import (
     DELTA_AFTER_ALL,
     delta_position,
@@ -38,7 +39,8 @@ class Logs:
     `committed`: batches by the files in `commits/`. `identity`: "there", "missing" or "damaged". `state`: what is
     wrong with the state that the next batch would load, empty when nothing is; `state_unrepaired`: the same for
     releases that take no older snapshot. `unseen`: what Spark reads and this program does not. `asynchronous`: the gaps
-    in the logs are those that asynchronous progress tracking leaves.
+    in the logs are those that asynchronous progress tracking leaves. `left`: a file in a folder that must be empty
+    before the first batch (MicroBatchExecution.verifyNewCheckpointDirectory).
     """
 
     checkpoint: Location
@@ -51,6 +53,7 @@ class Logs:
     state_unrepaired: str = ""
     unseen: tuple[str, ...] = ()
     asynchronous: bool = False
+    left: str = ""
 
     @property
     def previous(self) -> int | None:
@@ -92,7 +95,7 @@ def _impossible(step: int | None, why: str) -> Restart:
 def _by_logs(logs: Logs, release: str) -> Restart:
     batches = logs.offsets.batches
     if not batches and not logs.offsets.errors and not logs.offsets.unknown:
-        return _begin(logs.checkpoint, logs.committed)
+        return _begin(logs, release)
     last = max([*batches, *logs.offsets.errors, *logs.offsets.unknown])
     stopped = _at_offsets(logs, release, last) or _at_commit(logs, release, last) or _before_last(logs, release, last)
     if stopped is not None:
@@ -102,12 +105,29 @@ def _by_logs(logs: Logs, release: str) -> Restart:
     restart = _continue(logs, last) if last in logs.committed else _rerun(logs, last)
     if logs.unseen:
         restart.details.append(f"not looked at: {', '.join(logs.unseen)}")
-    if logs.asynchronous:
+    newest = max(logs.committed, default=-1)
+    if newest in logs.commits.commits and logs.commits.commits[newest].state_ids:
+        restart.details.append(
+            "this holds with spark.sql.streaming.stateStore.checkpointFormatVersion=2, as the commits were written"
+        )
+    edited = _edited(logs, last, newest)
+    if edited:
+        restart.details.append(
+            f"on a local disk a start fails, because {edited} is not what .{edited.name}.crc was made of; after an edit"
+            " that file has to go"
+        )
+    if logs.asynchronous and last - 1 not in batches:
         restart.details.append(
             "this holds with asyncProgressTrackingEnabled, which left the gaps between the batches; without that option"
             f" a restart fails, because offsets/{last - 1} is not there"
         )
     return restart
+
+
+def _edited(logs: Logs, last: int, newest: int) -> Location | None:
+    """Return a file that a start reads and that does not fit its checksum; other stores than disks keep none."""
+    names = ["metadata", f"offsets/{last}", f"offsets/{logs.previous}", f"commits/{newest}"]
+    return next((file for file in (logs.checkpoint / name for name in names) if is_edited(file)), None)
 
 
 def _at_offsets(logs: Logs, release: str, last: int) -> Restart | None:
@@ -116,7 +136,14 @@ def _at_offsets(logs: Logs, release: str, last: int) -> Restart | None:
     if last in offsets.unknown:
         return _not_known(last, f"{file} is the newest, and {offsets.unknown[last]}")
     if last in offsets.errors:
-        return _impossible(last, f"Spark reads {file} first, and {offsets.errors[last]}")
+        restart = _impossible(last, f"Spark reads {file} first, and {offsets.errors[last]}")
+        if set(offsets.errors.values()) == {NO_METADATA} and not offsets.batches and logs.committed:
+            epoch = max(logs.committed)
+            restart.details.append(
+                f"only a query with a continuous trigger, which writes none, goes on: with epoch {epoch + 1}, from"
+                f" offsets/{epoch}"
+            )
+        return restart
     version = offsets.batches[last].version
     evolving = offsets.batches[last].configuration.get(releases.EVOLUTION) == "true"
     if evolving and version == 1 and not releases.is_before(release, releases.EVOLUTION_NEEDS_V2_SINCE):
@@ -164,6 +191,7 @@ def _before_last(logs: Logs, release: str, last: int) -> Restart | None:
 def _sources_fail(logs: Logs, last: int, previous: int | None) -> str:
     """Say why the query's sources cannot start from the newest two batches; empty when nothing is seen."""
     newest = logs.offsets.batches[last]
+    again = last not in logs.committed
     before = logs.offsets.batches[previous] if previous is not None else None
     if before is not None and before.version == newest.version == 1 and len(before.ends) != len(newest.ends):
         return (
@@ -171,10 +199,31 @@ def _sources_fail(logs: Logs, last: int, previous: int | None) -> str:
             f" {len(newest.ends)}: Spark reads both, and both must have as many as the query"
         )
     for name, end in newest.ends.items():
+        start = before.ends.get(name) if before else None
         if kind_of(end) == "file":
-            why = file_source_fails(logs.checkpoint, name, before.ends.get(name) if before else None, end)
-            if why:
-                return why
+            why = file_source_fails(logs.checkpoint, name, start, end)
+        elif kind_of(end) == "delta" or (again and name in logs.initial):
+            why = _does_not_fit(name, start, end)
+        else:
+            why = ""
+        if why:
+            return why
+    return ""
+
+
+def _does_not_fit(source: str, start: Any, end: Any) -> str:
+    """Say why a source of Delta, Kafka or rate refuses the offsets of a batch; empty when it takes them.
+
+    DeltaSource.getBatch reads both, also of a committed batch, and both must be of its table (DeltaSourceOffset.apply);
+    Kafka and rate read the start when the batch runs (MicroBatchStream.deserializeOffset).
+    """
+    if kind_of(start) not in ("none", kind_of(end)):
+        return f"source {source} cannot read the offset {json.dumps(start)}, from which its batch starts"
+    if start is not None and kind_of(end) == "delta" and start["reservoirId"] != end["reservoirId"]:
+        return f"source {source} has another reservoirId in the newest batch than in the one before: two tables"
+    if start is not None and kind_of(end) == "counter" and start > end:
+        # RateStreamMicroBatchStream.planInputPartitions.
+        return f"the rate source {source} goes from second {start} back to {end}, which it refuses"
     return ""
 
 
@@ -182,10 +231,12 @@ def _not_known(last: int, why: str) -> Restart:
     return Restart("unknown", last, f"What a restart does is not known here: {why}")
 
 
-def _begin(checkpoint: Location, committed: set[int]) -> Restart:
-    if committed:
-        taken = checkpoint / "commits" / str(min(committed))
+def _begin(logs: Logs, release: str) -> Restart:
+    if logs.committed:
+        taken = logs.checkpoint / "commits" / str(min(logs.committed))
         return _impossible(0, f"no batch is planned, so it begins with batch 0, and {taken} is there already")
+    if logs.left and not releases.is_before(release, releases.EMPTY_NEEDED_SINCE):
+        return _impossible(0, f"no batch is planned, and {logs.left} is there already")
     return Restart("continue", 0, "A restart begins with batch 0: nothing was planned yet")
 
 

@@ -1,7 +1,8 @@
 """The file sink's own log, `_spark_metadata` in the output folder, compared with the commits.
 
 Readers of the output read all entries since the last compact file, and fail where one is missing
-(CompactibleFileStreamLog.allFiles); the query reads them again only to write the next compact file.
+(CompactibleFileStreamLog.allFiles); the query reads them again only to write the next compact file. The sink skips each
+batch up to the newest in its log (FileStreamSink.addBatch).
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from faultline.storage.location import Location
 SINK_LOG = "_spark_metadata"
 
 
-def read_sink(output: Location, committed: set[int], problems: list[str]) -> Sink | None:
-    """Read the log of a file sink; None when the folder has none. What cannot be read goes to `problems`."""
+def read_sink(output: Location, checkpoint: Location, committed: set[int], problems: list[str]) -> Sink | None:
+    """Read the log of a file sink; None when the folder has none. What is wrong goes to `problems`."""
     log = list_log(output / SINK_LOG)
-    if not log.numbers and not log.compact:
+    if log.latest < 0:
         return None
     files = 0
     for number in log.valid():
@@ -33,10 +34,13 @@ def read_sink(output: Location, committed: set[int], problems: list[str]) -> Sin
         except LogError as error:
             problems.append(f"{error}; readers of the sink would fail on it")
     batches = sorted({*log.numbers, *log.compact})
-    ahead = [each for each in log.numbers if committed and each > max(committed)]
-    if not committed:
-        ahead = log.numbers
-    words = f"the sink holds {count(files, 'file')}, its log goes up to batch {batches[-1]}"
-    if ahead:
-        words += f"; batch {ahead[-1]} is in the sink and not committed: a re-run skips it, nothing is written twice"
+    words = f"the sink holds {count(files, 'file')}, its log goes up to batch {log.latest}"
+    # A running query plans a batch before the sink has it, so the offsets are listed after the sink's log.
+    if log.latest > list_log(checkpoint / "offsets").latest:
+        problems.append(
+            f"{log.path} goes up to batch {log.latest}, which this query has not planned yet: the sink skips every"
+            " batch up to it, and what they read is never written"
+        )
+    elif log.latest > max(committed, default=-1):
+        words += f"; batch {log.latest} is in the sink and not committed: a re-run skips it, nothing is written twice"
     return Sink(str(output), batches, files, words)

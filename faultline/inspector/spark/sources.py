@@ -190,7 +190,7 @@ def log_entries(log: LogFolder, number: int) -> list[dict[str, Any]]:
     """Read the entries of a compactible log under a number. Raises LogError, which names the file."""
     name = log.file(number)
     try:
-        entries = [parse(line) for line in read_lines(log.path, name) if line]
+        entries = [parse(line) for line in read_lines(log.path, name)]
         if not all(isinstance(entry, dict) and isinstance(entry.get("path"), str) for entry in entries):
             raise LogError("an entry of it names no file")
     except LogError as error:
@@ -230,7 +230,12 @@ def _lacks(log: LogFolder, first: int, last: int) -> str:
     missing = [each for each in range(first + 1, last + 1) if not log.has(each)]
     folded = {entry.get("batchId") for entry in whole[0]} if missing and whole else set()
     lacking = [each for each in missing if each not in folded]
-    return f"{log.path / log.file(lacking[0])} doesn't exist: batch {lacking[0]} of the log" if lacking else ""
+    if lacking:
+        return f"{log.path / log.file(lacking[0])} doesn't exist: batch {lacking[0]} of the log"
+    # FileStreamSource.fetchMaxOffset counts on from its log, and getBatch refuses an end before the start.
+    if log.latest + 1 < last:
+        return f"{log.path} ends with entry {log.latest}, and the offsets are at {last}: the next batch goes back"
+    return ""
 
 
 def _files(checkpoint: Location, source: str, start: Any, end: Any) -> SourceRange:

@@ -15,7 +15,7 @@ import json
 import re
 import struct
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from faultline.inspector.spark.operator_metadata import MetadataError
@@ -35,7 +35,6 @@ NULS = bytes(16)
 """The beginning of a file that a crash of the machine left without its content; no codec begins a file so."""
 DEFAULT_STORE = "default"
 """The store whose files are in the folder of the partition itself (StateStoreId.storeCheckpointLocation)."""
-NOT_STORES = ("_metadata", "SSTs", "logs", "archive")
 _ENTRY, _ENTRY_BYTES = b"PK\3\4", 30
 _HAS_DESCRIPTOR, _DESCRIPTOR_BYTES = 8, 16
 """A zip's entry begins so; Java writes its sizes behind its content (java.util.zip.ZipOutputStream)."""
@@ -46,6 +45,8 @@ LISTED_IN = {".sst": "SSTs", ".log": "logs"}
 
 StateIds = Mapping[str, Sequence[Sequence[str]]]
 """Operator -> for each partition the ids of its stores, as a commit of version 2 has them."""
+MOST_REPLAYED = 50
+"""Changes up to which a snapshot stands in for one that cannot be read (autoSnapshotRepair.maxChangeFileReplay)."""
 
 
 @dataclass
@@ -56,21 +57,23 @@ class StoreFiles:
     changes: dict[int, list[str]] = field(default_factory=dict)
     snapshots: dict[int, list[str]] = field(default_factory=dict)
     kinds: set[str] = field(default_factory=set)
+    strays: list[str] = field(default_factory=list)
     has_ids: bool = False
     has_checksums: bool = False
     formats: tuple[str, str] = PROVIDERS[f"{OF_SPARK}HDFSBackedStateStoreProvider"]
     """Kinds of changes and of snapshots that the provider reads."""
 
-    def missing(self, version: int, ids: Sequence[str], repairs: bool) -> str:
+    def missing(self, version: int, ids: Mapping[int, Sequence[str]], repairs: bool) -> str:
         """Say why a version cannot be loaded; empty when nothing that is looked at stands against it.
 
-        `ids`: those that the commit names, none without state ids. `repairs`: the release takes an older snapshot where
-        the newest one cannot be read (AutoSnapshotLoader).
+        `ids`: by version those that the commits name, none without state ids. `repairs`: the release takes an older
+        snapshot where the newest one cannot be read (AutoSnapshotLoader).
         """
-        if ids:
-            there = [*self.changes.get(version, ()), *self.snapshots.get(version, ())]
-            if not any(name.startswith(f"{version}_{each}.") for name in there for each in ids):
-                return f"{self.path} has no file {version}_{ids[0]}: the commit names the state of that attempt"
+        self._keep(ids)
+        if ids.get(version) and version not in self.changes and version not in self.snapshots:
+            return f"{self.path} has no file {version}_{ids[version][0]}: the commit names the state of that attempt"
+        if not ids and (why := self._stray(version, repairs)):
+            return why
         base, broken = 0, ""
         for candidate in sorted((each for each in self.snapshots if each <= version), reverse=True):
             why = self.broken(candidate)
@@ -81,7 +84,28 @@ class StoreFiles:
             if not repairs:
                 return broken
         why = self._changes(base, version)
-        return (broken or why) if why else ""
+        return (broken or why) if why or (broken and version - base > MOST_REPLAYED) else ""
+
+    def _keep(self, ids: Mapping[int, Sequence[str]]) -> None:
+        """Forget the files of attempts that no commit names: a load follows the ids (RocksDB.loadWithCheckpointId)."""
+        for files in (self.changes, self.snapshots):
+            for version in files.keys() & ids.keys():
+                own = tuple(f"{version}_{each}." for each in ids[version])
+                files[version] = [name for name in files[version] if name.startswith(own)]
+                if not files[version]:
+                    del files[version]
+
+    def _stray(self, version: int, repairs: bool) -> str:
+        """Name a file that is called like a snapshot and has no version: Spark reads one from the name of each.
+
+        Releases that repair list all snapshots (SnapshotLoaderHelper.getEligibleSnapshotsForVersion), others those of
+        RocksDB where the newest version has none (RocksDBFileManager.getLatestSnapshotVersion).
+        """
+        kind = self.formats[1]
+        if not repairs and (kind == "snapshot" or version in self.snapshots):
+            return ""
+        strays = [name for name in self.strays if name.endswith(f".{kind}")]
+        return f"{self.path / strays[0]} has no version in its name, and Spark lists all snapshots" if strays else ""
 
     def _changes(self, base: int, version: int) -> str:
         """Say which of the changes after a snapshot are missing or empty."""
@@ -203,6 +227,7 @@ def read_store(folder: Location) -> StoreFiles:
     for child in folder.iterdir() if folder.is_dir() else ():
         match = NAME.fullmatch(child.name)
         if match is None or not child.is_file():
+            found.strays += [child.name] if child.name.endswith((".snapshot", ".zip")) and match is None else []
             continue
         if match[4]:
             found.has_checksums = True
@@ -223,18 +248,20 @@ def stores_of(operator: Location, partitions: int) -> list[StoreFiles]:
 
 def _partitions(operator: Location, partitions: int) -> Iterator[tuple[int, list[StoreFiles]]]:
     there = {int(each.name): each for each in numbered(operator)}
-    names: set[str] = set()
-    for folder in there.values():
-        names |= {each.name for each in folder.iterdir() if each.is_dir() and each.name not in NOT_STORES}
-    names = {name for name in names if not name.endswith("_$folder$") and not name.startswith(".")}
-    with contextlib.suppress(MetadataError):
-        metadata = read_metadata(operator)
-        names |= {name for name, _ in metadata.stores if name != DEFAULT_STORE} if metadata else set()
+    names = _stores(operator, there.values()) - {DEFAULT_STORE}
     # An operator without a key has one partition, whatever the number of shuffle partitions is.
     wanted = {0} if set(there) == {0} and not _has_key(operator) else set(range(partitions))
     for number in sorted(wanted or there):
         folder = operator / str(number)
         yield number, [read_store(folder / name) for name in sorted(names)] if names else [read_store(folder)]
+
+
+def _stores(operator: Location, partitions: Iterable[Location]) -> set[str]:
+    """Name the stores of an operator: by its metadata, which Spark before 4.0 writes not, else by their folders."""
+    with contextlib.suppress(MetadataError):
+        if metadata := read_metadata(operator):
+            return {name for name, _ in metadata.stores}
+    return {each.name for folder in partitions for each in folder.iterdir() if each.is_dir() and read_store(each).kinds}
 
 
 def _has_key(operator: Location) -> bool:
@@ -270,14 +297,19 @@ def words_of(stores: list[StoreFiles]) -> str:
 class NeededState:
     """The state that a batch loads: its version, and the partitions of each operator by the operator's number.
 
-    Operators without a number of partitions are taken as they are. `ids`: those that the newest commit names.
+    Operators without a number of partitions are taken as they are. `ids`: by version those that the commits name.
     `provider`: one of PROVIDERS.
     """
 
     version: int
     partitions: Mapping[str, int]
-    ids: StateIds
+    ids: Mapping[int, StateIds]
     provider: str
+
+    def named(self, operator: str, partition: int) -> dict[int, Sequence[str]]:
+        """Return the ids of the stores of one partition, by version; empty without state ids."""
+        stores = {version: ids.get(operator, ()) for version, ids in self.ids.items()}
+        return {version: found[partition] for version, found in stores.items() if partition < len(found)}
 
 
 def what_is_missing(checkpoint: Location, needed: NeededState, repairs: bool) -> str:
@@ -293,15 +325,15 @@ def what_is_missing(checkpoint: Location, needed: NeededState, repairs: bool) ->
 
 def _reasons(checkpoint: Location, operators: list[Location], needed: NeededState, repairs: bool) -> Iterator[str]:
     """Yield what stands against a load, one after the other as Spark would meet it, with empty ones between."""
-    yield _missing_operator(checkpoint / "state", {int(each.name) for each in operators}, needed.ids)
+    ids = needed.ids.get(needed.version, {})
+    yield _missing_operator(checkpoint / "state", {int(each.name) for each in operators}, ids)
     for operator in operators:
         stores = list(_partitions(operator, needed.partitions.get(operator.name, 0)))
         yield _foreign(operator, stores, needed.provider)
-        named = needed.ids.get(operator.name, ())
         for number, found in stores:
             for store in found:
                 store.formats = PROVIDERS[needed.provider]
-                yield store.missing(needed.version, named[number] if number < len(named) else (), repairs)
+                yield store.missing(needed.version, needed.named(operator.name, number), repairs)
 
 
 def _missing_operator(state: Location, there: set[int], ids: StateIds) -> str:
