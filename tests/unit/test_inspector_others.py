@@ -180,6 +180,39 @@ def test_a_batch_that_runs_again_must_fit_the_one_before(tmp_path: Path, before:
     assert outcome(checkpoint)[:2] == ("impossible", 1)
 
 
+@pytest.mark.parametrize(("committed", "expected"), [(3, ("continue", 3)), (2, ("impossible", 2))])
+def test_an_offset_is_read_by_its_source_alone(tmp_path: Path, committed: int, expected: tuple[str, int]) -> None:
+    checkpoint = query(tmp_path, ('{"a":{"0":1}}',), ('{"a":{"0":',), ('{"a":{"0":3}}',), commits=committed)
+    start = checkpoint / "sources" / "0" / "0"
+    start.parent.mkdir(parents=True)
+    start.write_bytes(b'\0v1\n{"a":{"0":0}}')
+    action, step, words = outcome(checkpoint)
+    assert (action, step) == expected
+    assert "offsets/1 cannot be read: the offset of source 0 is cut short" in words
+
+
+@pytest.mark.parametrize(
+    ("name", "action"), [("sources/0/11", "unknown"), ("sources/0/9.compact", "unknown"), ("sources/0/3", "continue")]
+)
+def test_a_log_of_a_source_in_a_version_that_is_not_known_is_no_damage(tmp_path: Path, name: str, action: str) -> None:
+    checkpoint = copy(tmp_path, "files_windowed")
+    edited(name, "v1", "v2")(checkpoint)
+    assert outcome(checkpoint)[0] == action
+    assert main(["--no-lag", str(checkpoint)]) == 0
+
+
+def test_where_a_rate_source_began_may_be_of_a_newer_version(tmp_path: Path) -> None:
+    checkpoint = query(tmp_path, ("5",), ("9",))
+    start = checkpoint / "sources" / "0" / "0"
+    start.parent.mkdir(parents=True)
+    start.write_bytes(b"v2\n1772600000000")
+    assert (
+        "not looked at: source 0, whose kind is not known here, sources/0/0, since it is of version 2"
+        in (outcome(checkpoint)[2])
+    )
+    assert main(["--no-lag", str(checkpoint)]) == 0
+
+
 @pytest.mark.parametrize(("left", "fails"), [("state/0", True), ("offsets/.0.a.tmp", True), ("offsets/.0.crc", False)])
 def test_the_first_batch_needs_empty_folders(tmp_path: Path, left: str, fails: bool) -> None:
     checkpoint = query(tmp_path)

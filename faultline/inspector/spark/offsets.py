@@ -166,7 +166,8 @@ def read_all(folder: LogFolder) -> Offsets:
 def _tell_damaged_from_unknown(found: Offsets, folder: LogFolder) -> None:
     """Make an error of a batch whose offset is a damaged one of the kind that the source's other offsets have.
 
-    An offset of no known kind is no damage by itself: its source may be one that is not known here.
+    An offset of no known kind is no damage by itself: its source may be one that is not known here. The batch stays,
+    since Spark reads the file and leaves the offset to its source.
     """
     kinds: dict[str, set[str]] = {}
     doubtful = []
@@ -179,10 +180,9 @@ def _tell_damaged_from_unknown(found: Offsets, folder: LogFolder) -> None:
         name: kinds_that_are_known(folder.path.parent, name, kinds[name]) for name in {each for _, each in doubtful}
     }
     for number, name in doubtful:
-        why = damage(found.batches[number].ends[name], known[name]) if number in found.batches else ""
+        why = damage(found.batches[number].ends[name], known[name])
         if why:
             found.errors[number] = f"the offset of source {name} {why}"
-            del found.batches[number]
 
 
 def _like(number: int, unknown: UnknownVersion) -> PlannedBatch | None:

@@ -11,7 +11,7 @@ from faultline.inspector.errors import InspectorError
 from faultline.inspector.model import Report, Restart, Sink, Step
 from faultline.inspector.spark.commits import Commits, read_commits
 from faultline.inspector.spark.growth import read_growth
-from faultline.inspector.spark.log import COMPACT_INTERVAL, LogError, list_log, parse
+from faultline.inspector.spark.log import COMPACT_INTERVAL, LogError, UnknownVersion, list_log, parse
 from faultline.inspector.spark.offsets import Offsets, PlannedBatch, read_all
 from faultline.inspector.spark.operator_metadata import MetadataError
 from faultline.inspector.spark.operator_metadata import read as read_metadata
@@ -372,14 +372,14 @@ def _initial(path: Location, batches: dict[int, PlannedBatch], problems: list[st
     kinds: dict[str, str] = {}
     for number in sorted(batches):
         for name, kind in batches[number].kinds.items():
-            if kind != "none":
+            if kind not in ("none", "unknown"):
                 kinds[name] = kind
     found: dict[str, Any] = {}
     unread = []
     for name, kind in kinds.items():
         try:
             began = initial_offset(path, name, kind)
-        except ForeignFile as error:
+        except (ForeignFile, UnknownVersion) as error:
             unread.append(f"sources/{name}/0, since {error}")
             continue
         except (LogError, OSError) as error:

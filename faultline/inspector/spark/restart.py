@@ -18,7 +18,7 @@ from typing import Any
 from faultline.inspector.model import Elsewhere, Partition, Restart, SourceRange
 from faultline.inspector.spark import releases
 from faultline.inspector.spark.commits import Commits
-from faultline.inspector.spark.log import is_edited
+from faultline.inspector.spark.log import LogError, UnknownVersion, is_edited
 from faultline.inspector.spark.offsets import NO_METADATA, Offsets
 from faultline.inspector.spark.sources import (
     DELTA_AFTER_ALL,
@@ -184,7 +184,12 @@ def _before_last(logs: Logs, release: str, last: int) -> Restart | None:
             )
         return restart
     state = logs.state_unrepaired if releases.is_before(release, releases.REPAIRS_SNAPSHOTS_SINCE) else logs.state
-    why = _sources_fail(logs, last, previous) or state
+    try:
+        why = _sources_fail(logs, last, previous) or state
+    except UnknownVersion as error:
+        return _not_known(last, str(error))
+    except LogError as error:
+        why = str(error)
     return _impossible(last, why) if why else None
 
 

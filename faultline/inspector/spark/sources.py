@@ -194,7 +194,8 @@ def log_entries(log: LogFolder, number: int) -> list[dict[str, Any]]:
         if not all(isinstance(entry, dict) and isinstance(entry.get("path"), str) for entry in entries):
             raise LogError("an entry of it names no file")
     except LogError as error:
-        raise LogError(f"{log.path / name} cannot be read: {error}") from None
+        error.args = (f"{log.path / name} cannot be read: {error}",)
+        raise
     return entries
 
 
@@ -203,7 +204,7 @@ def file_source_fails(checkpoint: Location, source: str, start: Any, end: Any) -
 
     The constructor of FileStreamSource reads the whole log (restore), and getBatch the entries after `start` up to
     `end`, also when the batch is committed (MicroBatchExecution.populateStartOffsets). `start` may be a plain number
-    (FileStreamSourceOffset.apply).
+    (FileStreamSourceOffset.apply). Raises LogError when a file of the log cannot be read.
     """
     last = end["logOffset"]
     kind = kind_of(start)
@@ -213,10 +214,7 @@ def file_source_fails(checkpoint: Location, source: str, start: Any, end: Any) -
     if first > last:
         return f"the file source {source} goes from log offset {first} back to {last}, which it refuses"
     log = list_log(source_folder(checkpoint, source, "file"))
-    try:
-        return next(iter(misnamed(log).values()), "") or _lacks(log, first, last)
-    except LogError as error:
-        return str(error)
+    return next(iter(misnamed(log).values()), "") or _lacks(log, first, last)
 
 
 def _lacks(log: LogFolder, first: int, last: int) -> str:
