@@ -201,6 +201,17 @@ def test_a_log_of_a_source_in_a_version_that_is_not_known_is_no_damage(tmp_path:
     assert main(["--no-lag", str(checkpoint)]) == 0
 
 
+def test_names_of_two_file_sources_do_not_say_which_is_which(tmp_path: Path) -> None:
+    checkpoint = query(tmp_path, *[(f'{{"logOffset":{number}}}',) * 2 for number in (0, 1)])
+    for name in "ab":
+        log = checkpoint / "sources" / name
+        log.mkdir(parents=True)
+        (log / "0").write_text('v1\n{"path":"file:///in/0","timestamp":1,"batchId":0}')
+    action, step, words = outcome(checkpoint)
+    assert (action, step) == ("continue", 2)
+    assert "not looked at: which of sources/a, sources/b is the log of source 0" in words
+
+
 def test_where_a_rate_source_began_may_be_of_a_newer_version(tmp_path: Path) -> None:
     checkpoint = query(tmp_path, ("5",), ("9",))
     start = checkpoint / "sources" / "0" / "0"
@@ -384,6 +395,21 @@ CHANGES: dict[str, tuple[str, State, str]] = {
     "a snapshot of another attempt": ("state_ids", another_attempt, ""),
     "changes of another attempt": ("state_ids", changes_of_another_attempt, "has no 3.changelog"),
     "ids of an older commit": ("state_ids", unlink("commits/[23]"), "the commit names the state"),
+    "a repartition that is not finished": (
+        "files_windowed",
+        lambda path: (
+            edited("offsets/[0-9]*", 'shuffle.partitions":"2', 'shuffle.partitions":"1')(path),
+            unlink("commits/12")(path),
+        ),
+        "this repartition is not committed",
+    ),
+    "metadata of a processor": ("processor", cut("state/0/_metadata/v2/[0-9]*", 40), "is cut short or not JSON"),
+    "metadata of another operator": ("rocksdb", empty("state/0/_metadata/metadata"), ""),
+    "bytes that are no text": (
+        "rocksdb",
+        lambda path: (path / "offsets/3").write_bytes((path / "offsets/3").read_bytes() + b"\xff"),
+        "it has bytes that are not UTF-8",
+    ),
     "a query's metadata with a mark of its bytes' order": (
         "rocksdb",
         lambda path: (path / "metadata").write_text((path / "metadata").read_text(), encoding="utf-8-sig"),

@@ -129,13 +129,20 @@ def _by_name(lines: list[bytes]) -> dict[str, Any]:
 
 
 def _offset(line: bytes) -> Any:
-    """Parse an offset. Each source writes what it likes: what is not JSON is text that only the source can read."""
+    """Parse an offset. Each source writes what it likes: what is not JSON is text that only the source can read.
+
+    Raises LogError for what is no text: the reader of OffsetSeqLog (scala.io.Source) takes UTF-8 alone.
+    """
     if line == b"-":
         return None
     try:
+        text = line.decode()
+    except UnicodeDecodeError:
+        raise LogError("it has bytes that are not UTF-8") from None
+    try:
         value = parse(line)
     except LogError:
-        return line.decode(errors="replace")
+        return text
     # A line `null` is text of a source as well, and not the mark of a source that had nothing.
     return "null" if value is None else value
 

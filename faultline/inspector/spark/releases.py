@@ -49,6 +49,8 @@ EMPTY_NEEDED_SINCE = "4.1"
 """From here on a query without offsets starts only where offsets/, state/ and commits/ hold nothing (SPARK-53103)."""
 EVOLUTION, EVOLUTION_NEEDS_V2_SINCE = "spark.sql.streaming.queryEvolution.enableSourceEvolution", "4.3"
 """Spark 4.2 tracks named sources with offsets of version 1, which later releases refuse."""
+REPARTITION_CHECKED_SINCE = "4.2"
+"""From here on a batch that changes the partitions of the state must be finished by the API that began it."""
 METADATA_NEEDED_SINCE = "4.2"
 """From here on a restart needs the file `metadata` where there are offsets or commits."""
 

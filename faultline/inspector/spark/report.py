@@ -24,7 +24,7 @@ from faultline.inspector.spark.releases import (
     older,
     writers,
 )
-from faultline.inspector.spark.restart import Logs, predict
+from faultline.inspector.spark.restart import SHUFFLE_PARTITIONS, Logs, predict
 from faultline.inspector.spark.sink import SINK_LOG, read_sink
 from faultline.inspector.spark.sources import (
     UNKNOWN,
@@ -33,6 +33,7 @@ from faultline.inspector.spark.sources import (
     initial_offset,
     kafka_partitions,
     kind_of,
+    named_folders,
     source_folder,
 )
 from faultline.inspector.spark.state_files import PROVIDERS, NeededState, operator_folders, what_is_missing
@@ -40,7 +41,6 @@ from faultline.storage.location import Location
 
 LOGS = ("offsets", "commits")
 PARTS = (*LOGS, "metadata", "sources", "state")
-SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 PARTITIONS = re.compile(r"[0-9]{1,6}")
 QUERY_ID = re.compile(r"([0-9A-Fa-f]+-){4}[0-9A-Fa-f]+")
@@ -247,6 +247,9 @@ def _not_looked_at(path: Location, batch: PlannedBatch | None, initial: dict[str
     found = []
     for name, end in batch.ends.items() if batch else ():
         kind = kind_of(end)
+        named = [each.name for each in named_folders(path, name, kind)] if kind == "file" else []
+        if len(named) > 1:
+            found.append(f"which of sources/{', sources/'.join(named)} is the log of source {name}")
         log = list_log(source_folder(path, name, kind)) if kind == "file" else None
         if log and not log.compact and log.interval > COMPACT_INTERVAL:
             found.append(

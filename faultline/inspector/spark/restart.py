@@ -31,6 +31,8 @@ from faultline.inspector.spark.sources import (
 from faultline.inspector.words import count, positions, ranges
 from faultline.storage.location import Location
 
+SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+
 
 @dataclass(frozen=True)
 class Logs:
@@ -183,6 +185,8 @@ def _before_last(logs: Logs, release: str, last: int) -> Restart | None:
                 "only a query with asyncProgressTrackingEnabled, which leaves out batches in both logs, goes on"
             )
         return restart
+    if not releases.is_before(release, releases.REPARTITION_CHECKED_SINCE) and _repartitions(logs, last):
+        return _impossible(last, f"batch {last} changes {SHUFFLE_PARTITIONS}, and this repartition is not committed")
     state = logs.state_unrepaired if releases.is_before(release, releases.REPAIRS_SNAPSHOTS_SINCE) else logs.state
     try:
         why = _sources_fail(logs, last, previous) or state
@@ -191,6 +195,14 @@ def _before_last(logs: Logs, release: str, last: int) -> Restart | None:
     except LogError as error:
         why = str(error)
     return _impossible(last, why) if why else None
+
+
+def _repartitions(logs: Logs, last: int) -> bool:
+    """Return whether the newest batch is an unfinished repartition of the state (OfflineStateRepartitionUtils)."""
+    if last <= max(logs.committed, default=-1) or logs.previous is None or logs.asynchronous:
+        return False
+    counts = [logs.offsets.batches[number].configuration.get(SHUFFLE_PARTITIONS) for number in (logs.previous, last)]
+    return None not in counts and counts[0] != counts[1]
 
 
 def _sources_fail(logs: Logs, last: int, previous: int | None) -> str:

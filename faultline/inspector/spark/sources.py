@@ -101,11 +101,17 @@ def source_folder(checkpoint: Location, source: str, kind: str) -> Location:
     Spark 4.2 names the folders of named sources and numbers their offsets: then the only folder of the kind is taken.
     """
     folder = checkpoint / "sources" / source
-    if folder.is_dir() or not source.isdecimal() or not folder.parent.is_dir():
-        return folder
-    named = [each for each in folder.parent.iterdir() if each.is_dir() and not each.name.isdecimal()]
-    fitting = [each for each in named if _kind_of_log(each) == kind]
+    fitting = named_folders(checkpoint, source, kind)
     return fitting[0] if len(fitting) == 1 else folder
+
+
+def named_folders(checkpoint: Location, source: str, kind: str) -> list[Location]:
+    """List the folders below `sources/` that may be those of a source that has no folder of its number."""
+    folder = checkpoint / "sources" / source
+    if folder.is_dir() or not source.isdecimal() or not folder.parent.is_dir():
+        return []
+    named = [each for each in folder.parent.iterdir() if each.is_dir() and not each.name.isdecimal()]
+    return sorted(each for each in named if _kind_of_log(each) == kind)
 
 
 def _kind_of_log(folder: Location) -> str:
@@ -213,6 +219,8 @@ def file_source_fails(checkpoint: Location, source: str, start: Any, end: Any) -
     first = -1 if start is None else start["logOffset"] if kind == "file" else start
     if first > last:
         return f"the file source {source} goes from log offset {first} back to {last}, which it refuses"
+    if len(named_folders(checkpoint, source, "file")) > 1:
+        return ""
     log = list_log(source_folder(checkpoint, source, "file"))
     return next(iter(misnamed(log).values()), "") or _lacks(log, first, last)
 

@@ -57,7 +57,7 @@ def list_operators(checkpoint: Location, problems: list[str], notes: list[str]) 
         try:
             metadata = read_metadata(folder) or OperatorMetadata("", (("default", partitions),))
         except MetadataError as error:
-            problems.append(str(error))
+            problems += [] if str(error) in problems else [str(error)]
             continue
         operator.name, operator.words = metadata.name or None, OPERATORS.get(metadata.name, "")
         files = words_of(stores_of(folder, max([0, *(count for _, count in metadata.stores)])))

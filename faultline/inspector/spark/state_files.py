@@ -18,7 +18,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from faultline.inspector.spark.operator_metadata import MetadataError
+from faultline.inspector.spark.operator_metadata import MetadataError, logged_files
 from faultline.inspector.spark.operator_metadata import read as read_metadata
 from faultline.inspector.words import count
 from faultline.storage.location import Location
@@ -330,6 +330,7 @@ def _reasons(checkpoint: Location, operators: list[Location], needed: NeededStat
     for operator in operators:
         stores = list(_partitions(operator, needed.partitions.get(operator.name, 0)))
         yield _foreign(operator, stores, needed.provider)
+        yield _damaged_metadata(operator)
         for number, found in stores:
             for store in found:
                 store.formats = PROVIDERS[needed.provider]
@@ -343,6 +344,15 @@ def _missing_operator(state: Location, there: set[int], ids: StateIds) -> str:
     for lacking in sorted(expected - there):
         why = "and the operators after it are there" if lacking < highest else "which the commit names"
         return f"{state / str(lacking)} is missing, {why}"
+    return ""
+
+
+def _damaged_metadata(operator: Location) -> str:
+    """Say that metadata of version 2 cannot be read (SchemaValidationUtils); that of version 1 only makes a warning."""
+    try:
+        read_metadata(operator)
+    except MetadataError as error:
+        return str(error) if logged_files(operator) else ""
     return ""
 
 
