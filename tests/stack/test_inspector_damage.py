@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,14 @@ CASES = (
     "last-commit-missing",
     "metadata-cut",
     "last-offsets-missing",
+    "metadata-and-more",
+    "commit-blank",
+    "commit-version-and-blank",
+    "entry-without-timestamp",
+    "stray-snapshot",
+    "state-of-no-batch",
+    "repartition-begun",
+    "source-log-gone",
 )
 
 # Starts the same query on each copy in turn, and says how it ended and which batches it ran.
@@ -51,31 +61,50 @@ Path(sys.argv[1]).write_text(json.dumps(results))
 def damage(checkpoint: Path, case: str) -> None:
     last = max(int(path.name) for path in (checkpoint / "offsets").iterdir() if path.name.isdigit())
 
-    def remove(folder: str, number: int) -> None:
-        (checkpoint / folder / str(number)).unlink()
-        (checkpoint / folder / f".{number}.crc").unlink(missing_ok=True)
+    def remove(name: str) -> None:
+        file = checkpoint / name
+        file.unlink()
+        file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
 
-    if case == "before-last-missing":
-        remove("offsets", last - 1)
-    elif case == "last-truncated":
-        file = checkpoint / "offsets" / str(last)
-        content = file.read_bytes()
-        remove("offsets", last)
-        file.write_bytes(content[:60])
-    elif case == "metadata-missing":
-        (checkpoint / "metadata").unlink()
-        (checkpoint / ".metadata.crc").unlink(missing_ok=True)
-    elif case == "metadata-cut":
-        file = checkpoint / "metadata"
-        content = file.read_bytes()
-        (checkpoint / ".metadata.crc").unlink(missing_ok=True)
-        file.write_bytes(content[:10])
-    elif case == "last-offsets-missing":
-        remove("offsets", last)
-    elif case == "middle-commit-missing":
-        remove("commits", 5)
-    elif case == "last-commit-missing":
-        remove("commits", last)
+    def change(name: str, content: Callable[[bytes], bytes]) -> None:
+        before = (checkpoint / name).read_bytes()
+        remove(name)
+        (checkpoint / name).write_bytes(content(before))
+
+    match case:
+        case "before-last-missing":
+            remove(f"offsets/{last - 1}")
+        case "last-truncated":
+            change(f"offsets/{last}", lambda content: content[:60])
+        case "metadata-missing":
+            remove("metadata")
+        case "metadata-cut":
+            change("metadata", lambda content: content[:10])
+        case "metadata-and-more":
+            change("metadata", lambda content: content + b' {"id":')
+        case "last-offsets-missing":
+            remove(f"offsets/{last}")
+        case "middle-commit-missing":
+            remove("commits/5")
+        case "last-commit-missing":
+            remove(f"commits/{last}")
+        case "commit-blank":
+            change(f"commits/{last}", lambda _: b"v1\n\n")
+        case "commit-version-and-blank":
+            change(f"commits/{last}", lambda content: content.replace(b"v1", b"v1 ", 1))
+        case "entry-without-timestamp":
+            change(f"sources/0/{last - 1}", lambda content: re.sub(rb',"timestamp":\d+', b"", content))
+        case "stray-snapshot":
+            (checkpoint / "state" / "0" / "0" / "._13.snapshot").write_bytes(b"x")
+        case "state-of-no-batch":
+            for log in ("offsets", "commits"):
+                shutil.rmtree(checkpoint / log)
+                (checkpoint / log).mkdir()
+        case "repartition-begun":
+            remove(f"commits/{last}")
+            change(f"offsets/{last}", lambda content: content.replace(b'partitions":"2"', b'partitions":"3"'))
+        case "source-log-gone":
+            shutil.rmtree(checkpoint / "sources")
 
 
 def started(answer: Path, *folders: Path) -> dict[str, str]:

@@ -56,8 +56,8 @@ def read_commits(folder: LogFolder) -> Commits:
     found = Commits()
     for number in list(folder.numbers):
         try:
-            version, lines = read_versioned(folder.path, str(number), NEWEST)
-            document = parse(lines[0]) if lines and lines[0] else {}
+            version, lines = read_versioned(folder.path, str(number), NEWEST, trims=True)
+            document = parse(lines[0]) if lines else {}
             found.commits[number] = Commit(
                 number,
                 _watermark(document),

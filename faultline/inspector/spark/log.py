@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import json
 import re
-import zlib
 from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from faultline.storage.location import Location
@@ -129,28 +127,15 @@ def list_log(path: Location) -> LogFolder:
     return LogFolder(path, numbers, compact, {each: name for each, name in others.items() if each not in numbers})
 
 
-def is_edited(file: Location) -> bool:
-    """Return whether a file on a disk does not fit the checksum beside it, `.NAME.crc` (ChecksumFs of Hadoop)."""
-    if not isinstance(file, Path):
-        return False
-    try:
-        content, sums = file.read_bytes(), file.with_name(f".{file.name}.crc").read_bytes()
-    except OSError:
-        return False
-    size = int.from_bytes(sums[4:8], "big")
-    if not sums.startswith(b"crc\0") or not size:
-        return False
-    found = (zlib.crc32(content[at : at + size]) for at in range(0, len(content), size))
-    return not sums[8:].startswith(b"".join(each.to_bytes(4, "big") for each in found))
-
-
 def read_lines(folder: Location, name: str, known: int = 1) -> list[bytes]:
     """Return the lines of a log file after its version. Raises LogError as `read_versioned` does."""
     return read_versioned(folder, name, known)[1]
 
 
-def read_versioned(folder: Location, name: str, known: int) -> tuple[int, list[bytes]]:
+def read_versioned(folder: Location, name: str, known: int, *, trims: bool = False) -> tuple[int, list[bytes]]:
     """Return the version of a log file and the lines after it; `known` is the highest version that is read here.
+
+    `trims`: blanks around the version do not count. CommitLog trims them, and other logs do not.
 
     Raises LogError for a file that is empty, cut short or not readable, UnknownVersion for one of a higher version.
     """
@@ -166,16 +151,16 @@ def read_versioned(folder: Location, name: str, known: int) -> tuple[int, list[b
         raise LogError(f"the system cannot read it: {error.strerror}") from None
     if not content:
         raise LogError("it is empty")
-    return versioned(content, known)
+    return versioned(content, known, trims=trims)
 
 
-def versioned(content: bytes, known: int) -> tuple[int, list[bytes]]:
+def versioned(content: bytes, known: int, *, trims: bool = False) -> tuple[int, list[bytes]]:
     """Return the version and the lines after it; lines end as Scala's `getLines` ends them, also with a return.
 
     Raises as `read_versioned`.
     """
     first, *lines = content.splitlines()
-    version = _version(first)
+    version = _version(first.strip() if trims else first)
     if version < 1:
         raise LogError("it does not start with a version line such as v1: not a log of Spark, or damaged")
     if version > known:
@@ -191,12 +176,15 @@ def _version(line: bytes) -> int:
 
 
 def parse(line: bytes) -> Any:
-    """Parse one JSON line. Raises LogError when it is not JSON."""
+    """Parse one JSON line. Raises LogError when it is not JSON.
+
+    Text behind an object does not count: Spark's parser, Jackson, stops at its end.
+    """
     try:
         text = line.decode().strip(_BLANKS)
         value, end = _decode(text)
     except (ValueError, RecursionError):
         raise LogError("it is cut short or not JSON") from None
-    if end != len(text):
+    if end != len(text) and not isinstance(value, dict):
         raise LogError("it is cut short or not JSON")
     return value

@@ -18,7 +18,7 @@ from typing import Any
 from faultline.inspector.model import Elsewhere, Partition, Restart, SourceRange
 from faultline.inspector.spark import releases
 from faultline.inspector.spark.commits import Commits
-from faultline.inspector.spark.log import LogError, UnknownVersion, is_edited
+from faultline.inspector.spark.log import LogError, UnknownVersion
 from faultline.inspector.spark.offsets import NO_METADATA, Offsets
 from faultline.inspector.spark.sources import (
     DELTA_AFTER_ALL,
@@ -112,24 +112,12 @@ def _by_logs(logs: Logs, release: str) -> Restart:
         restart.details.append(
             "this holds with spark.sql.streaming.stateStore.checkpointFormatVersion=2, as the commits were written"
         )
-    edited = _edited(logs, last, newest)
-    if edited:
-        restart.details.append(
-            f"on a local disk a start fails, because {edited} is not what .{edited.name}.crc was made of; after an edit"
-            " that file has to go"
-        )
     if logs.asynchronous and last - 1 not in batches:
         restart.details.append(
             "this holds with asyncProgressTrackingEnabled, which left the gaps between the batches; without that option"
             f" a restart fails, because offsets/{last - 1} is not there"
         )
     return restart
-
-
-def _edited(logs: Logs, last: int, newest: int) -> Location | None:
-    """Return a file that a start reads and that does not fit its checksum; other stores than disks keep none."""
-    names = ["metadata", f"offsets/{last}", f"offsets/{logs.previous}", f"commits/{newest}"]
-    return next((file for file in (logs.checkpoint / name for name in names) if is_edited(file)), None)
 
 
 def _at_offsets(logs: Logs, release: str, last: int) -> Restart | None:

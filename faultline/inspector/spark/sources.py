@@ -228,6 +228,9 @@ def file_source_fails(checkpoint: Location, source: str, start: Any, end: Any) -
 def _lacks(log: LogFolder, first: int, last: int) -> str:
     """Say what a file source's log lacks of itself, and of the entries after `first` up to `last`. Raises LogError."""
     whole = [log_entries(log, number) for number in log.valid() if log.has(number)]
+    if any(not isinstance(entry.get("timestamp"), int) for entries in whole for entry in entries):
+        # FileEntry has no default for it.
+        return f"{log.path} has an entry without a timestamp, and the file source reads its whole log first of all"
     gone = [number for number in log.valid() if not log.has(number)]
     if gone:
         return f"{log.path / log.file(gone[0])} doesn't exist, and the file source reads its whole log first of all"
