@@ -1,4 +1,4 @@
-"""The end of every program of the project after a mistake: one line on stderr, no traceback, its own exit code."""
+"""End every program of the project after a mistake by one line on stderr, no traceback, and its own exit code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests to the stack's own web servers: this machine or its containers, where no proxy leads."""
+"""Requests to the stack's own web servers: on this machine or in its containers, without a proxy."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ It shows what a change of the job means for the state that it restores. --place 
 
     own-operator    into a window operator of its own, with a uid and a topic of its own, beside the old one: a restore
                     gives the old operator its state, and the new one begins without any
-    same-operator   into the window operator that is there: the types of its state change, and Flink refuses the restore
+    same-operator   into the existing window operator: the types of its state change, and Flink refuses the restore
     other-uid       the same under another uid: Flink refuses to leave the old operator's state behind
 
 Submit it by `python -m flink_job.submit --program flink_job/one_more_aggregate.py -- --place own-operator`; walkthrough

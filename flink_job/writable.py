@@ -1,4 +1,4 @@
-"""Checks, before a job starts, that what it leaves can be written."""
+"""Checks, before a job starts, that its settings and checkpoints can be written."""
 
 from __future__ import annotations
 

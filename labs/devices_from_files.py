@@ -1,4 +1,4 @@
-"""Walkthrough 12: which files does a file source read? `scripts/walkthroughs/12_devices_from_files.sh`."""
+"""Walkthrough 12: the files that a file source reads. `scripts/walkthroughs/12_devices_from_files.sh`."""
 
 from __future__ import annotations
 

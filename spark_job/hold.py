@@ -1,6 +1,6 @@
 """Stop inside a chosen batch, between `offsets/N` and `commits/N`: the moment that matters for fault tolerance.
 
-Only with `--hold-batch`. With the foreach sinks the batch's lines are written already and its commit is
+This happens only with `--hold-batch`. With the foreach sinks the batch's lines are written already and its commit is
 missing; with the file sink its first record is being written. A kill now is a kill inside the batch.
 """
 

@@ -1,13 +1,13 @@
 """One thing that a row is judged by: a judge looks at the stack at the moments of the row.
 
-    at_fault       the fault is there, just now
-    in_time        it has been there for its seconds: did it come at the moment that the row is about?
-    before_repair  it is about to be repaired
+    at_fault       the fault has just come
+    in_time        the fault has lasted for its seconds: did it come at the moment that the row is about?
+    before_repair  the fault is about to be repaired
     after_repair   the job has completed checkpoints again
-    was_in_time    by what the repair has left: did the fault come at the moment that the row is about?
+    was_in_time    by the files after the repair: did the fault come at the moment that the row is about?
     predicted      the errors that the verdict must count, by the checkpoints
     settled        nothing is open or on its way any more
-    verdict        the verdict is there
+    verdict        the verdict is known
 
 When the moment was not the right one, `at_fault` comes again after the repair. A judge is data, the same for each run;
 it remembers in the `Look` what it needs at a later moment.

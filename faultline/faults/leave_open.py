@@ -1,4 +1,4 @@
-"""Leave a transaction open: written and not ended, by nobody who comes back. Runs with the generator's packages.
+"""Leave a transaction open: its records are written, and no producer ever ends it. Runs with the generator's packages.
 
 Usage: python -m faultline.faults.leave_open TOPIC MILLISECONDS
 

@@ -1,7 +1,7 @@
 """The settings of a run, noted on disk: the verdict judges a run by them, not by the shell's.
 
-They are this stack's notes and not the engine's state, so they stay on disk when its data lies in an object store: only
-there a lock holds (spark_job/checkpoint.py).
+They are this stack's notes and not the engine's state, so they stay on disk when its data lies in an object store: an
+object store has no locks (spark_job/checkpoint.py).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Recognition of the engine that wrote a path; of a path that is near a checkpoint, the path that is meant."""
+"""Recognition of the engine that wrote a path, and of the checkpoint that a path near it means."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections that say nothing are closed: each holds a place, and the server has only so many."""
+"""Closes silent connections: each takes a place, and the server has a fixed number of places."""
 
 from __future__ import annotations
 

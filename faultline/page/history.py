@@ -1,4 +1,4 @@
-"""The items that a live page begins with: those of about an hour, and before them what is still true of older ones."""
+"""The items that a live page begins with: those of about an hour, and older ones that are still true."""
 
 from __future__ import annotations
 

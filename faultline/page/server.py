@@ -1,4 +1,4 @@
-"""The live page: one web server on loopback, for a stack that runs, or is not there yet.
+"""The live page: one web server on loopback, for a stack that runs, or that comes up later.
 
 Usage: python -m faultline.page.server [--buttons]
 

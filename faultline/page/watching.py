@@ -1,7 +1,7 @@
 """Watches a running stack while somebody looks, and hands the items on to every open page.
 
 The samplers are those of faultline/probes/watch.py, and the inspector reads each checkpoint once; so a live page is
-drawn from what a recording has. Nobody looks: nothing is asked.
+drawn from the same data as a recording. The stack is asked only while somebody looks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compares what must come out of a pipeline with what is there, as multisets of rows, and makes the verdict."""
+"""Compares the rows that a pipeline must write with those that it wrote, as multisets, and makes the verdict."""
 
 from __future__ import annotations
 

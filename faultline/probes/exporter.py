@@ -1,10 +1,10 @@
-"""Answer Prometheus with what no engine says of itself: lag, last stable offsets, ages, which service answers.
+"""Answer Prometheus with figures that no engine publishes: lag, last stable offsets, ages, which service answers.
 
 Usage: python -m faultline.probes.exporter
 
 The samples are those of the live page (faultline/probes/watch.py, reached.py) and of scripts/flink_status.sh. They are
-taken beside the answers, so a silent broker delays none; one that is too old is left out, and no number stands for what
-is not known. Times are in seconds since the epoch, not ages:
+taken beside the answers, so a silent broker delays none; one that is too old is left out, and an unknown value has no
+number. Times are in seconds since the epoch, not ages:
 https://prometheus.io/docs/practices/instrumentation/#timestamps-not-time-since.
 """
 

@@ -1,4 +1,4 @@
-"""Set the pages per window that the job with one more aggregate writes against a count of the source.
+"""Compare the pages per window that the job with one more aggregate writes with a count of the source.
 
 Usage: python -m faultline.probes.pages BEGAN [ENDED]
 

@@ -1,4 +1,4 @@
-"""Look at the topics after a row: what is still open, and whether the reader that watched saw what is there now.
+"""Compare the topics after a row with the reader that watched: open records, and windows that it saw or missed.
 
 Usage: python -m faultline.probes.reads_compared FOLDER
 

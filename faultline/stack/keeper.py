@@ -1,7 +1,7 @@
 """The parent of one program: python -m faultline.stack.keeper --log FILE [--record FILE] [--tied] COMMAND...
 
 Starts the command in its own session, rotates its log when it gets long, and writes its pid and exit code to the
-record. With --tied it ends the command when standard input closes, that is when its caller ends, even by SIGKILL.
+record. With --tied it ends the command when standard input closes, which happens when its caller ends, even by SIGKILL.
 Without --tied the death of a keeper changes nothing: the program continues, and is found by its mark.
 """
 

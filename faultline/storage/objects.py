@@ -1,6 +1,6 @@
 """Locations in an object store that speaks S3, read by Arrow's own client.
 
-A store has no folders: a folder is there as long as an object's name begins with it. Nothing is written here but a
+A store has no folders: a folder exists as long as an object's name begins with it. Nothing is written here but a
 probe, and the bucket of a stack's own store.
 """
 

@@ -1,4 +1,4 @@
-"""Moments: what must be so when the fault comes. Otherwise it is repaired, and broken once more."""
+"""Conditions on the moment of a fault. If one is not met, the fault is repaired and comes once more."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Spark's numbered logs: a folder of files `0`, `1`, … whose first line is a version (HDFSMetadataLog).
 
-The file sink and the file source fold every tenth file into `9.compact`, `19.compact`, … which repeats all
-entries so far (CompactibleFileStreamLog). A name that is no number, such as a checksum, an unfinished write or a
-marker that a store left for a folder, is no file of the log (HDFSMetadataLog.isBatchFile), and nor is a folder
-(listBatches). `09` and `+9` are numbers: Spark counts batch 9, and then opens the file `9`.
+The file sink and the file source fold every tenth file into `9.compact`, `19.compact`, … which repeats all entries so
+far (CompactibleFileStreamLog). A name that is no number, such as a checksum, an unfinished write or a marker that a
+store left for a folder, is no file of the log (HDFSMetadataLog.isBatchFile), and neither is a folder (listBatches).
+`09` and `+9` are numbers: Spark counts batch 9, and then opens the file `9`.
 """
 
 from __future__ import annotations

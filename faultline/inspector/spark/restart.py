@@ -1,12 +1,12 @@
 """Prediction of how Spark starts a query again on a checkpoint.
 
 MicroBatchExecution.populateStartOffsets: the newest offsets file is taken, and the one before, which must be there even
-when it is not needed (validateOffsetLogAndGetPrevOffset; AsyncProgressTrackingMicroBatchExecution takes the one before
-that is there). Both must have an offset for each source of the query (OffsetSeq.toStreamProgress). When the newest
-commit is that of the newest batch, the query goes on with the next one; otherwise exactly this batch is run again, also
-when newer commits are there. Older batches are not looked at. The differences between releases are in `releases.py`.
+when it is not needed (validateOffsetLogAndGetPrevOffset; AsyncProgressTrackingMicroBatchExecution takes the newest
+earlier one that exists). Both must have an offset for each source of the query (OffsetSeq.toStreamProgress). When the
+newest commit is that of the newest batch, the query goes on with the next one; otherwise exactly this batch is run
+again, also when newer commits exist. Older batches are not read. The differences between releases are in `releases.py`.
 
-A prediction is as good as what was looked at: what Spark reads at a start and this program does not is named.
+A prediction covers only what this program reads. It names the files that Spark also reads at a start.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Batch N loads version N of each store: the newest snapshot up to it, then the changes of every version after that. The
 HDFS-backed provider writes `N.delta` and `N.snapshot` (HDFSBackedStateStoreProvider.loadMap), RocksDB `N.changelog` and
 `N.zip`, which lists the files in `SSTs/` and `logs/` that belong to it (RocksDBFileManager), and with state ids
-`N_ID.changelog` and `N_ID.zip`, of which a commit names those of its attempt. Looked at are names, sizes, first bytes
-and that list: the rest is in formats of Spark and RocksDB, and is not read here. Which provider reads them is in the
+`N_ID.changelog` and `N_ID.zip`, of which a commit names those of its attempt. This module reads names, sizes, first
+bytes and that list; the rest is in formats of Spark and RocksDB, and is not read. Which provider reads them is in the
 log of offsets (OffsetSeqMetadata.relevantSQLConfs); the files of any other provider mean nothing here.
 """
 

@@ -1,4 +1,4 @@
-"""To which job of this project a transaction belongs, and whether that job runs."""
+"""The job of this project that owns a transaction, and whether that job runs."""
 
 from __future__ import annotations
 

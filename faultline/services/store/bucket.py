@@ -1,4 +1,4 @@
-"""Make the bucket of the stack's data in its object store, and see that the store takes an object.
+"""Make the bucket of the stack's data in its object store, and check that the store takes an object.
 
 Usage: python -m faultline.services.store.bucket [--wait-seconds N]
 

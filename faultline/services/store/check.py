@@ -1,4 +1,4 @@
-"""See that an object store which is there already takes the stack's data, before anything of the stack starts.
+"""Check that an existing object store takes the stack's data, before anything of the stack starts.
 
 Usage: python -m faultline.services.store.check
 

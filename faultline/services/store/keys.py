@@ -1,8 +1,8 @@
 """The key of the object store: made at its first start, in a file that only its owner may read.
 
 Three files are in the store's folder. `credentials` has the key, in the form that S3 clients read; it is kept until the
-folder is removed. From it, at each start, `s3.json` is written, which tells SeaweedFS whose key this is; and
-`security.toml`, with new keys for its inner servers, which would answer everyone without.
+folder is removed. Each start writes two files: `s3.json` tells SeaweedFS whose key this is, and `security.toml` has new
+keys for its inner servers, which would answer everyone without a key.
 """
 
 from __future__ import annotations

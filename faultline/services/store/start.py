@@ -3,8 +3,8 @@
 Usage: python -m faultline.services.store.start [--data FOLDER] [--metrics-port PORT]
 
 One process has SeaweedFS's four servers. Clients talk to S3, the other three are on loopback, for each other. After
-SIGTERM it waits 15 s for its own connections; a SIGKILL loses nothing. A killed one leaves empty sockets in /tmp, for
-which it has no setting. Standard library only: the environment of the store has no other packages.
+SIGTERM it waits 15 s for its own connections; a SIGKILL loses nothing. A killed store leaves empty sockets in /tmp;
+SeaweedFS has no setting for them. Standard library only: the environment of the store has no other packages.
 """
 
 from __future__ import annotations

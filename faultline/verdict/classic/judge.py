@@ -2,7 +2,7 @@
 
 Its records have no key, no timestamp of their own and no headers, so only their content is judged. A visit is either
 in its window or on the topic of late visits; which of the two is right cannot be known without the source's offsets, so
-both are accepted. What it drops because it cannot be parsed is counted and accepted, too.
+both are accepted. Records that the job drops because they cannot be parsed are counted and accepted, too.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every fault of the source as a finding: which visit or record, its place, and what is at that place."""
+"""Every fault of the source as a finding: its visit or record, its place, and the content of that place."""
 
 from __future__ import annotations
 

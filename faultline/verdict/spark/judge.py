@@ -1,7 +1,7 @@
 """The judge of the synchronizer: each record of the topic is one line of the output, in its order.
 
 No I/O except its tables. It uses `sent` and `lines` and creates, for the findings: `ends`, the offset from which on
-records are not due yet; `odd`, a row for each distinct line that is not there as often as it was sent; and
+records are not due yet; `odd`, a row for each distinct line that the output does not have as often as it was sent; and
 `disorder`, a row for each line at a wrong place.
 """
 
