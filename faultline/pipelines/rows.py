@@ -155,8 +155,8 @@ ROWS = (
         "answer-lost",
         "the answer to a commit of the database never arrives",
         (
-            START, FEED, GROWTH, Step("lose the answer to the commit of the next rows", _lose_answer), FED, SETTLE,
-            REST, Step("look whether it was lost", _require_lost_answer), STOP,
+            START, Step("lose the answer to the next commit of rows", _lose_answer), FEED, FED, SETTLE, REST,
+            Step("look whether it was lost", _require_lost_answer), STOP,
         ),
         line=True,
     ),

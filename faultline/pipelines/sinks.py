@@ -96,10 +96,12 @@ not apply. How many rows a batch or a checkpoint has, and so how many are repeat
 - **kill**: SIGKILL in mid-flight, twice. Spark runs the batch again that was being written, with the same offsets;
   Flink reads again from its newest checkpoint. A sink that cannot tell has its rows twice.
 - **newest commit deleted**: Spark's last batch runs again, though it was complete: the same case, without luck.
-- **older checkpoint**: what was processed since the copy is read again. Spark's batches then have ids that the sink
-  knows, so its rows are not written again; they are lost if the batch has other rows now.
-- **empty checkpoint**: everything is read again, and ids of batches begin again at 0. Only a key that the rows
-  themselves have, as in the upserts, does not depend on a checkpoint.
+- **older checkpoint**: what was processed since the copy is read again. Spark's batches then have ids that the sink may
+  know: it skips such a batch, and loses its rows where they are not those of the first time. Flink's sinks have
+  committed these rows, and write them again.
+- **empty checkpoint**: everything is read again, and ids of batches begin again at 0. The file sink has these ids in
+  its log, and loses new rows under them; Delta Lake and Iceberg know a query by its id, which is a new one, and write
+  all again. Only a key that the rows themselves have, as in the upserts, does not depend on a checkpoint.
 - **sink away**: the line to the database is cut for 30 s. The program ends with an error, and is started again.
 - **answer lost**: the database has committed, and the line breaks before it can say so. The program cannot know, and
   does it again.
@@ -136,7 +138,7 @@ def page(cells: list[Cell]) -> str:
         for sink in SINKS
     ]
     return _HEAD.format(
-        releases=" and ".join(sorted({cell["release"] for cell in cells})), table=_lines(table),
+        releases=", ".join(sorted({cell["release"] for cell in cells})), table=_lines(table),
         lines=_lines([f"{sink.engine}: {sink.title}", f"`{sink.pipeline}`", sink.line] for sink in SINKS),
     )  # fmt: skip
 
