@@ -23,6 +23,8 @@ Another release of Spark is `spark-4.1`, say: its environment is made when a pip
 """
 PLACEHOLDERS = ("bootstrap", "topic", "work", "here", "spark_jars", "flink_jars", "postgres")
 """Names in braces that strings of the file may have, except the query."""
+FLINK_JARS = ("postgres", "iceberg")
+"""Readers whose sinks need jars that Flink's environment lacks: it has those of Kafka and of files."""
 OWN_POSTGRES = "{postgres}"
 """The address of a Postgres that is started for the pipeline."""
 
@@ -203,6 +205,9 @@ def _checked(pipeline: Pipeline) -> Pipeline:
     for name in sorted(pipeline.uses - set(PLACEHOLDERS)):
         known = ", ".join(f"{{{each}}}" for each in PLACEHOLDERS)
         raise SpecError(f"{file}: unknown placeholder {{{name}}}; known are {known}")
+    if "flink_jars" in pipeline.uses and output.reader not in FLINK_JARS:
+        readers = " and ".join(FLINK_JARS)
+        raise SpecError(f"{file}: {{flink_jars}} is for the readers {readers}; leave it out, Flink has all it needs")
     if pipeline.start and pipeline.start.environment not in (*ENVIRONMENTS, *spark_releases()):
         names = ", ".join([*filter(None, ENVIRONMENTS), *spark_releases()])
         raise SpecError(f"{file}: start.environment is {pipeline.start.environment!r}; write one of {names}, or none")

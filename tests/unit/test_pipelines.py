@@ -62,6 +62,7 @@ def spec(folder: Path, *, sql: str = SQL, promise: str = "exactly-once", output:
         (("{work}", "{wrok}"), "unknown placeholder {wrok}; known are {bootstrap}"),
         (("[expected]", "[expect]"), "unknown key expect; is it expected?"),
         (('command = "python', 'environment = "conda"\ncommand = "python'), "start.environment is 'conda'; write one"),
+        (("{work}", "{flink_jars}"), "{flink_jars} is for the readers postgres and iceberg; leave it out"),
         (("[source]", "[source"), "is not TOML"),
         (('[source]\ntopic = "orders"', ""), "has no table [source]"),
     ],
