@@ -5,7 +5,7 @@
 # Its files stay in output/pipelines to look at; docs/which_sink.md has more sinks and more faults.
 # Exit codes: 0 every sentence is proven, 1 one is not, 2 it could not run.
 # Needs: Java and Python; not the stack, of which it starts the broker only
-# Takes: 8 minutes
+# Takes: 12 minutes
 set -euo pipefail
 source "$(dirname "$(readlink -f "$0")")/../lib/walkthrough.sh"
 
