@@ -58,8 +58,11 @@ def placed(stack: Stack, pipeline: Pipeline, run: str = "", *, starts: bool = Tr
     topic = f"{pipeline.source.topic}_{run}" if run else pipeline.source.topic
     bootstrap = pipeline.source.bootstrap or bootstrap_of(stack)
     names = {"topic": topic, "bootstrap": bootstrap, "work": str(work), "here": str(pipeline.file.resolve().parent)}
+    environment = pipeline.start.environment if starts and pipeline.start else ""
+    folder = _folder_of(local, environment) if environment else local.artifacts.folder
     if starts and "spark_jars" in pipeline.uses:
-        names["spark_jars"] = _spark_jars(local, pipeline)
+        root = folder / "artifacts" if environment in spark_releases() else local.artifacts.folder
+        names["spark_jars"] = _spark_jars(local, root, pipeline.output.reader)
     if starts and "flink_jars" in pipeline.uses:
         names["flink_jars"] = ";".join(jar.as_uri() for jar in _jars_of(local, f"flink-{pipeline.output.reader}"))
     with contextlib.ExitStack() as held:
@@ -81,14 +84,13 @@ def placed(stack: Stack, pipeline: Pipeline, run: str = "", *, starts: bool = Tr
                 output, bootstrap=output.bootstrap or bootstrap, path=str(work / output.path) if output.path else ""
             ),
         )
-        yield Place(filled, work, stack, _environ(local, pipeline) if starts else {}, line)
+        yield Place(filled, work, stack, _environ(local, environment, folder) if starts else {}, line)
 
 
-def _environ(local: LocalBackend, pipeline: Pipeline) -> Mapping[str, str]:
-    name = pipeline.start.environment if pipeline.start else ""
+def _environ(local: LocalBackend, name: str, folder: Path) -> Mapping[str, str]:
+    """Environment of the start command. `folder`: the virtual environment of that name."""
     if not name:
         return dict(os.environ)
-    folder = _folder_of(local, name)
     # Only the engines need Java.
     made = local.plain_environment("pipeline") if name == "python" else local.environment("tools")
     environ = {**made, "PATH": f"{folder / 'bin'}{os.pathsep}{made['PATH']}", "PYTHONUNBUFFERED": "1"}
@@ -121,12 +123,13 @@ def _release(local: LocalBackend, name: str) -> Path:
     return local.artifacts.folder / name
 
 
-def _spark_jars(local: LocalBackend, pipeline: Pipeline) -> str:
-    """Paths of the jars that Spark needs beside its own: the Kafka source, Delta Lake, and the sink's."""
-    name = pipeline.start.environment if pipeline.start else ""
-    root = _release(local, name) / "artifacts" if name in spark_releases() else local.artifacts.folder
+def _spark_jars(local: LocalBackend, root: Path, reader: str) -> str:
+    """Paths of the jars that Spark needs beside its own: the Kafka source, Delta Lake, and the sink's.
+
+    `root`: the folder of artifacts of this release.
+    """
     jars = sorted((root / "jars" / "spark").glob("*.jar"))
-    if group := _JARS_OF_READERS.get(pipeline.output.reader):
+    if group := _JARS_OF_READERS.get(reader):
         jars += _jars_of(local, group)
     return ",".join(map(str, jars))
 

@@ -47,6 +47,11 @@ class Sink:
     line: str
     engine: str = "Spark"
 
+    @property
+    def name(self) -> str:
+        """Its name in both tables."""
+        return f"{self.engine}: {self.title}"
+
 
 SINKS = (
     Sink("to_file_sink", "files, by the file sink", '`writeStream.format("json")`, read through `_spark_metadata`'),
@@ -133,13 +138,10 @@ def page(cells: list[Cell]) -> str:
     found = {(cell["pipeline"], cell["row"]): cell for cell in cells}
     rows = [name for name in TRIED if any(cell["row"] == name for cell in cells)]
     table = [["sink", *(name.replace("-", " ") for name in rows)], ["---"] * (1 + len(rows))]
-    table += [
-        [f"{sink.engine}: {sink.title}", *(_counts(found.get((sink.pipeline, name))) for name in rows)]
-        for sink in SINKS
-    ]
+    table += [[sink.name, *(_counts(found.get((sink.pipeline, name))) for name in rows)] for sink in SINKS]
     return _HEAD.format(
         releases=", ".join(sorted({cell["release"] for cell in cells})), table=_lines(table),
-        lines=_lines([f"{sink.engine}: {sink.title}", f"`{sink.pipeline}`", sink.line] for sink in SINKS),
+        lines=_lines([sink.name, f"`{sink.pipeline}`", sink.line] for sink in SINKS),
     )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from tests.stack.broker import Broker
 from tests.stack.running_stack import RunningStack
 from tests.tiers import SEED
 
-LESSON = ROOT / "scripts" / "walkthroughs" / "22_which_sink.sh"
+LESSON = (ROOT / "scripts" / "walkthroughs" / "22_which_sink.sh").read_text(encoding="utf-8")
 pytestmark = [pytest.mark.ci, pytest.mark.split, pytest.mark.timeout(1800)]
 
 
@@ -129,7 +129,7 @@ def judged(broker: Broker, folder: Path, key: str) -> tuple[Outcome, int, int]:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("name", [sink.pipeline for sink in SINKS if sink.pipeline not in LESSON.read_text()])
+@pytest.mark.parametrize("name", [sink.pipeline for sink in SINKS if sink.pipeline not in LESSON])
 def test_a_sink_keeps_its_promise(stack: RunningStack, name: str) -> None:
     """A row that is written again is there once where the sink can tell, and twice where it cannot; none is lost."""
     pipeline = read(find(name))
