@@ -482,7 +482,7 @@ readers = {
     sink.WRITER_STATE: sink.transactional_writers,
 }
 with flink_jvm([path]) as jvm:
-    entries = operators(jvm, load_metadata(jvm, path))
+    entries = operators(load_metadata(jvm, path))
     shutil.rmtree(path)
     for entry in entries:
         for name in sorted(readers.keys() & entry.lists.keys()):

@@ -57,7 +57,7 @@ def test_a_checkpoint_that_could_not_be_read_is_read_again_when_the_store_is_bac
     monkeypatch.setattr(module, "_folders", folders)
     monkeypatch.setattr(module, "flink_jvm", lambda roots: contextlib.nullcontext())
     monkeypatch.setattr(module, "load_metadata", metadata)
-    monkeypatch.setattr(module, "operators", lambda jvm, found: [])
+    monkeypatch.setattr(module, "operators", lambda found: [])
     monkeypatch.setattr(module, "all_offsets", lambda jvm, entries: {})
     follow(tmp_path, 0.0, lambda: next(turns))
     found = [json.loads(line)["checkpoints"] for line in capsys.readouterr().out.splitlines()]

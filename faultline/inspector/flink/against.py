@@ -45,13 +45,13 @@ def compare(checkpoint: Location, name: str, program: Path, arguments: Sequence[
     """
     comparison = Comparison(str(checkpoint), name)
     with pinned(checkpoint) as held, program_jvm([checkpoint]) as (jvm, scratch):
-        entries = operators(jvm, load_metadata(jvm, held))
-        gone = [problem for entry in entries for problem in missing_files(jvm, entry)]
+        entries = operators(load_metadata(jvm, held))
+        gone = [problem for entry in entries for problem in missing_files(entry)]
         comparison.refused += gone
 
         def planned(graph: Any, configuration: Any, loader: Any) -> None:
             job = planned_operators(jvm, graph, loader)
-            pairs = set_against(jvm, entries, job, comparison)
+            pairs = set_against(entries, job, comparison)
             if gone:
                 return
             to_open = [pair for pair in pairs if _can_be_opened(*pair)]
@@ -119,16 +119,14 @@ def _went_away(checkpoint: Location) -> InspectorError:
     )
 
 
-def has_state(jvm: Any, entry: Entry) -> bool:
+def has_state(entry: Entry) -> bool:
     """Return whether Flink takes an operator's entry for state: it then must have an operator in the job."""
     if entry.state.getCoordinatorState() is not None:
         return True
-    return any(subtask.hasState() for subtask in each(jvm, entry.state.getStates()))
+    return any(subtask.hasState() for subtask in each(entry.state.getStates()))
 
 
-def set_against(
-    jvm: Any, entries: Sequence[Entry], job: Sequence[PlannedOperator], comparison: Comparison
-) -> list[Pair]:
+def set_against(entries: Sequence[Entry], job: Sequence[PlannedOperator], comparison: Comparison) -> list[Pair]:
     """Compare ids and maximum parallelism; return the pairs of state and operator, in the job's order."""
     by_id = {each_id: operator for operator in reversed(job) for each_id in operator.ids}
     pairs: list[Pair] = []
@@ -146,9 +144,9 @@ def set_against(
                 )
             if reason := in_flight_refusal([entry], operator.parallelism):
                 comparison.refused.append(f"{entry.label}: {reason}")
-            if has_state(jvm, entry):
+            if has_state(entry):
                 pairs.append((entry, operator))
-        elif has_state(jvm, entry):
+        elif has_state(entry):
             comparison.dropped.append(entry.label)
             comparison.refused.append(
                 f"{entry.label}: its state ({size_words(entry.state_bytes)}) has no operator in the job;"

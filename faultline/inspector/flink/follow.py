@@ -73,7 +73,7 @@ def _read(jvm: Any, folder: CheckpointFolder) -> dict[str, Any]:
         "at": round((folder.completed_at or 0) * 1000), "bytes": folder.size,
     }  # fmt: skip
     try:
-        found["offsets"] = by_partition(all_offsets(jvm, operators(jvm, load_metadata(jvm, folder.path))))
+        found["offsets"] = by_partition(all_offsets(jvm, operators(load_metadata(jvm, folder.path))))
     except (InspectorError, OSError) as error:
         found["unknown"] = str(error)
     return found

@@ -165,9 +165,12 @@ def program_jvm(locations: Iterable[Location]) -> Iterator[tuple[Any, Path]]:
             process.wait()
 
 
-def each(jvm: Any, collection: Any) -> list[Any]:
-    """List the elements of a Java collection; py4j itself iterates over lists, sets and maps only."""
-    return list(jvm.java.util.ArrayList(collection))
+def each(collection: Any) -> list[Any]:
+    """List the elements of a Java collection; py4j itself iterates over lists, sets and maps only.
+
+    Most collections of a checkpoint are empty, and calls cost more than anything else here.
+    """
+    return [] if collection.isEmpty() else list(collection.toArray())
 
 
 def system_loader(jvm: Any) -> Any:

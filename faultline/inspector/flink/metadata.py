@@ -30,8 +30,6 @@ HINTS = {
     "": "it is damaged, or of a version not known here",
 }
 """Words of Flink on a `_metadata`, and their meaning; the last of them fits all."""
-
-
 OPERATOR_STATE = ("ManagedOperatorState", "RawOperatorState")
 KEYED_STATE = ("ManagedKeyedState", "RawKeyedState")
 CHANNEL_STATE = ("InputChannelState", "ResultSubpartitionState")
@@ -63,9 +61,9 @@ class Entry:
     @cached_property
     def _handles(self) -> dict[str, list[Any]]:
         found: dict[str, list[Any]] = {part: [] for part in (*OPERATOR_STATE, *KEYED_STATE, *CHANNEL_STATE)}
-        for subtask in _elements(self.state.getStates()):
+        for subtask in each(self.state.getStates()):
             for part in found:
-                found[part] += _elements(getattr(subtask, f"get{part}")())
+                found[part] += each(getattr(subtask, f"get{part}")())
         return found
 
     def handles(self, *parts: str) -> list[Any]:
@@ -90,11 +88,6 @@ class Entry:
         """Bytes for its coordinator, which a restore hands to it (CheckpointCoordinator.restoreStateToCoordinators)."""
         handle = self.state.getCoordinatorState()
         return 0 if handle is None else int(handle.getStateSize())
-
-
-def _elements(collection: Any) -> list[Any]:
-    """The elements of a Java collection. Most are empty, and a call costs more than anything else here."""
-    return [] if collection.isEmpty() else list(collection.toArray())
 
 
 def load_metadata(jvm: Any, folder: Location) -> Any:
@@ -142,19 +135,19 @@ def kind_of(metadata: Any, folder: Location) -> tuple[bool, bool]:
         raise UnknownFormat(f"{folder / METADATA}: unknown, its properties lack a part ({cause})") from None
 
 
-def master_hooks(jvm: Any, metadata: Any) -> list[str]:
+def master_hooks(metadata: Any) -> list[str]:
     """List the states of master hooks by the names of the hooks.
 
     A restore gives each to the job's hook of that name, and fails where the job has none (MasterHooks.
     restoreMasterHooks).
     """
-    return [f"{state.name()} ({size_words(len(state.bytes()))})" for state in each(jvm, metadata.getMasterStates())]
+    return [f"{state.name()} ({size_words(len(state.bytes()))})" for state in each(metadata.getMasterStates())]
 
 
-def operators(jvm: Any, metadata: Any) -> list[Entry]:
+def operators(metadata: Any) -> list[Entry]:
     """List the operators that have an entry, in the order of the file."""
     found = []
-    for state in each(jvm, metadata.getOperatorStates()):
+    for state in each(metadata.getOperatorStates()):
         name, uid = state.getOperatorName(), state.getOperatorUid()
         found.append(
             Entry(
@@ -171,7 +164,7 @@ def operators(jvm: Any, metadata: Any) -> list[Entry]:
     return found
 
 
-def _stream_handles(jvm: Any, handle: Any) -> Iterator[Any]:
+def _stream_handles(handle: Any) -> Iterator[Any]:
     """Find the stream handles inside a state handle, whatever Flink wrapped them in.
 
     Operator state of merged files is in a FileMergingOperatorStreamStateHandle, channel state of merged files in a
@@ -180,22 +173,22 @@ def _stream_handles(jvm: Any, handle: Any) -> Iterator[Any]:
     """
     kind = "" if handle is None else handle.getClass().getSimpleName()
     if kind.startswith("Incremental"):
-        yield from _stream_handles(jvm, handle.getMetaDataStateHandle())
-        for part in [*each(jvm, handle.getPrivateState()), *each(jvm, handle.getSharedState())]:
-            yield from _stream_handles(jvm, part.getHandle())
+        yield from _stream_handles(handle.getMetaDataStateHandle())
+        for part in [*each(handle.getPrivateState()), *each(handle.getSharedState())]:
+            yield from _stream_handles(part.getHandle())
     elif kind.startswith(CHANGELOG):
         for part in [
-            *each(jvm, handle.getMaterializedStateHandles()),
-            *each(jvm, handle.getNonMaterializedStateHandles()),
+            *each(handle.getMaterializedStateHandles()),
+            *each(handle.getNonMaterializedStateHandles()),
         ]:
-            yield from _stream_handles(jvm, part)
+            yield from _stream_handles(part)
     elif kind == "ChangelogStateHandleStreamImpl":
-        for part in each(jvm, handle.getHandlesAndOffsets()):
-            yield from _stream_handles(jvm, part.getField(0))
+        for part in each(handle.getHandlesAndOffsets()):
+            yield from _stream_handles(part.getField(0))
     elif kind.startswith("KeyGroups") or kind.endswith("OperatorStreamStateHandle"):
-        yield from _stream_handles(jvm, handle.getDelegateStateHandle())
+        yield from _stream_handles(handle.getDelegateStateHandle())
     elif kind.endswith(("InputChannelStateHandle", "ResultSubpartitionStateHandle")):
-        yield from _stream_handles(jvm, handle.getDelegate())
+        yield from _stream_handles(handle.getDelegate())
     else:
         yield handle
 
@@ -212,7 +205,7 @@ class StateFiles:
     elsewhere: dict[str, int] = field(default_factory=dict)
 
 
-def state_files(jvm: Any, entry: Entry) -> StateFiles:
+def state_files(entry: Entry) -> StateFiles:
     """Find the files of an operator's state.
 
     Raises Py4JError for a kind of handle that is not known here, InspectorError for one around nothing, which Flink
@@ -220,7 +213,7 @@ def state_files(jvm: Any, entry: Entry) -> StateFiles:
     """
     found = StateFiles()
     for handle in entry.handles(*OPERATOR_STATE, *KEYED_STATE, *CHANNEL_STATE):
-        for stream in _stream_handles(jvm, handle):
+        for stream in _stream_handles(handle):
             if stream is None:
                 raise InspectorError(f"operator {entry.label}: a handle of its state has no stream to open")
             kind = stream.getClass().getSimpleName()
@@ -252,12 +245,12 @@ def in_flight_bytes(entry: Entry) -> int:
     return sum(int(handle.getStateSize()) for handle in entry.handles(*CHANNEL_STATE))
 
 
-def missing_files(jvm: Any, entry: Entry, files: StateFiles | None = None) -> list[str]:
+def missing_files(entry: Entry, files: StateFiles | None = None) -> list[str]:
     """Say what is wrong with each state file of one operator that is gone, or shorter than Flink recorded.
 
     A file of a store that gives no answer, or that this user may not look at, goes to `elsewhere`.
     """
-    files = state_files(jvm, entry) if files is None else files
+    files = state_files(entry) if files is None else files
     problems = []
     for path, size in list(files.here.items()):
         try:
@@ -276,8 +269,8 @@ def missing_files(jvm: Any, entry: Entry, files: StateFiles | None = None) -> li
     return problems
 
 
-def check_files(jvm: Any, entries: list[Entry]) -> None:
+def check_files(entries: list[Entry]) -> None:
     """Raise an InspectorError that names every state file that is gone or cut short."""
-    problems = [problem for entry in entries for problem in missing_files(jvm, entry)]
+    problems = [problem for entry in entries for problem in missing_files(entry)]
     if problems:
         raise InspectorError("; ".join(problems) + ": a restore would fail; choose another checkpoint")

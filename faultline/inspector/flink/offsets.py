@@ -64,7 +64,7 @@ def _elements(jvm: Any, handles: list[Any], name: str, serializer: Any) -> list[
     descriptor = flink.api.common.state.ListStateDescriptor(name, serializer)
     # The backend distinguishes a union list (`watermark`) from a split one and refuses the wrong access.
     state = backend.getUnionListState(descriptor) if _is_union(handles, name) else backend.getListState(descriptor)
-    elements = each(jvm, state.get())
+    elements = each(state.get())
     backend.dispose()
     return elements
 
@@ -165,7 +165,7 @@ def _waiting_splits(jvm: Any, entry: Entry) -> tuple[list[Any], int]:
     version = stream.readInt()
     content = stream.readNBytes(stream.readInt())
     serializer = jvm.org.apache.flink.connector.kafka.source.enumerator.KafkaSourceEnumStateSerializer()
-    return each(jvm, serializer.deserialize(version, content).unassignedSplits()), len(content)
+    return each(serializer.deserialize(version, content).unassignedSplits()), len(content)
 
 
 def all_offsets(jvm: Any, entries: list[Entry]) -> Offsets:

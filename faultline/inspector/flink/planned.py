@@ -69,15 +69,15 @@ def planned_operators(jvm: Any, graph: Any, loader: Any) -> list[PlannedOperator
     flink = jvm.org.apache.flink
     job = graph.getJobGraph(loader, flink.api.common.JobID())
     found = []
-    for vertex in each(jvm, job.getVerticesSortedTopologicallyFromSources()):
+    for vertex in each(job.getVerticesSortedTopologicallyFromSources()):
         user_ids = {
             pair.getGeneratedOperatorID().toHexString(): pair.getUserDefinedOperatorID().get().toHexString()
-            for pair in each(jvm, vertex.getOperatorIDs())
+            for pair in each(vertex.getOperatorIDs())
             if pair.getUserDefinedOperatorID().isPresent()
         }
         head = flink.streaming.api.graph.StreamConfig(vertex.getConfiguration())
         chained = head.getTransitiveChainedTaskConfigsWithSelf(loader)
-        for number in sorted(each(jvm, chained.keySet())):
+        for number in sorted(each(chained.keySet())):
             generated = chained[number].getOperatorID().toHexString()
             node = graph.getStreamNode(number)
             ids = (user_ids[generated], generated) if generated in user_ids else (generated,)

@@ -208,13 +208,13 @@ def _describe(jvm: Any, report: Report, folder: Location, rows: int, everything:
     if native:
         report.notes.append("a native savepoint: its state is in the format of the state backend that wrote it")
     reading = _Reading(rows, everything)
-    if hooks := ", ".join(master_hooks(jvm, metadata)):
+    if hooks := ", ".join(master_hooks(metadata)):
         report.notes.append(
             f"it has state of master hooks: {hooks}; a job without a hook of that name does not restore it, unless with"
             " --allowNonRestoredState"
         )
         reading.unseen.append(f"the state of master hooks: {hooks}")
-    entries = operators(jvm, metadata)
+    entries = operators(metadata)
     for entry in entries:
         _operator(jvm, report, reading, entry)
     recorded = _copied(report, reading, folder)
@@ -269,8 +269,8 @@ def _operator(jvm: Any, report: Report, reading: _Reading, entry: Entry) -> None
         operator.words = "finished: all its tasks had ended, and a restored job does not run them again"
         return
     try:
-        files = state_files(jvm, entry)
-        gone = missing_files(jvm, entry, files)
+        files = state_files(entry)
+        gone = missing_files(entry, files)
         reading.files.here |= files.here
         reading.files.elsewhere |= files.elsewhere
         reading.overtaken += in_flight_bytes(entry)
@@ -287,7 +287,7 @@ def _operator(jvm: Any, report: Report, reading: _Reading, entry: Entry) -> None
         operator.state = [StateStore("its state", "not readable", note="a file of it is gone, elsewhere or cut short")]
         return
     try:
-        _read(jvm, report, reading, entry)
+        _read(jvm, report, reading, entry, operator)
     except (InspectorError, Py4JError, OSError) as error:
         why = java_cause(error) if isinstance(error, Py4JError) else str(error)
         if files.elsewhere or isinstance(error, UnknownConnector):
@@ -296,9 +296,8 @@ def _operator(jvm: Any, report: Report, reading: _Reading, entry: Entry) -> None
             report.problems.append(why)
 
 
-def _read(jvm: Any, report: Report, reading: _Reading, entry: Entry) -> None:
-    """Read the states of the operator that is the report's last; their files are there."""
-    operator = report.operators[-1]
+def _read(jvm: Any, report: Report, reading: _Reading, entry: Entry, operator: Operator) -> None:
+    """Read the states of an operator, whose files are there."""
     size = size_words(entry.coordinator_bytes)
     if READER_STATE in entry.lists or LEGACY_SOURCES.keys() & entry.lists:
         reading.ranks[entry.id] = SOURCE

@@ -38,8 +38,8 @@ def restore_point(which: str, root: Location) -> RestorePoint:
 def restore_offsets(path: Location) -> dict[str, int]:
     """Read where a restore reads on, partition to offset. Raises InspectorError when it may not be restored."""
     with flink_jvm([path]) as jvm:
-        entries = operators(jvm, load_metadata(jvm, path))
-        check_files(jvm, entries)
+        entries = operators(load_metadata(jvm, path))
+        check_files(entries)
         check_parallelism(entries, Settings().number("FLINK_PARALLELISM"))
         offsets = all_offsets(jvm, entries)
     if not offsets:

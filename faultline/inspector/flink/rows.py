@@ -62,13 +62,13 @@ def rows(jvm: Any, folder: Location, operator: str | None, limit: int | None) ->
 
     Raises InspectorError when the checkpoint cannot be read, or has no such operator.
     """
-    entries = [entry for entry in operators(jvm, load_metadata(jvm, folder)) if not entry.finished]
+    entries = [entry for entry in operators(load_metadata(jvm, folder)) if not entry.finished]
     chosen = [entry for entry in entries if operator in (None, entry.uid, entry.name, entry.id)]
     if operator is not None and not chosen:
         there = ", ".join(entry.label for entry in entries if entry.state_bytes)
         raise InspectorError(f"{folder} has no operator {operator}; those with state: {there or 'none'}")
     for entry in chosen:
-        check_files(jvm, [entry])
+        check_files([entry])
         try:
             known = _known_lists(jvm, entry)
             for found in known.values():

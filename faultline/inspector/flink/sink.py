@@ -65,9 +65,9 @@ def prepared(jvm: Any, entry: Entry) -> list[Transaction]:
         )
         read = flink.core.io.SimpleVersionedSerialization.readVersionAndDeSerialize
         for element in list_state(jvm, entry, COMMITTER_STATE):
-            for manager in each(jvm, read(serializer, element).getCheckpointCommittablesUpTo(2**63 - 1)):
-                for subtask in each(jvm, manager.getSubtaskCommittableManagers()):
-                    for request in each(jvm, subtask.getRequests()):
+            for manager in each(read(serializer, element).getCheckpointCommittablesUpTo(2**63 - 1)):
+                for subtask in each(manager.getSubtaskCommittableManagers()):
+                    for request in each(subtask.getRequests()):
                         one = _transaction(request.getCommittable(), manager.getCheckpointId())
                         content = struct.pack(">hq", one.epoch, one.producer_id) + _utf(one.transactional_id)
                         _check_whole(entry, element, content)

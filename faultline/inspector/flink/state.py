@@ -48,7 +48,7 @@ def keyed_types(jvm: Any, entry: Entry) -> list[str]:
     if not handles or not _has_header(handles):
         return []
     found = []
-    for meta in each(jvm, _snapshot(jvm, handles[0]).getStateMetaInfoSnapshots()):
+    for meta in each(_snapshot(jvm, handles[0]).getStateMetaInfoSnapshots()):
         value = meta.getSerializerSnapshotsImmutable().get("VALUE_SERIALIZER")
         # That of another class may need the job's own classes.
         if value is not None and value.getClass().getSimpleName() == f"{ROWS}Snapshot":

@@ -26,7 +26,7 @@ def read_promises(jvm: Any, roots: list[Location]) -> tuple[Promises, list[str]]
             if not folder.complete:
                 continue
             try:
-                entries = operators(jvm, load_metadata(jvm, folder.path))
+                entries = operators(load_metadata(jvm, folder.path))
                 held = [each for entry in entries if COMMITTER_STATE in entry.lists for each in prepared(jvm, entry)]
             except InspectorError as error:
                 # Retention may have removed it meanwhile: a newer one is complete then.
