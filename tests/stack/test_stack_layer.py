@@ -47,6 +47,7 @@ def test_status_shows_services_job_batch_and_lag(stack: RunningStack) -> None:
     assert stack.script("status.sh").stdout.splitlines()[-1] == "all is well"
 
 
+@pytest.mark.full
 def test_down_and_up_go_on_without_repeating(stack: RunningStack) -> None:
     newest = int(stack.job()["latest_checkpoint"])
     stack.script("down.sh")
@@ -63,6 +64,7 @@ def test_down_and_up_go_on_without_repeating(stack: RunningStack) -> None:
 
 
 def test_a_killed_generator_leaves_a_true_ledger(stack: RunningStack) -> None:
+    stack.script("generator_stop.sh")
     for _ in range(3):
         stack.script("generator_start.sh", "--rate", "0")
         stack.wait_for_records("visits", 2_000)
