@@ -66,7 +66,7 @@ def create_topics(admin: KafkaAdminClient, settings: Settings) -> list[str]:
     and with it every comparison, depends on that number.
     """
     partitions = settings.number("TOPIC_PARTITIONS")
-    # A new topic is one line in .env.
+    # A new topic is created by its line in .env; CONTRIBUTING.md names the lists that also have it.
     names = [value for name, value in settings.values.items() if name.endswith("_TOPIC")]
     created = []
     for name in names:
