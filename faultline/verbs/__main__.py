@@ -12,6 +12,7 @@ from faultline.command import run as run_program
 if __name__ == "__main__":
     quiet_imports()
 
+from faultline.stack.backend import STOP
 from faultline.stack.stack import Stack, open_stack
 from faultline.stop import interrupt_once
 from faultline.verbs import flink, help, judge, kafka, lifecycle, programs, services, status, tools
@@ -26,17 +27,13 @@ VERBS: dict[str, Verb] = {
     "reset": lifecycle.reset,
     "fetch": lifecycle.fetch,
     "status": status.status,
-    "start": services.start,
-    "stop": services.stop,
-    "kill": services.kill,
-    "pause": services.pause,
-    "resume": services.resume,
+    **services.BY_ACT,
     "logs": services.logs,
     "exec": services.execute,
     "generator_start": lambda stack, words: services.start(stack, ["generator", *words]),
-    "generator_stop": lambda stack, words: services.stop(stack, ["generator", *words]),
+    "generator_stop": lambda stack, words: services.BY_ACT[STOP](stack, ["generator", *words]),
     "spark_start": lambda stack, words: services.start(stack, ["spark", *words]),
-    "spark_stop": lambda stack, words: services.stop(stack, ["spark", *words]),
+    "spark_stop": lambda stack, words: services.BY_ACT[STOP](stack, ["spark", *words]),
     "flink_submit": flink.submit,
     "flink_cancel": flink.cancel,
     "flink_restore": flink.restore,

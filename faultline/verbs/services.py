@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from faultline.messages import say
-from faultline.stack.backend import KILL, PAUSE, RESUME, STOP
+from faultline.stack.backend import ACTS, START
 from faultline.stack.errors import StackError
 from faultline.stack.services import Service
 from faultline.stack.stack import Stack
@@ -33,7 +33,7 @@ def _act(verb: str) -> Callable[[Stack, Sequence[str]], int]:
     return run
 
 
-stop, kill, pause, resume = map(_act, (STOP, KILL, PAUSE, RESUME))
+BY_ACT = {act: start if act == START else _act(act) for act in ACTS}
 
 
 def logs(stack: Stack, words: Sequence[str]) -> int:

@@ -25,6 +25,7 @@ from faultline.player.items import Item, Items
 from faultline.probes.reached import answers_http, broker_words, spark_pages, taskmanager_words
 from faultline.probes.watch import Sampler
 from faultline.settings import Settings
+from faultline.stack.backend import ACTS
 from faultline.stack.errors import StackError
 from faultline.stack.stack import Stack, open_stack
 from faultline.waiting import wait_until
@@ -333,7 +334,7 @@ def test_each_button_acts_on_what_the_stack_has(monkeypatch: pytest.MonkeyPatch,
     for action in found.values():
         for step in action.steps:
             script, service, *_ = [*step.line.split(), ""]
-            if script.removeprefix("scripts/") in {"start.sh", "stop.sh", "kill.sh", "pause.sh", "resume.sh"}:
+            if script in {f"scripts/{act}.sh" for act in ACTS}:
                 assert service in has
                 assert action.group == stack.service(service).family
     assert {action.group for action in found.values()} <= families | {"Flink job", "verdict", "begin again"}

@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 
 from faultline.settings import ROOT
+from faultline.stack.backend import ACTS
 from faultline.stack.home import Home, Topics
 from faultline.stack.settings import load
 from flink_job.rest import call
 from tests.called import script
 
 REFUSED = (
-    "start.sh kafka", "stop.sh kafka", "kill.sh kafka", "pause.sh kafka", "resume.sh kafka", "generator_start.sh",
+    *(f"{act}.sh kafka" for act in ACTS), "generator_start.sh",
     "flink_restore.sh latest", "flink_cancel.sh", "settle.sh", "consume.sh visits", "status.sh", "status.sh --json",
     "logs.sh kafka", "down.sh",
 )  # fmt: skip
