@@ -72,6 +72,13 @@ ROWS = (
         why="committed records stay committed, and the older checkpoint does not know them",
     ),
     Row(
+        "cancel-restore-older-fewer-tasks", _CANCEL.breaks, (Restore(OLDEST, settings=(("FLINK_PARALLELISM", "1"),)),),
+        settings=(("FLINK_PARALLELISM", "3"),),
+        judged=(Restored("oldest"), Cancelled(), RepeatsSinceCheckpoint()),
+        promise="nothing is lost; what later checkpoints had committed is repeated; no transaction is left open",
+        why="the one task that is left looks for the open transactions of all tasks by their prefix",
+    ),
+    Row(
         "submit-without-checkpoint", _CANCEL.breaks, (Submit(),),
         judged=(Cancelled(), RepeatsAll()),
         promise="nothing is lost; every window is repeated",
