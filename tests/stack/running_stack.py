@@ -143,7 +143,8 @@ def require_what_a_row_saw(folder: Path) -> None:
     assert "default-src 'none'" in (folder / "report.html").read_text(encoding="utf-8")
     result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
     assert result["outcome"] == "passed"
-    assert len(result["checks"]) >= 6
+    # On topics that are new, only the verdicts are asked.
+    assert len(result["checks"]) >= (2 if folder.name == "topic-recreated" else 6)
     timeline = json.loads((folder / "timeline.json").read_text(encoding="utf-8"))
     assert {"events", "kafka", "flink", "spark", "seen", "checkpoints"} == set(timeline)
     assert timeline["flink"]
