@@ -13,22 +13,22 @@ import os
 import sys
 from pathlib import Path
 
-from pyflink.common import Configuration
+from pyflink.common import Configuration, JobClient
 from pyflink.datastream import StreamExecutionEnvironment
 from pyflink.table import StreamTableEnvironment
 
 ARTIFACTS = Path(os.environ.get("STACK_ARTIFACTS") or Path(__file__).resolve().parents[2] / ".artifacts")
 
 
-def main() -> None:
-    """Submit the job to a cluster inside this process."""
-    bootstrap, checkpoints, rest_port, delivery, *restore = sys.argv[1:]
+def started(bootstrap: str, checkpoints: str, rest_port: str, delivery: str, restore: str = "") -> JobClient:
+    """Submit the job to a cluster inside this process; the cluster ends with the job."""
     connector = os.environ.get("GOLDEN_FLINK_CONNECTOR") or str(next((ARTIFACTS / "jars" / "flink").glob("*.jar")))
     options = {
         "pipeline.jars": f"file://{connector}",
         "pipeline.name": "golden",
         "parallelism.default": "2",
         "pipeline.max-parallelism": "8",
+        "restart-strategy.type": "none",
         "rest.port": rest_port,
         "rest.bind-port": rest_port,
         "rest.bind-address": "127.0.0.1",
@@ -53,8 +53,8 @@ def main() -> None:
         options["state.backend.incremental"] = "true"
     guarantee = "at-least-once" if delivery == "at-least-once" else "exactly-once"
     if restore:
-        options["execution.state-recovery.path"] = restore[0]
-        options["execution.savepoint.path"] = restore[0]
+        options["execution.state-recovery.path"] = restore
+        options["execution.savepoint.path"] = restore
     configuration = Configuration()
     for name, value in options.items():
         configuration.set_string(name, value)
@@ -76,8 +76,14 @@ def main() -> None:
         GROUP BY visit_id, window_start, window_end""")
     client = result.get_job_client()
     assert client is not None
+    return client
+
+
+def main() -> None:
+    """Run the job until it ends."""
+    client = started(*sys.argv[1:])
     print(client.get_job_id(), flush=True)
-    result.wait()
+    client.get_job_execution_result().result()
 
 
 if __name__ == "__main__":

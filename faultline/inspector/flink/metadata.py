@@ -164,8 +164,10 @@ def operators(metadata: Any) -> list[Entry]:
     return found
 
 
-def _stream_handles(handle: Any) -> Iterator[Any]:
-    """Find the stream handles inside a state handle, whatever Flink wrapped them in.
+def _stream_handles(handle: Any, copied: bool = False) -> Iterator[tuple[Any, bool]]:
+    """Find the stream handles inside a state handle, whatever Flink wrapped them in; those of RocksDB's files `copied`.
+
+    RocksDB's files are copied up to their end (RocksDBStateDownloader), and RocksDB alone decides on their length.
 
     Operator state of merged files is in a FileMergingOperatorStreamStateHandle, channel state of merged files in a
     MergedInputChannelStateHandle or MergedResultSubpartitionStateHandle (MetadataV2V3SerializerBase,
@@ -175,22 +177,22 @@ def _stream_handles(handle: Any) -> Iterator[Any]:
     if kind.startswith("Incremental"):
         yield from _stream_handles(handle.getMetaDataStateHandle())
         for part in [*each(handle.getPrivateState()), *each(handle.getSharedState())]:
-            yield from _stream_handles(part.getHandle())
+            yield from _stream_handles(part.getHandle(), copied=True)
     elif kind.startswith(CHANGELOG):
         for part in [
             *each(handle.getMaterializedStateHandles()),
             *each(handle.getNonMaterializedStateHandles()),
         ]:
-            yield from _stream_handles(part)
+            yield from _stream_handles(part, copied)
     elif kind == "ChangelogStateHandleStreamImpl":
         for part in each(handle.getHandlesAndOffsets()):
-            yield from _stream_handles(part.getField(0))
+            yield from _stream_handles(part.getField(0), copied)
     elif kind.startswith("KeyGroups") or kind.endswith("OperatorStreamStateHandle"):
-        yield from _stream_handles(handle.getDelegateStateHandle())
+        yield from _stream_handles(handle.getDelegateStateHandle(), copied)
     elif kind.endswith(("InputChannelStateHandle", "ResultSubpartitionStateHandle")):
-        yield from _stream_handles(handle.getDelegate())
+        yield from _stream_handles(handle.getDelegate(), copied)
     else:
-        yield handle
+        yield handle, copied
 
 
 @dataclass
@@ -198,10 +200,12 @@ class StateFiles:
     """Files outside `_metadata` that state is in, with their bytes as Flink recorded them.
 
     `here`: those that can be looked at. `elsewhere`: those on a file system that cannot be reached from here, by the
-    URI that Flink has. A file that several handles share (channel state, file merging) is one entry.
+    URI that Flink has. A file that several handles share (channel state, file merging) is one entry. `copied`: those
+    of `here` that are RocksDB's own.
     """
 
     here: dict[Location, int] = field(default_factory=dict)
+    copied: set[Location] = field(default_factory=set)
     elsewhere: dict[str, int] = field(default_factory=dict)
 
 
@@ -213,31 +217,31 @@ def state_files(entry: Entry) -> StateFiles:
     """
     found = StateFiles()
     for handle in entry.handles(*OPERATOR_STATE, *KEYED_STATE, *CHANNEL_STATE):
-        for stream in _stream_handles(handle):
+        for stream, copied in _stream_handles(handle):
             if stream is None:
                 raise InspectorError(f"operator {entry.label}: a handle of its state has no stream to open")
             kind = stream.getClass().getSimpleName()
             if kind in ("FileStateHandle", "RelativeFileStateHandle"):
-                _add(found, stream.getFilePath(), stream.getStateSize())
+                _add(found, stream.getFilePath(), stream.getStateSize(), copied=copied)
             elif kind == "SegmentFileStateHandle":
                 _add(found, stream.getFilePath(), stream.getStartPos() + stream.getStateSize())
     return found
 
 
-def _add(found: StateFiles, path: Any, size: int) -> None:
+def _add(found: StateFiles, path: Any, size: int, *, copied: bool = False) -> None:
     """Add the file that a handle names by Flink's Path; one that has no address here is elsewhere."""
     uri = path.toUri()
-    if uri.getScheme() in (None, "file"):
-        file: Location = Path(path.getPath())
-        found.here[file] = max(found.here.get(file, 0), size)
-        return
-    name = f"{uri.getScheme()}://{uri.getAuthority() or ''}{path.getPath()}"
-    try:
-        file = location_of(name, Settings())
-    except (SettingsError, OSError, ValueError):
-        found.elsewhere[name] = max(found.elsewhere.get(name, 0), size)
-        return
+    file: Location = Path(path.getPath())
+    if uri.getScheme() not in (None, "file"):
+        name = f"{uri.getScheme()}://{uri.getAuthority() or ''}{path.getPath()}"
+        try:
+            file = location_of(name, Settings())
+        except (SettingsError, OSError, ValueError):
+            found.elsewhere[name] = max(found.elsewhere.get(name, 0), size)
+            return
     found.here[file] = max(found.here.get(file, 0), size)
+    if copied:
+        found.copied.add(file)
 
 
 def in_flight_bytes(entry: Entry) -> int:
@@ -264,7 +268,7 @@ def missing_files(entry: Entry, files: StateFiles | None = None) -> list[str]:
             what = f"state file {path} of operator {entry.label}"
             if S_ISDIR(found.st_mode):
                 problems.append(f"{what} is a folder")
-            elif found.st_size < size:
+            elif found.st_size < size and path not in files.copied:
                 problems.append(f"{what} is cut short: {found.st_size} of {size} bytes")
     return problems
 

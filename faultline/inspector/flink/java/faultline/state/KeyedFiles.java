@@ -381,12 +381,15 @@ final class KeyedFiles {
         try {
             for (Object each : states(header)) {
                 State state = (State) each;
-                for (int at = 0; at < families.size(); at++) {
-                    byte[] name = ((ColumnFamilyDescriptor) descriptors.get(at)).getName();
-                    if (state.name.equals(new String(name, StandardCharsets.UTF_8))) {
-                        family(db, (ColumnFamilyHandle) families.get(at), state, handle.getKeyGroupRange());
-                    }
+                int at = 0;
+                while (at < families.size() && !state.name.equals(nameOf(descriptors.get(at)))) {
+                    at++;
                 }
+                if (at == families.size()) {
+                    // Flink opens the database with one for each state.
+                    throw new IOException("RocksDB takes its files for corrupt: no column family " + state.name);
+                }
+                family(db, (ColumnFamilyHandle) families.get(at), state, handle.getKeyGroupRange());
             }
         } finally {
             for (Object family : families) {
@@ -397,6 +400,10 @@ final class KeyedFiles {
                 ((File) file).delete();
             }
         }
+    }
+
+    private static String nameOf(Object descriptor) {
+        return new String(((ColumnFamilyDescriptor) descriptor).getName(), StandardCharsets.UTF_8);
     }
 
     private void family(RocksDB db, ColumnFamilyHandle family, State state, KeyGroupRange range) throws Exception {
