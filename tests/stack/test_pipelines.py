@@ -98,6 +98,14 @@ def test_a_consumer_loses_nothing_to_a_broken_broker_and_a_second_consumer(stack
 
 
 @pytest.mark.full
+def test_a_function_that_writes_repeats_what_came_after_the_checkpoint(stack: RunningStack) -> None:
+    # The first kill comes before the first checkpoint, which is due after 5 s.
+    outcome, lost, repeated, unexpected = broken(stack, "flink_own_sink", "kill")["kill"]
+    assert (outcome, lost, unexpected) == ("HOLDS", 0, 0)
+    assert repeated > 0
+
+
+@pytest.mark.full
 def test_a_topic_is_judged_with_and_without_what_was_aborted(broker: Broker, tmp_path: Path) -> None:
     broker.create_topics("pipeline_in", "pipeline_out")
     copier = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": "pipeline"})
