@@ -28,15 +28,18 @@ def test_a_soak_with_a_new_seed_holds(tmp_path: Path) -> None:
 def test_a_failing_soak_is_cut_down_to_a_script_that_fails_too(tmp_path: Path) -> None:
     settings = {"SPARK_SINK": "foreach-append", "SPARK_TRIGGER": "0 seconds"}
     with RunningStack(tmp_path, "local", **settings) as running:
-        soak = running.script("soak.sh", "--minutes", "2", "--seed", KILLS_THE_SYNCHRONIZER_OFTEN, check=False)
-        print(soak.stderr, soak.stdout)
+        # Whether a kill is between the write and the commit of a batch is a matter of its moment.
+        for _ in range(TRIES):
+            soak = running.script("soak.sh", "--minutes", "2", "--seed", KILLS_THE_SYNCHRONIZER_OFTEN, check=False)
+            print(soak.stderr, soak.stdout)
+            if soak.returncode != 0:
+                break
         assert soak.returncode == 1
         assert re.search(r"^VIOLATED spark is violated: lost 0, repeated [1-9]\d*, unexpected 0$", soak.stdout, re.M)
         found = re.search(r"^(\d) of 7 faults are enough: (.+); (.+/fewest_faults\.sh)$", soak.stdout, re.M)
         assert found, "not cut down"
         assert int(found[1]) < 7
         assert "synchronizer-kill" in found[2]
-        # Whether the kill is between the write and the commit of a batch is a matter of its moment.
         for _ in range(TRIES):
             again = subprocess.run(
                 [found[3]], capture_output=True, text=True, check=False, env=running.environment, cwd=ROOT, timeout=900
