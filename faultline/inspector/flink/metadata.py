@@ -164,8 +164,8 @@ def operators(metadata: Any) -> list[Entry]:
     return found
 
 
-def _stream_handles(handle: Any, copied: bool = False) -> Iterator[tuple[Any, bool]]:
-    """Find the stream handles inside a state handle, whatever Flink wrapped them in; those of RocksDB's files `copied`.
+def _stream_handles(handle: Any) -> Iterator[tuple[Any, bool]]:
+    """Find the streams inside a state handle, whatever Flink wrapped them in, and whether each is a file of RocksDB.
 
     RocksDB's files are copied up to their end (RocksDBStateDownloader), and RocksDB alone decides on their length.
 
@@ -177,22 +177,22 @@ def _stream_handles(handle: Any, copied: bool = False) -> Iterator[tuple[Any, bo
     if kind.startswith("Incremental"):
         yield from _stream_handles(handle.getMetaDataStateHandle())
         for part in [*each(handle.getPrivateState()), *each(handle.getSharedState())]:
-            yield from _stream_handles(part.getHandle(), copied=True)
+            yield from ((stream, True) for stream, _ in _stream_handles(part.getHandle()))
     elif kind.startswith(CHANGELOG):
         for part in [
             *each(handle.getMaterializedStateHandles()),
             *each(handle.getNonMaterializedStateHandles()),
         ]:
-            yield from _stream_handles(part, copied)
+            yield from _stream_handles(part)
     elif kind == "ChangelogStateHandleStreamImpl":
         for part in each(handle.getHandlesAndOffsets()):
-            yield from _stream_handles(part.getField(0), copied)
+            yield from _stream_handles(part.getField(0))
     elif kind.startswith("KeyGroups") or kind.endswith("OperatorStreamStateHandle"):
-        yield from _stream_handles(handle.getDelegateStateHandle(), copied)
+        yield from _stream_handles(handle.getDelegateStateHandle())
     elif kind.endswith(("InputChannelStateHandle", "ResultSubpartitionStateHandle")):
-        yield from _stream_handles(handle.getDelegate(), copied)
+        yield from _stream_handles(handle.getDelegate())
     else:
-        yield handle, copied
+        yield handle, False
 
 
 @dataclass
