@@ -34,6 +34,7 @@ def _act(verb: str) -> Callable[[Stack, Sequence[str]], int]:
 
 
 BY_ACT = {act: start if act == START else _act(act) for act in ACTS}
+"""The verb of each act."""
 
 
 def logs(stack: Stack, words: Sequence[str]) -> int:

@@ -28,6 +28,7 @@ def started(bootstrap: str, checkpoints: str, rest_port: str, delivery: str, res
         "pipeline.name": "golden",
         "parallelism.default": "2",
         "pipeline.max-parallelism": "8",
+        # The first failure ends a restore, with its reason.
         "restart-strategy.type": "none",
         "rest.port": rest_port,
         "rest.bind-port": rest_port,
