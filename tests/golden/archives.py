@@ -69,6 +69,19 @@ def _leave(folder: Path, in_use: int) -> None:
     shutil.rmtree(folder)
 
 
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """Yield SCRATCH, which is empty then, to one process after the other; the end removes it."""
+    with SCRATCH.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        shutil.rmtree(SCRATCH, ignore_errors=True)
+        SCRATCH.mkdir()
+        try:
+            yield SCRATCH
+        finally:
+            shutil.rmtree(SCRATCH)
+
+
 def _unpack(name: str, target: Path) -> None:
     with tarfile.open(ARCHIVES / f"{name}{_SUFFIX}") as archive:
         archive.extractall(target, filter="fully_trusted")

@@ -22,10 +22,12 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from faultline.formats.visit import iso_time
+from faultline.inspector.model import Report, report_from
 from faultline.settings import ROOT
 from faultline.stack.own import own_environment
 from faultline.waiting import wait_until
 from flink_job.rest import FlinkError, call, checkpoints
+from tests.called import process
 from tests.stack.broker import Broker
 from tests.stack.children import tied
 from tests.stack.flink_accounts import Topics
@@ -194,6 +196,14 @@ def cluster(shared_cluster: Cluster, request: pytest.FixtureRequest) -> Iterator
 def newest_checkpoint(cluster: Cluster, job: str) -> str:
     """Folder of the job's newest completed checkpoint."""
     return str(checkpoints(cluster.rest, job)["latest"]["completed"]["external_path"]).removeprefix("file:")
+
+
+def described(*paths: Path, rows: int = 5) -> list[Report]:
+    """The inspector's reports on checkpoints, by one JVM; `rows` limits the preview of each state."""
+    command = [str(PYTHON), "-m", "faultline.inspector.flink", "describe", f"--rows={rows}", *map(str, paths)]
+    done = process(command, seconds=900)
+    assert (done.returncode, done.stderr) == (0, "")
+    return [report_from(json.loads(line)) for line in done.stdout.splitlines()]
 
 
 def send(cluster: Cluster, partition: int, seconds: range | list[int], visit_id: str = "v") -> None:

@@ -20,11 +20,11 @@ from faultline.inspector.__main__ import main
 from faultline.inspector.model import Report, report_from
 from faultline.settings import ROOT
 from tests.called import call, process
-from tests.golden.archives import SCRATCH, golden, releases
+from tests.golden.archives import SCRATCH, golden, releases, scratch
+from tests.stack.flink_cluster import PYTHON, described
 
 FOLDERS = sorted(path for release in releases("flink") for path in release.glob("*-once"))
 IDS = [f"{path.parent.name}/{path.name}" for path in FOLDERS]
-PYTHON = Path(os.environ.get("STACK_ARTIFACTS") or ROOT / ".artifacts") / "venv-flink" / "bin" / "python"
 Inspect = Callable[..., subprocess.CompletedProcess[str]]
 EXACTLY_ONCE, AT_LEAST_ONCE, ROCKSDB = (
     golden("flink-2.2") / name for name in ("exactly-once", "at-least-once", "rocksdb")
@@ -88,25 +88,20 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> Read:
     for name, change in CHANGES.items():
         newest[name] = checkpoints(copied(tmp_path_factory.mktemp("copy")))[-1]
         change(newest[name])
-    shutil.copytree(ROCKSDB, RECORDED)
-    shutil.copytree(ROCKSDB, NULS)
-    for file in NULS.glob("*/shared/*"):
-        changed(file, lambda content: bytes(len(content)))
-    for file in NULS.glob("*/chk-*/_metadata"):
-        changed(file, lambda content: content.replace(bytes(RECORDED), bytes(NULS)))
-    newest["RocksDB of NULs"] = max(NULS.glob("*/chk-*"))
-    try:
+    with scratch():
+        shutil.copytree(ROCKSDB, RECORDED)
+        shutil.copytree(ROCKSDB, NULS)
+        for file in NULS.glob("*/shared/*"):
+            changed(file, lambda content: bytes(len(content)))
+        for file in NULS.glob("*/chk-*/_metadata"):
+            changed(file, lambda content: content.replace(bytes(RECORDED), bytes(NULS)))
+        newest["RocksDB of NULs"] = max(NULS.glob("*/chk-*"))
         found = [file.parent for folder in (*FOLDERS, RECORDED) for file in sorted(folder.rglob("_metadata"))]
         found += [AT_LEAST_ONCE, newest["nothing"].parents[1]]
         found += [path for checkpoint in newest.values() for path in (checkpoint, checkpoint.parent)]
         before = contents(found)
-        command = [str(PYTHON), "-m", "faultline.inspector.flink", "describe", "--rows=100", *map(str, found)]
-        done = process(command, seconds=900)
-        assert (done.returncode, done.stderr) == (0, "")
-        reports = [report_from(json.loads(line)) for line in done.stdout.splitlines()]
+        reports = described(*found, rows=100)
         return Read(dict(zip(found, reports, strict=True)), newest, before, contents(found))
-    finally:
-        shutil.rmtree(SCRATCH)
 
 
 def contents(folders: list[Path]) -> dict[Path, tuple[int, bytes]]:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from faultline.inspector.model import Report, Restart, report_from
-from faultline.settings import ROOT
+from faultline.inspector.model import Restart
 from tests.called import process
 from tests.golden.archives import releases
 from tests.golden.record import REST_PORT, await_checkpoints, flink_job, produce
 from tests.stack.broker import Broker, run_broker
+from tests.stack.flink_cluster import PYTHON, described
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(1800)]
-
-PYTHON = str(Path(os.environ.get("STACK_ARTIFACTS") or ROOT / ".artifacts") / "venv-flink" / "bin" / "python")
 
 
 def flipped(content: bytes) -> bytes:
@@ -51,22 +48,13 @@ def taken(broker: Broker, folder: Path, delivery: str) -> Path:
     with flink_job(broker, folder, delivery) as job:
         for start in range(0, 400, 40):
             produce(broker.bootstrap, start, start + 40)
-        await_checkpoints(job, 3)
-    return max(
-        (file.parent for file in folder.glob("*/chk-*/_metadata")), key=lambda path: int(path.name.partition("-")[2])
-    )
-
-
-def described(paths: list[Path]) -> list[Report]:
-    """Read checkpoints by one JVM."""
-    done = process([PYTHON, "-m", "faultline.inspector.flink", "describe", "--rows=100", *map(str, paths)], seconds=900)
-    assert (done.returncode, done.stderr) == (0, "")
-    return [report_from(json.loads(line)) for line in done.stdout.splitlines()]
+        statistics = await_checkpoints(job, 3)
+    return Path(statistics["latest"]["completed"]["external_path"].removeprefix("file:"))
 
 
 def restored(broker: Broker, folder: Path, delivery: str, paths: list[Path]) -> list[str]:
     """Restore checkpoints by Flink, one after the other; returns its reason where it fails."""
-    command = [PYTHON, "-m", "tests.golden.restore_flink", broker.bootstrap, str(folder), str(REST_PORT), delivery]
+    command = [str(PYTHON), "-m", "tests.golden.restore_flink", broker.bootstrap, str(folder), str(REST_PORT), delivery]
     done = process([*command, *map(str, paths)], seconds=1500)
     assert done.returncode == 0, done.stderr[-3000:]
     return [str(json.loads(line)) for line in done.stdout.splitlines() if line.startswith('"')]
@@ -83,7 +71,7 @@ def agree(restart: Restart, reason: str) -> bool:
 def require_as_said(broker: Broker, folder: Path, delivery: str, cases: dict[str, Path]) -> None:
     """Compare what is predicted of each checkpoint with what Flink does; shows all disagreements at once."""
     paths = list(cases.values())
-    restarts = [report.restart for report in described(paths)]
+    restarts = [report.restart for report in described(*paths, rows=100)]
     reasons = restored(broker, folder, delivery, paths)
     wrong = [
         f"{case}: {restart}; Flink: {reason or 'runs'}"

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from faultline.inspector.model import Report, report_from
+from faultline.inspector.model import Report
 from faultline.inspector.render.prose import render
 from faultline.settings import ROOT
 from tests import flink_metadata as fm
 from tests.called import process
 from tests.damaged import damage
-from tests.golden.archives import SCRATCH, golden, releases
-from tests.stack.flink_cluster import PYTHON
+from tests.golden.archives import SCRATCH, golden, releases, scratch
+from tests.stack.flink_cluster import PYTHON, described
 from tests.tiers import seeds
 
 OTHERS = golden("flink-others")
@@ -30,14 +30,6 @@ def reports() -> dict[str, Report]:
     """Every checkpoint of the archive, described by one process."""
     names = sorted(folder.name for folder in OTHERS.iterdir())
     return dict(zip(names, described(*(OTHERS / name for name in names)), strict=True))
-
-
-def described(*folders: Path) -> list[Report]:
-    """The reports on checkpoints, by one process."""
-    command = [str(PYTHON), "-m", "faultline.inspector.flink", "describe", *map(str, folders)]
-    done = process(command, seconds=300)
-    assert done.returncode == 0, done.stderr
-    return [report_from(json.loads(line)) for line in done.stdout.splitlines()]
 
 
 def operator(report: Report, label: str) -> Any:
@@ -74,8 +66,8 @@ def test_changes_are_named_and_not_read() -> None:
     """The golden checkpoint at the place that its metadata names: a path as long as the recorded one."""
     recorded, place = "/data/streams/flink/changelog", SCRATCH / "changed"
     assert len(recorded) == len(str(place))
-    shutil.copytree(OTHERS / "changelog", place)
-    try:
+    with scratch():
+        shutil.copytree(OTHERS / "changelog", place)
         for file in place.glob("cp/*/chk-*/_metadata"):
             file.write_bytes(file.read_bytes().replace(recorded.encode(), str(place).encode()))
         (report,) = described(place)
@@ -84,8 +76,6 @@ def test_changes_are_named_and_not_read() -> None:
         assert state.keys is None
         assert "keeps it as changes, which Flink applies in a running task alone; take a savepoint" in state.note
         assert f"not looked at: the keyed state of {KEYED}" in render(report)
-    finally:
-        shutil.rmtree(SCRATCH)
 
 
 def test_a_copy_says_where_its_files_are_recorded_and_where_they_are(reports: dict[str, Report]) -> None:

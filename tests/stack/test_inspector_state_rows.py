@@ -16,7 +16,7 @@ from faultline.inspector.__main__ import main
 from faultline.inspector.errors import InspectorError
 from faultline.settings import ROOT
 from tests.called import process
-from tests.golden.archives import SCRATCH, golden, releases
+from tests.golden.archives import SCRATCH, golden, releases, scratch
 from tests.stack.flink_cluster import PYTHON
 from tests.stack.test_inspector_flink import expected_windows
 
@@ -53,11 +53,9 @@ def recorded() -> dict[Path, Rows]:
     """The rows of the exactly-once checkpoints of all releases, and of those of RocksDB where they were recorded."""
     folders = [file.parent for release in releases("flink") for file in release.glob("exactly-once/**/_metadata")]
     rocksdb = SCRATCH / "flink" / "rocksdb"
-    shutil.copytree(golden("flink-2.2") / "rocksdb", rocksdb)
-    try:
+    with scratch():
+        shutil.copytree(golden("flink-2.2") / "rocksdb", rocksdb)
         return read_all(sorted(folders) + sorted(file.parent for file in rocksdb.glob("**/_metadata")))
-    finally:
-        shutil.rmtree(SCRATCH)
 
 
 def test_windows_timers_offsets_and_transactions_are_those_of_the_recording(recorded: dict[Path, Rows]) -> None:
