@@ -30,7 +30,7 @@ OWN_SETTINGS = {"walkthroughs/19_more_executors.sh": {"SPARK_WORKERS": "3"}}
 # First, while no other cluster is up.
 def test_random_faults_leave_both_verdicts_whole(tmp_path: Path) -> None:
     with RunningStack(tmp_path, "local") as running:
-        done = running.script("soak.sh", "--profile", "cluster", "--minutes", "10", check=False)
+        done = running.script("soak.sh", "--profile", "cluster", "--minutes", "5", check=False)
     print(done.stderr, done.stdout)
     assert done.returncode == 0
     assert re.fullmatch(r"seed \d+\nHOLDS after \d+ faults(, \d+ more did not apply)?\n", done.stdout)

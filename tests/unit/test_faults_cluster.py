@@ -95,7 +95,7 @@ def test_flink_goes_on_when_windows_of_a_new_checkpoint_come(
     scene = Sampled(tmp_path)
     scene.sampled("flink.jsonl", [NONE, *checkpoints])
     scene.sampled("seen.jsonl", [{"at": at} for at in windows])
-    assert ok(GoesOn(), scene)[0] == right
+    assert ok(GoesOn(seconds=0), scene)[0] == right
 
 
 def batch(at: float, committed: int, planned: int | None = None) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def test_spark_goes_on_when_a_new_batch_is_committed(
 ) -> None:
     scene = Sampled(tmp_path)
     scene.sampled("spark.jsonl", samples)
-    assert ok(GoesOn(), scene)[1] == right
+    assert ok(GoesOn(seconds=0), scene)[1] == right
 
 
 def ledger(folder: Path, *acked: float) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from faultline.faults.judge import Check, Judge, Look
@@ -11,6 +13,7 @@ from faultline.faults.timeline import CHECKPOINTS, FLINK, SPARK, broken_at, read
 from faultline.faults.times import phase_at
 from faultline.formats.ledger import ACKED, ledger_files
 from faultline.stack.backend import RUNNING
+from faultline.waiting import TimedOut, wait_until
 
 _STORE_SECONDS = 1.0
 """The time of an object is in whole seconds, and rounded down: one that came after the repair may seem to be older."""
@@ -22,18 +25,30 @@ _GRACE_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class GoesOn(Judge):
-    """While it is broken, Flink commits windows of a new checkpoint, and the synchronizer a new batch."""
+    """While it is broken, Flink commits windows of a new checkpoint, and the synchronizer a new batch.
+
+    `seconds`: an engine that has not gone on after so long waits for the repair.
+    """
+
+    seconds: float = 120.0
 
     def before_repair(self, look: Look) -> list[Check]:
-        """Look at the samples since the fault."""
+        """Look at the samples since the fault, until both have come: how long a machine takes is no promise."""
         folder = look.scene.folder
-        since = broken_at(folder)
-        flink, spark = read_lines(folder / FLINK), read_lines(folder / SPARK)
-        windows = _windows_of_a_new_checkpoint(flink, read_lines(folder / "seen.jsonl"), since)
+        with contextlib.suppress(TimedOut):
+            wait_until(lambda: all(_gone_on(folder)), "both engines to go on", seconds=self.seconds, every=1.0)
+        windows, batch = _gone_on(folder)
         return [
             Check("windows of a new checkpoint are committed while it is broken", str(windows), "True"),
-            Check("a new batch is committed while it is broken", str(_new_batch(spark, since)), "True"),
+            Check("a new batch is committed while it is broken", str(batch), "True"),
         ]
+
+
+def _gone_on(folder: Path) -> tuple[bool, bool]:
+    """Return whether Flink has, and whether the synchronizer has."""
+    since = broken_at(folder)
+    windows = _windows_of_a_new_checkpoint(read_lines(folder / FLINK), read_lines(folder / "seen.jsonl"), since)
+    return windows, _new_batch(read_lines(folder / SPARK), since)
 
 
 def _windows_of_a_new_checkpoint(flink: list[dict[str, Any]], seen: list[dict[str, Any]], since: float) -> bool:

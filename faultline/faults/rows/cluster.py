@@ -42,7 +42,7 @@ _ROWS = (
         (Start(LEADING),),
         seconds=20,
         judged=(Restarted(), GoesOn()),
-        promise="within 20 s the other one leads and commits windows, and nobody types anything",
+        promise="the other one leads and commits windows, and nobody types anything",
         why="ZooKeeper elects it, and it finds the job there and its newest checkpoint in the object store",
     ),
     Row(
