@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -34,6 +34,8 @@ class Place:
     """The environment of its start command."""
     line: Line | None = None
     """The way from the start command to the Postgres that was started for it."""
+    upgraded: Callable[[], Place] | None = field(default=None, repr=False)
+    """Makes what the upgraded pipeline needs, which may be another release of its engine."""
 
 
 def bootstrap_of(stack: Stack) -> str:
@@ -54,17 +56,9 @@ def placed(stack: Stack, pipeline: Pipeline, run: str = "", *, starts: bool = Tr
     of the block. Raises StackError, SpecError.
     """
     work = stack.home.root.joinpath(*_FOLDER, pipeline.name, run or "run")
-    local = LocalBackend(stack.settings, stack.home)
     topic = f"{pipeline.source.topic}_{run}" if run else pipeline.source.topic
     bootstrap = pipeline.source.bootstrap or bootstrap_of(stack)
     names = {"topic": topic, "bootstrap": bootstrap, "work": str(work), "here": str(pipeline.file.resolve().parent)}
-    environment = pipeline.start.environment if starts and pipeline.start else ""
-    folder = _folder_of(local, environment) if environment else local.artifacts.folder
-    if starts and "spark_jars" in pipeline.uses:
-        root = folder / "artifacts" if environment in spark_releases() else local.artifacts.folder
-        names["spark_jars"] = _spark_jars(local, root, pipeline.output.reader)
-    if starts and "flink_jars" in pipeline.uses:
-        names["flink_jars"] = ";".join(jar.as_uri() for jar in _jars_of(local, f"flink-{pipeline.output.reader}"))
     with contextlib.ExitStack() as held:
         direct, line = dict(names), None
         if OWN_POSTGRES.strip("{}") in pipeline.uses:
@@ -75,16 +69,32 @@ def placed(stack: Stack, pipeline: Pipeline, run: str = "", *, starts: bool = Tr
             names["postgres"] = server.url_at(stack.address, line.port)
             # What is judged is read past the line, which may be cut.
             direct["postgres"] = server.url_at(stack.address, port)
-        filled = pipeline.filled(names)
-        source, output = filled.source, pipeline.filled(direct).output
-        filled = replace(
-            filled,
-            source=replace(source, bootstrap=bootstrap),
-            output=replace(
-                output, bootstrap=output.bootstrap or bootstrap, path=str(work / output.path) if output.path else ""
-            ),
+        output = pipeline.filled(direct).output
+        judged = replace(
+            output, bootstrap=output.bootstrap or bootstrap, path=str(work / output.path) if output.path else ""
         )
-        yield Place(filled, work, stack, _environ(local, environment, folder) if starts else {}, line)
+
+        def place_of(written: Pipeline) -> Place:
+            environ, jars = _started(stack, written) if starts else ({}, {})
+            filled = written.filled({**names, **jars})
+            source = replace(filled.source, bootstrap=bootstrap)
+            return Place(replace(filled, source=source, output=judged), work, stack, environ, line)
+
+        yield replace(place_of(pipeline), upgraded=lambda: place_of(pipeline.upgraded))
+
+
+def _started(stack: Stack, pipeline: Pipeline) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """Return the environment of a start command, and its placeholders for jars. Raises StackError."""
+    local = LocalBackend(stack.settings, stack.home)
+    environment = pipeline.start.environment if pipeline.start else ""
+    folder = _folder_of(local, environment) if environment else local.artifacts.folder
+    jars = {}
+    if "spark_jars" in pipeline.uses:
+        root = folder / "artifacts" if environment in spark_releases() else local.artifacts.folder
+        jars["spark_jars"] = _spark_jars(local, root, pipeline.output.reader)
+    if "flink_jars" in pipeline.uses:
+        jars["flink_jars"] = ";".join(jar.as_uri() for jar in _jars_of(local, f"flink-{pipeline.output.reader}"))
+    return _environ(local, environment, folder), jars
 
 
 def _environ(local: LocalBackend, name: str, folder: Path) -> Mapping[str, str]:

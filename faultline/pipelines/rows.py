@@ -93,7 +93,7 @@ class Row:
     """One fault.
 
     `spark`: it needs a checkpoint of Spark; `checkpoint`: a folder; `broker`: the stack's broker; `line`: a Postgres
-    that is started for the pipeline.
+    that is started for the pipeline; `upgrade`: something to upgrade to.
     """
 
     name: str
@@ -103,6 +103,7 @@ class Row:
     checkpoint: bool = False
     broker: bool = False
     line: bool = False
+    upgrade: bool = False
 
 
 _AGAIN: tuple[Step, ...] = (START, *ALL, REST, STOP)
@@ -144,6 +145,14 @@ ROWS = (
         ),
         checkpoint=True,
     ),
+    Row(
+        "upgrade",
+        "stopped in mid-flight, and upgraded before its next start",
+        (
+            START, FEED, GROWTH, STOP, Step("upgrade the pipeline", Trial.upgrade), START, *ALL, REST, STOP,
+        ),
+        upgrade=True,
+    ),
     Row("two-drivers", "the same command runs twice", (START, SECOND, *ALL, REST, STOP)),
     Row(
         "sink-away",
@@ -179,6 +188,7 @@ def applies(row: Row, pipeline: Pipeline, stack: Stack) -> str:
         ),
         "the file has no key checkpoint.folder": row.checkpoint and pipeline.checkpoint is None,
         "it is for checkpoints of Spark": row.spark and start is not None and not start.environment.startswith("spark"),
+        "the file has no table [upgrade]": row.upgrade and pipeline.upgrade is None,
         "the broker is not one of this stack": row.broker and not is_on(stack, pipeline),
         "the output is no Postgres at {postgres}": row.line and "postgres" not in placeholders(pipeline.output),
     }

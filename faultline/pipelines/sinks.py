@@ -31,8 +31,11 @@ from faultline.stop import interrupt_once
 
 PAGE = ROOT / "docs" / "which_sink.md"
 RECORD = PAGE.with_suffix(".json")
-TRIED = ("kill", "newest-commit-deleted", "older-checkpoint", "empty-checkpoint", "sink-away", "answer-lost")
+TRIED = ("kill", "newest-commit-deleted", "older-checkpoint", "empty-checkpoint", "upgrade", "sink-away", "answer-lost")
 """The rows of the table."""
+
+_UPGRADE = "spark-4.3"
+"""The environment that the pipelines of Spark are upgraded to."""
 
 Cell = dict[str, Any]
 """The result of one row on one pipeline: pipeline, row, release, outcome, expected, lost, repeated, unexpected."""
@@ -107,6 +110,8 @@ not apply. How many rows a batch or a checkpoint has, and so how many are repeat
 - **empty checkpoint**: everything is read again, and ids of batches begin again at 0. The file sink has these ids in
   its log, and loses new rows under them; Delta Lake and Iceberg know a query by its id, which is a new one, and write
   all again. Only a key that the rows themselves have, as in the upserts, does not depend on a checkpoint.
+- **upgrade**: stopped as soon as the output has grown, and started again: on {upgrade}, or, in Flink, with three tasks
+  in place of two.
 - **sink away**: the line to the database is cut for 30 s. The program ends with an error, and is started again.
 - **answer lost**: the database has committed, and the line breaks before it can say so. The program cannot know, and
   does it again.
@@ -119,15 +124,15 @@ def tried(stack: Stack, pipeline: Pipeline, row: Row) -> Cell:
     """Break the pipeline, and count."""
     verdict = try_row(stack, pipeline, row)
     return {
-        "pipeline": pipeline.name, "row": row.name, "release": _release(pipeline),
+        "pipeline": pipeline.name, "row": row.name,
+        "release": _release(pipeline.start.environment if pipeline.start else ""),
         "promise": pipeline.promise, "outcome": verdict.outcome.value, "expected": verdict.expected,
         "lost": verdict.lost, "repeated": verdict.duplicated, "unexpected": verdict.unexpected,
     }  # fmt: skip
 
 
-def _release(pipeline: Pipeline) -> str:
-    """Return the engine and its release, e.g. `Spark 4.2.0`."""
-    name = pipeline.start.environment if pipeline.start else ""
+def _release(name: str) -> str:
+    """Return the engine of an environment and its release, e.g. `Spark 4.2.0`."""
     if name == "flink":
         return f"Flink {locked_packages(name)['apache-flink']}"
     return f"Spark {locked_packages(ENVIRONMENTS.get(name, name))['pyspark']}"
@@ -140,8 +145,8 @@ def page(cells: list[Cell]) -> str:
     table = [["sink", *(name.replace("-", " ") for name in rows)], ["---"] * (1 + len(rows))]
     table += [[sink.name, *(_counts(found.get((sink.pipeline, name))) for name in rows)] for sink in SINKS]
     return _HEAD.format(
-        releases=", ".join(sorted({cell["release"] for cell in cells})), table=_lines(table),
-        lines=_lines([sink.name, f"`{sink.pipeline}`", sink.line] for sink in SINKS),
+        releases=", ".join(sorted({cell["release"] for cell in cells})), upgrade=_release(_UPGRADE),
+        table=_lines(table), lines=_lines([sink.name, f"`{sink.pipeline}`", sink.line] for sink in SINKS),
     )  # fmt: skip
 
 

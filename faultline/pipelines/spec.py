@@ -77,6 +77,14 @@ class Start:
 
 
 @dataclass(frozen=True)
+class Upgrade:
+    """What is started after an upgrade; an empty key is as in `Start`."""
+
+    command: str = ""
+    environment: str = ""
+
+
+@dataclass(frozen=True)
 class Checkpoint:
     """The folder where the pipeline keeps how far it has read."""
 
@@ -121,12 +129,20 @@ class Pipeline:
     start: Start | None = None
     feed: Feed = Feed()
     checkpoint: Checkpoint | None = None
+    upgrade: Upgrade | None = None
 
     @property
     def uses(self) -> frozenset[str]:
         """The placeholders in the strings of the file."""
-        tables = (self.source, self.output, self.start, self.feed, self.checkpoint)
+        tables = (self.source, self.output, self.start, self.feed, self.checkpoint, self.upgrade)
         return frozenset().union(*(placeholders(table) for table in tables if table is not None))
+
+    @property
+    def upgraded(self) -> Pipeline:
+        """The pipeline after its upgrade."""
+        assert self.start and self.upgrade, "a row that upgrades does not apply without both tables"
+        changed = {each.name: value for each in fields(self.upgrade) if (value := getattr(self.upgrade, each.name))}
+        return replace(self, start=replace(self.start, **changed), upgrade=None)
 
     def filled(self, names: Mapping[str, str]) -> Pipeline:
         """Return the pipeline with the placeholders filled in; those that `names` lacks stay."""
@@ -158,7 +174,7 @@ def read(file: Path) -> Pipeline:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SpecError(f"{file} is not TOML: {error}") from None
     kinds = {
-        "source": Source, "feed": Feed, "start": Start, "checkpoint": Checkpoint, "output": Output,
+        "source": Source, "feed": Feed, "start": Start, "upgrade": Upgrade, "checkpoint": Checkpoint, "output": Output,
         "expected": Expected,
     }  # fmt: skip
     _refuse_unknown(file, "", document, ("promise", *kinds))
@@ -208,11 +224,16 @@ def _checked(pipeline: Pipeline) -> Pipeline:
     if "flink_jars" in pipeline.uses and output.reader not in FLINK_JARS:
         readers = " and ".join(FLINK_JARS)
         raise SpecError(f"{file}: {{flink_jars}} is for the readers {readers}; leave it out, Flink has all it needs")
-    if pipeline.start and pipeline.start.environment not in (*ENVIRONMENTS, *spark_releases()):
-        names = ", ".join([*filter(None, ENVIRONMENTS), *spark_releases()])
-        raise SpecError(f"{file}: start.environment is {pipeline.start.environment!r}; write one of {names}, or none")
+    for key, table in (("start", pipeline.start), ("upgrade", pipeline.upgrade)):
+        if table and table.environment not in (*ENVIRONMENTS, *spark_releases()):
+            names = ", ".join([*filter(None, ENVIRONMENTS), *spark_releases()])
+            raise SpecError(f"{file}: {key}.environment is {table.environment!r}; write one of {names}, or none")
     if pipeline.start and not pipeline.start.command.strip():
         raise SpecError(f"{file}: start.command is empty; write the command that runs the pipeline in the foreground")
+    if pipeline.upgrade and not pipeline.start:
+        raise SpecError(f"{file} has a table [upgrade] and no table [start]; add what runs before the upgrade")
+    if pipeline.upgrade == Upgrade():
+        raise SpecError(f"{file}: [upgrade] changes nothing; write upgrade.command or upgrade.environment")
     counts = [("feed.records", pipeline.feed.records), ("feed.per_second", pipeline.feed.per_second)]
     for key, value in [*counts, ("source.partitions", pipeline.source.partitions)]:
         if value < 1:

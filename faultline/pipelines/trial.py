@@ -162,6 +162,13 @@ class Trial:
             program.close()
         self.programs.clear()
 
+    def upgrade(self) -> None:
+        """From the next start on, the upgraded pipeline runs. Raises StackError when its release cannot be had."""
+        assert self.place.upgraded
+        self.place = self.place.upgraded()
+        assert self.place.pipeline.start
+        self.pipeline, self._start = self.place.pipeline, self.place.pipeline.start
+
     def require_running(self) -> None:
         """Start a pipeline that has ended by itself again, or raise StackError."""
         ended = [program for program in self.programs if not program.running]

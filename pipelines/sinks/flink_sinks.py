@@ -1,7 +1,10 @@
-"""The same query of Flink into a sink of your choice: python flink_sinks.py SINK BOOTSTRAP TOPIC WORK [TARGET [JARS]].
+"""The same query of Flink into a sink of your choice.
 
-TARGET: the topic or the database that the sink writes to, or `files` for a sink that writes below WORK. The job goes on
-from the newest checkpoint below WORK. docs/which_sink.md says what each sink loses or repeats when the job dies.
+Usage: python flink_sinks.py SINK BOOTSTRAP TOPIC WORK [TARGET [JARS [TASKS]]]
+
+TARGET: the topic or the database that the sink writes to, or `files` for a sink that writes below WORK. TASKS: 2 unless
+given. The job goes on from the newest checkpoint below WORK. docs/which_sink.md says what each sink loses or repeats
+when the job dies.
 """
 
 import os
@@ -11,7 +14,7 @@ from pathlib import Path
 from pyflink.java_gateway import get_gateway
 from pyflink.table import EnvironmentSettings, TableEnvironment
 
-sink, bootstrap, topic, work, target, jars, *_ = [*sys.argv[1:], "", ""]
+sink, bootstrap, topic, work, target, jars, tasks, *_ = [*sys.argv[1:], "", "", ""]
 checkpoints = Path(work, "checkpoint")
 settings = {
     "execution.checkpointing.interval": "1 s",
@@ -19,7 +22,7 @@ settings = {
     "execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION",
     # A task that fails is not started again inside the job: whoever runs this program does that.
     "restart-strategy.type": "none",
-    "parallelism.default": "2",
+    "parallelism.default": tasks or "2",
 }
 retained = sorted(checkpoints.glob("*/chk-*/_metadata"), key=lambda file: file.stat().st_mtime)
 if retained:

@@ -106,6 +106,12 @@ def test_a_function_that_writes_repeats_what_came_after_the_checkpoint(stack: Ru
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("name", ["to_kafka", "flink_kafka_exactly_once"])
+def test_a_pipeline_that_is_upgraded_in_mid_flight_loses_nothing(stack: RunningStack, name: str) -> None:
+    assert broken(stack, name, "upgrade")["upgrade"][:2] == ("HOLDS", 0)
+
+
+@pytest.mark.full
 def test_a_topic_is_judged_with_and_without_what_was_aborted(broker: Broker, tmp_path: Path) -> None:
     broker.create_topics("pipeline_in", "pipeline_out")
     copier = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": "pipeline"})

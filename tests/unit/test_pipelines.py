@@ -62,6 +62,15 @@ def spec(folder: Path, *, sql: str = SQL, promise: str = "exactly-once", output:
         (("{work}", "{wrok}"), "unknown placeholder {wrok}; known are {bootstrap}"),
         (("[expected]", "[expect]"), "unknown key expect; is it expected?"),
         (('command = "python', 'environment = "conda"\ncommand = "python'), "start.environment is 'conda'; write one"),
+        (
+            ("[output]", '[upgrade]\nenvironment = "x"\n[output]'),
+            "upgrade.environment is 'x'; write one of spark",
+        ),
+        (
+            ("[output]", "[upgrade]\n[output]"),
+            "[upgrade] changes nothing; write upgrade.command or",
+        ),
+        (("[start]", "[upgrade]"), "has a table [upgrade] and no table [start]"),
         (("{work}", "{flink_jars}"), "{flink_jars} is for the readers postgres and iceberg; leave it out"),
         (("[source]", "[source"), "is not TOML"),
         (('[source]\ntopic = "orders"', ""), "has no table [source]"),

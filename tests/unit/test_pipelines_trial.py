@@ -138,7 +138,8 @@ def test_a_row_says_why_it_does_not_apply(tmp_path: Path) -> None:
     lacks = {row.name: applies(row, plain, stack) for row in ROWS}
     assert [name for name, reason in lacks.items() if not reason] == ["kill", "kill-broker", "two-drivers"]
     assert set(filter(None, lacks.values())) == {
-        "the file has no key checkpoint.folder", "the output is no Postgres at {postgres}",
+        "the file has no key checkpoint.folder", "the file has no table [upgrade]",
+        "the output is no Postgres at {postgres}",
     }  # fmt: skip
     fixed = place(tmp_path, "sleep 99").pipeline
     assert "start.command needs {topic}" in applies(ROWS[0], fixed, stack)
