@@ -185,7 +185,7 @@ def test_no_checkpoint_is_completed_while_a_store_is_gone(
     with (tmp_path / EVENTS).open("a", encoding="utf-8") as events:
         events.write(json.dumps({"at": 110.0, "kind": "phase", "text": "heal"}) + "\n")
     scene.sampled("checkpoints.jsonl", [{"checkpoints": [{"at": round(at * 1000)}]} for at in times])
-    assert [check.ok for check in NoCheckpoint().settled(look_of(scene))] == [right]
+    assert [check.ok for check in NoCheckpoint(seconds=0).settled(look_of(scene))] == [right]
 
 
 BEFORE = {"visits-0": 2, "visits-1": 2}

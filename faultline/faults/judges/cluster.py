@@ -142,22 +142,34 @@ class StaleLeader(Judge):
 
 @dataclass(frozen=True)
 class NoCheckpoint(Judge):
-    """While it is broken no checkpoint of the job is completed: otherwise the fault would have met nothing."""
+    """While it is broken no checkpoint of the job is completed: otherwise the fault would have met nothing.
+
+    `seconds`: a busy machine lists the checkpoints seldom; after so long without a newer one it is not known.
+    """
+
+    seconds: float = 120.0
 
     def settled(self, look: Look) -> list[Check]:
         """Look at the times of all checkpoints that were ever retained; a JobManager may not answer meanwhile."""
-        since, until = broken_at(look.scene.folder), phase_at(look.scene.folder, "heal")
-        times = {
-            each["at"] / 1000
-            for sample in read_lines(look.scene.folder / CHECKPOINTS)
-            for each in sample["checkpoints"]
-        }
+        folder = look.scene.folder
+        since, until = broken_at(folder), phase_at(folder, "heal")
+        with contextlib.suppress(TimedOut):
+            wait_until(
+                lambda: any(at >= until for at in _retained(folder)), "a checkpoint after the repair",
+                seconds=self.seconds, every=1.0,
+            )  # fmt: skip
+        times = _retained(folder)
         completed = sum(since + _SAMPLED_SECONDS < at < until - _STORE_SECONDS for at in times)
         # Some before and some after it: they were looked at.
         known = any(at <= since for at in times) and any(at >= until for at in times)
         return [
             Check("checkpoints that were completed while it was broken", str(completed if known else "unknown"), "0")
         ]
+
+
+def _retained(folder: Path) -> set[float]:
+    """Return the times of all checkpoints that were ever retained."""
+    return {each["at"] / 1000 for sample in read_lines(folder / CHECKPOINTS) for each in sample["checkpoints"]}
 
 
 def _number(broker: str) -> str:
