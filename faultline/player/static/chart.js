@@ -73,9 +73,13 @@ Faultline.chart = (() => {
     this.line = null;
     const axis = { stroke: colour("--quiet"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false }, font: "12px system-ui, sans-serif" };
     const options = {
-      width, height: HEIGHT, legend: { show: false }, padding: [8, 10, 0, 0],
+      width, height: HEIGHT, legend: { show: false }, padding: [8, 16, 0, 0],
       cursor: { drag: { x: false, y: false }, points: { show: false }, y: false, bind: { mousedown: (plot, target, handler) => (event) => { this.click(event); return handler(event); } } },
-      scales: { x: { time: false, range: () => [this.fixed ? 0 : Math.max(0, this.at - this.begin - LIVE_SECONDS), Math.max(10, this.store.end - this.begin)] } },
+      scales: {
+        x: { time: false, range: () => [this.fixed ? 0 : Math.max(0, this.at - this.begin - LIVE_SECONDS), Math.max(10, this.store.end - this.begin)] },
+        // Without a range the axis takes no room, and the chart would move at the first sample.
+        y: { range: (plot, lowest, highest) => (lowest === null ? [0, 10] : uPlot.rangeNum(lowest, highest, 0.1, true)) },
+      },
       axes: [
         { ...axis, size: 26, incrs: SECONDS, values: (plot, values) => values.map((value) => `${number(Math.round(value))} s`) },
         { ...axis, size: 56, values: (plot, values) => values.map((value) => number(value)) },
