@@ -7,18 +7,21 @@ tests/README.md says what each tier is for.
 from __future__ import annotations
 
 import functools
+import json
 import math
 import os
 import secrets
+import shutil
+import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from xdist.remote import Producer
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
+from faultline.files import replace_text
 from faultline.verbs.programs import TIERS
 from tests import record
 
@@ -63,6 +66,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """Hand the tier on to the processes of this run."""
     os.environ["FAULTLINE_TIER"] = config.getoption("tier")
     if not hasattr(config, "workerinput"):
+        # A process of pytest-xdist that is interrupted hands nothing back, so it writes what it has found at once.
+        folder = tempfile.mkdtemp(prefix="faultline-tiers-")
+        config.add_cleanup(lambda: shutil.rmtree(folder))
+        os.environ["FAULTLINE_FOUND"] = folder
         config.pluginmanager.register(_Report(config), "faultline-report")
 
 
@@ -124,16 +131,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=[item for item in items if item in gone])
     items[:] = kept
     found = {"left_out": dict(left_out), "whole": dict(Counter(units.values()))}
-    if hasattr(config, "workeroutput"):
-        config.workeroutput["faultline"] = found
-    else:
-        _report(config).found = found
-
-
-def _report(config: pytest.Config) -> _Report:
-    report = config.pluginmanager.get_plugin("faultline-report")
-    assert isinstance(report, _Report)
-    return report
+    replace_text(Path(os.environ["FAULTLINE_FOUND"], f"{os.getpid()}.json"), json.dumps(found))
 
 
 class _Report:
@@ -141,15 +139,9 @@ class _Report:
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
-        self.found: dict[str, Any] = {"left_out": {}, "whole": {}}
         self.seconds: dict[str, float] = defaultdict(float)
         self.passed: Counter[str] = Counter()
         self.not_green: set[str] = set()
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node: Any) -> None:
-        """Take over what a process of pytest-xdist has found."""
-        self.found = getattr(node, "workeroutput", {}).get("faultline", self.found)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Add up the phases of each test of a unit."""
@@ -162,9 +154,12 @@ class _Report:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Say what the run has left out, and put what is green on record."""
-        lines = list(_left_out(self.config.getoption("tier"), self.found["left_out"]))
+        # All processes have found the same.
+        written = next(Path(os.environ["FAULTLINE_FOUND"]).glob("*.json"), None)
+        found: dict[str, dict[str, int]] = json.loads(written.read_bytes()) if written else {}
+        lines = list(_left_out(self.config.getoption("tier"), found.get("left_out", {})))
         if self.config.getoption("record"):
-            whole = self.found["whole"]
+            whole = found.get("whole", {})
             units = {*whole}
             if any("::" in word for word in self.config.args):
                 # Some tests of a file were chosen, which proves nothing of the file; those of a split file are units.
