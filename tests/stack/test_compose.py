@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http
 import http.client
+import os
 import re
 import shutil
 import subprocess
@@ -26,6 +27,18 @@ LESSONS = (
     "21_one_more_field",
 )  # fmt: skip
 """Those that copy, mount or start something in a container; test_walkthroughs.py runs the others."""
+
+SERVICE = """version: "2.4"
+services:
+  consumer:
+    image: {image}
+    entrypoint: [/opt/faultline/venv-tools/bin/python, /here/consumer.py]
+    command: ["${{BOOTSTRAP}}", "${{TOPIC}}", /work/page_views.jsonl]
+    network_mode: host
+    user: "{user}"
+    volumes: ["{example}:/here:ro", "${{WORK}}:/work"]
+"""
+"""A pipeline of a user, in a container."""
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +69,12 @@ def inspect(container: str, template: str) -> str:
     """One field of `docker inspect`."""
     command = ["docker", "inspect", "--format", template, container]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def compose_program() -> list[str]:
+    """The words that start Compose 2, or Compose 1."""
+    plugin = subprocess.run(["docker", "compose", "version"], capture_output=True, check=False)
+    return ["docker-compose"] if plugin.returncode else ["docker", "compose"]
 
 
 def masked(line: str) -> str:
@@ -192,6 +211,29 @@ def test_a_walkthrough_proves_its_sentences(demo: tuple[RunningStack, str], name
     assert stack.script("status.sh").stdout.splitlines()[-1] == "all is well"
 
 
+@pytest.mark.full
+def test_a_service_of_compose_is_a_pipeline_that_can_be_killed(demo: tuple[RunningStack, str], tmp_path: Path) -> None:
+    stack, _ = demo
+    image = inspect(containers(stack)["generator"], "{{.Config.Image}}")
+    example = ROOT / "pipelines" / "plain_consumer"
+    (tmp_path / "compose.yaml").write_text(SERVICE.format(image=image, example=example, user=os.geteuid()))
+    words = f"env BOOTSTRAP={{bootstrap}} TOPIC={{topic}} WORK={{work}} {' '.join(compose_program())}"
+    composed = f"{words} --file {{here}}/compose.yaml"
+    start = f'command = "{composed} up"\nstop = "{composed} stop --timeout 5"\nkill = "{composed} kill"\n'
+    text = (example / "plain_consumer.toml").read_text(encoding="utf-8")
+    file = tmp_path / "in_a_container.toml"
+    file.write_text(re.sub(r"(?s)(?<=\[start\]\n).*?(?=\n\[)", start, text), encoding="utf-8")
+    try:
+        done = stack.script("pipeline.sh", "faults", str(file), "kill", check=False)
+        print(done.stderr, done.stdout)
+        assert done.returncode == 0
+        [row] = [line.split() for line in done.stdout.splitlines() if line.startswith("kill  ")]
+        assert (row[1], row[2], row[4]) == ("HOLDS", "0", "0")
+    finally:
+        environment = {**os.environ, "BOOTSTRAP": "", "TOPIC": "", "WORK": str(tmp_path)}
+        subprocess.run([*compose_program(), "down"], cwd=tmp_path, env=environment, capture_output=True, check=True)
+
+
 def test_what_containers_wrote_can_be_removed(demo: tuple[RunningStack, str]) -> None:
     stack, _ = demo
     # While the job runs, folders of old checkpoints are removed.
@@ -212,8 +254,7 @@ def test_compose_alone_starts_a_stack_that_the_scripts_know(tmp_path: Path) -> N
         for name in as_environment(dict.fromkeys(inner, "")):
             del stack.environment[name]
 
-        plugin = subprocess.run(["docker", "compose", "version"], capture_output=True, check=False)
-        program = ["docker-compose"] if plugin.returncode else ["docker", "compose"]
+        program = compose_program()
 
         def compose(*words: str) -> str:
             done = subprocess.run(
