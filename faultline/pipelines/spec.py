@@ -78,7 +78,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Upgrade:
-    """What is started after an upgrade; an empty key is as in `Start`."""
+    """The pipeline after an upgrade; an empty key is as in `Start`."""
 
     command: str = ""
     environment: str = ""

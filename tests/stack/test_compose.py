@@ -33,10 +33,10 @@ services:
   consumer:
     image: {image}
     entrypoint: [/opt/faultline/venv-tools/bin/python, /here/consumer.py]
-    command: ["${{BOOTSTRAP}}", "${{TOPIC}}", /work/page_views.jsonl]
+    command: ["${{BOOTSTRAP}}", "${{TOPIC}}", /data/page_views.jsonl]
     network_mode: host
     user: "{user}"
-    volumes: ["{example}:/here:ro", "${{WORK}}:/work"]
+    volumes: ["{example}:/here:ro", "${{WORK}}:/data"]
 """
 """A pipeline of a user, in a container."""
 
