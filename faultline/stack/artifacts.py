@@ -7,8 +7,8 @@ import hashlib
 import os
 import shutil
 import subprocess
-import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Callable
 
@@ -69,32 +69,19 @@ class Artifacts:
         return environments and not self._missing_jars(self._groups) and guarded and self._has_class_archive()
 
     def make_all(self) -> None:
-        """Make everything that the stack needs; Flink's environment and the rest are made in parallel."""
+        """Make everything that the stack needs; what does not need each other is made side by side."""
         if self.complete():
             return
-        with self._locked():
-            failed: list[StackError] = []
-
-            def make_flink() -> None:
-                try:
-                    self._make_environment("flink")
-                except StackError as error:
-                    failed.append(error)
-
-            beside = threading.Thread(target=make_flink)
-            beside.start()
-            try:
-                for name in self._environments:
-                    if name != "flink":
-                        self._make_environment(name)
-                self._fetch_jars(self._groups)
-                self._make_guard("spark")
-                # Made while the other environment is fetched.
-                self._make_class_archive()
-            finally:
-                beside.join()
-            if failed:
-                raise failed[0]
+        with self._locked(), ThreadPoolExecutor() as side:
+            beside = [side.submit(self._make_environment, name) for name in self._environments if name != "tools"]
+            self._make_environment("tools")
+            of_spark = [group for group in self._groups if group.startswith("spark")]
+            beside.append(side.submit(self._fetch_jars, [group for group in self._groups if group not in of_spark]))
+            self._fetch_jars(of_spark)
+            self._make_guard("spark")
+            self._make_class_archive()
+            for each in beside:
+                each.result()
             self._link_connector()
             for engine in GUARDED:
                 self._make_guard(engine)
@@ -142,7 +129,7 @@ class Artifacts:
     def _has_environment(self, name: str) -> bool:
         return self._is_made(f"venv-{name}", _locks(BUILD, name)) and self.interpreter(name).exists()
 
-    def _missing_jars(self, groups: tuple[str, ...]) -> list[str]:
+    def _missing_jars(self, groups: Iterable[str]) -> list[str]:
         return [group for group in groups if not self._is_made(f"jars-{group}", _locks("jars"))]
 
     def _make_environment(self, name: str) -> None:
@@ -160,21 +147,18 @@ class Artifacts:
         self._pip(name, "--no-build-isolation", "--requirement", str(LOCKS / f"{name}.lock"))
         self._made(f"venv-{name}", _locks(BUILD, name))
 
-    def _fetch_jars(self, groups: tuple[str, ...]) -> None:
-        for group in self._missing_jars(groups):
-            say(f"fetching the jars of {group} ...")
-            target = self.folder / "jars" / group
-            shutil.rmtree(target, ignore_errors=True)
-            self._run(
-                [
-                    str(self.interpreter("tools")),
-                    str(_JARS),
-                    "fetch",
-                    group,
-                    str(target),
-                ]
-            )
-            self._made(f"jars-{group}", _locks("jars"))
+    def _fetch_jars(self, groups: Iterable[str]) -> None:
+        """Fetch groups side by side: each mostly waits for answers about many small files."""
+        with ThreadPoolExecutor() as side:
+            for _ in side.map(self._fetch_group, self._missing_jars(groups)):
+                pass
+
+    def _fetch_group(self, group: str) -> None:
+        say(f"fetching the jars of {group} ...")
+        target = self.folder / "jars" / group
+        shutil.rmtree(target, ignore_errors=True)
+        self._run([str(self.interpreter("tools")), str(_JARS), "fetch", group, str(target)])
+        self._made(f"jars-{group}", _locks("jars"))
 
     def _has_guard(self, engine: str) -> bool:
         return self._is_made(f"web-guard-{engine}", _guard_sources())
