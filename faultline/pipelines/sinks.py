@@ -34,9 +34,6 @@ RECORD = PAGE.with_suffix(".json")
 TRIED = ("kill", "newest-commit-deleted", "older-checkpoint", "empty-checkpoint", "upgrade", "sink-away", "answer-lost")
 """The rows of the table."""
 
-_UPGRADE = "spark-4.3"
-"""The environment that the pipelines of Spark are upgraded to."""
-
 Cell = dict[str, Any]
 """The result of one row on one pipeline: pipeline, row, release, outcome, expected, lost, repeated, unexpected."""
 
@@ -144,8 +141,10 @@ def page(cells: list[Cell]) -> str:
     rows = [name for name in TRIED if any(cell["row"] == name for cell in cells)]
     table = [["sink", *(name.replace("-", " ") for name in rows)], ["---"] * (1 + len(rows))]
     table += [[sink.name, *(_counts(found.get((sink.pipeline, name))) for name in rows)] for sink in SINKS]
+    upgrades = [read(find(sink.pipeline)).upgrade for sink in SINKS]
+    releases = {_release(each.environment) for each in upgrades if each and each.environment}
     return _HEAD.format(
-        releases=", ".join(sorted({cell["release"] for cell in cells})), upgrade=_release(_UPGRADE),
+        releases=", ".join(sorted({cell["release"] for cell in cells})), upgrade=", ".join(sorted(releases)),
         table=_lines(table), lines=_lines([sink.name, f"`{sink.pipeline}`", sink.line] for sink in SINKS),
     )  # fmt: skip
 

@@ -65,10 +65,8 @@ class Trial:
 
     def __init__(self, place: Place, judge: Judge, *, forgiving: bool) -> None:
         self.place, self._judge, self._forgiving = place, judge, forgiving
-        self.pipeline = place.pipeline
-        if self.pipeline.start is None:
-            raise SpecError(f"{self.pipeline.file} has no table [start], so it can be judged only")
-        self._start: Start = self.pipeline.start
+        if place.pipeline.start is None:
+            raise SpecError(f"{place.pipeline.file} has no table [start], so it can be judged only")
         self.notes: list[str] = []
         self.programs: list[Program] = []
         self._feeder: Program | None = None
@@ -92,6 +90,16 @@ class Trial:
         finally:
             for program in [*self.programs, *([self._feeder] if self._feeder else [])]:
                 program.close()
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The pipeline as it is now: an upgrade changes it."""
+        return self.place.pipeline
+
+    @property
+    def _start(self) -> Start:
+        assert self.pipeline.start, "no trial begins without a table [start]"
+        return self.pipeline.start
 
     @property
     def line(self) -> Line:
@@ -166,8 +174,6 @@ class Trial:
         """From the next start on, the upgraded pipeline runs. Raises StackError when its release cannot be had."""
         assert self.place.upgraded
         self.place = self.place.upgraded()
-        assert self.place.pipeline.start
-        self.pipeline, self._start = self.place.pipeline, self.place.pipeline.start
 
     def require_running(self) -> None:
         """Start a pipeline that has ended by itself again, or raise StackError."""
