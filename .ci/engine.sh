@@ -90,6 +90,15 @@ install_packages() {
   rm --recursive --force "$apt"
 }
 
+# A dockerd that ended leaves the network of its host mounted, and a folder with a mount in it cannot be removed.
+remove_run_folders() {
+  local device mounted
+  while read -r device mounted _; do
+    [[ "$device" != nsfs || "$mounted" != "$ENGINE_HOME"/run.* ]] || umount "$mounted"
+  done </proc/self/mounts
+  rm --recursive --force "$ENGINE_HOME"/run.*
+}
+
 # start_dockerd PAIR: an older engine cannot read the images and networks of a newer one, so each has its own.
 start_dockerd() {
   need_root "starting dockerd"
@@ -98,7 +107,7 @@ start_dockerd() {
   dockerd_runs || rm --force "$PID_FILE"
   say "starting dockerd; log: $LOG_FILE"
   # A new run folder: dockerd would wait for the containerd of a killed dockerd.
-  rm --recursive --force "$ENGINE_HOME"/run.*
+  remove_run_folders
   setsid dockerd --pidfile "$PID_FILE" --data-root "$ENGINE_HOME/$1" \
     --exec-root "$(mktemp --directory "$ENGINE_HOME/run.XXXXXX")" >"$LOG_FILE" 2>&1 </dev/null &
   local started=$SECONDS
@@ -177,6 +186,7 @@ stop() {
     ((SECONDS - started <= STOP_LIMIT_SECONDS)) || fail "dockerd (pid $pid) did not end within $STOP_LIMIT_SECONDS s"
     sleep 0.2
   done
+  remove_run_folders
   say "dockerd stopped; images and volumes stay in $ENGINE_HOME"
 }
 
