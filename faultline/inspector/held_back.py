@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from faultline.inspector.errors import InspectorError
-from faultline.inspector.model import Report, Transaction
+from faultline.inspector.model import Report, Restart, Transaction
 from faultline.inspector.words import count
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ STATES = {
 
 
 def add_fates(report: Report, bootstrap: str) -> None:
-    """Ask the broker for each transaction of the report; one that was aborted is a problem, its records are lost.
+    """Ask the broker for each transaction of the report; one that it aborted or does not know is a problem.
 
     Raises InspectorError when the broker gives no answer.
     """
@@ -59,7 +59,7 @@ def add_fates(report: Report, bootstrap: str) -> None:
 
 def fate(transaction: Transaction, described: TransactionDescription) -> str:
     """Say one of FATES by what the coordinator has under the transactional id now."""
-    if described.producer_id != transaction.producer_id or described.producer_epoch < transaction.epoch:
+    if described.producer_id != transaction.producer_id:
         return "unknown"
     # Flink takes a new epoch of the id for each transaction: with the same epoch, it is this transaction.
     if described.producer_epoch == transaction.epoch and described.state in STATES:
@@ -74,7 +74,18 @@ def _set_against(report: Report) -> None:
         " fenced by another job): a restore cannot commit it, and what it wrote is lost"
         for each in aborted
     ]
+    # KafkaCommitter of the connector goes on after a fenced producer, a transaction that has ended and an unknown
+    # producer; InvalidPidMappingException, the answer here, fails the job.
+    unknown = [each for each in report.transactions if each.fate == "unknown"]
+    report.problems += [
+        f"transaction {each.transactional_id} of checkpoint {each.checkpoint} is not known to the broker (another"
+        " broker, or expired there): a restore commits it, and fails"
+        for each in unknown
+    ]
     if report.restart is None:
+        return
+    if unknown:
+        report.restart = Restart("impossible", report.restart.step, "A restore at this broker fails: see the problems")
         return
     waiting = sum(1 for each in report.transactions if each.fate == "open")
     known = all(each.fate in ("open", "committed", "ended") for each in report.transactions)

@@ -31,10 +31,11 @@ from confluent_kafka import Producer
 
 from faultline.formats.visit import iso_time
 from faultline.packages.release import THIS_RELEASE
-from faultline.settings import ROOT
 from faultline.waiting import wait_until
+from tests.called import process
 from tests.golden.archives import SCRATCH, recorded
 from tests.stack.broker import Broker, run_broker
+from tests.stack.flink_cluster import PYTHON
 
 HERE = Path(__file__).resolve().parent
 REST_PORT = 25181
@@ -94,8 +95,7 @@ def await_checkpoints(job: str, wanted: int) -> dict[str, Any]:
 @contextmanager
 def flink_job(broker: Broker, checkpoints: Path, delivery: str, *restore: str) -> Iterator[str]:
     """Run record_flink.py; yields the job id."""
-    artifacts = Path(os.environ.get("STACK_ARTIFACTS") or ROOT / ".artifacts")
-    python = os.environ.get("GOLDEN_FLINK_PYTHON") or str(artifacts / "venv-flink" / "bin" / "python")
+    python = os.environ.get("GOLDEN_FLINK_PYTHON") or str(PYTHON)
     command = [python, str(HERE / "record_flink.py"), broker.bootstrap, str(checkpoints), str(REST_PORT), delivery]
     with subprocess.Popen([*command, *restore], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -106,6 +106,14 @@ def flink_job(broker: Broker, checkpoints: Path, delivery: str, *restore: str) -
             yield job
         finally:
             process.kill()
+
+
+def restored(broker: Broker, folder: Path, delivery: str, paths: list[Path]) -> list[str]:
+    """Restore checkpoints by Flink, one after the other; returns its reason where it fails."""
+    command = [str(PYTHON), "-m", "tests.golden.restore_flink", broker.bootstrap, str(folder), str(REST_PORT)]
+    done = process([*command, delivery, *map(str, paths)], seconds=1500)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return [str(json.loads(line)) for line in done.stdout.splitlines() if line.startswith('"')]
 
 
 def record_flink(broker: Broker, target: Path) -> None:
@@ -150,8 +158,7 @@ def savepoint_metadata(folder: Path) -> None:
     jar = os.environ.get("GOLDEN_STATE_PROCESSOR")
     if not jar:
         return
-    artifacts = Path(os.environ.get("STACK_ARTIFACTS") or ROOT / ".artifacts")
-    python = os.environ.get("GOLDEN_STATE_PYTHON") or str(artifacts / "venv-flink" / "bin" / "python")
+    python = os.environ.get("GOLDEN_STATE_PYTHON") or str(PYTHON)
     paths = sorted(path.parent.relative_to(folder) for path in folder.glob("**/_metadata"))
     done = subprocess.run(
         [python, str(HERE / "savepoint_metadata.py"), *map(str, paths)],

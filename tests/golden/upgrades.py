@@ -1,9 +1,10 @@
-"""Start the golden checkpoints of older releases of Spark on newer ones, and keep what came of it. Tools environment.
+"""Start golden checkpoints with other releases than wrote them, and keep what came of it. Tools environment.
 
-Usage: python -m tests.golden.upgrades [RELEASE...]      of ONTO; no release: only write the table again
+Usage: python -m tests.golden.upgrades [spark-4.2] [spark-4.3] [flink]    nothing named: only write the tables again
 
-docs/upgrades.json has what was predicted and what the release did, and docs/reading_a_checkpoint.md the table of it.
-A restart that is on record is not carried out again: delete its entry first.
+flink: what each release wrote, restored by that of the stack. docs/upgrades.json has what was predicted and what the
+release did, and docs/reading_a_checkpoint.md a table of it for each engine. A restart of Spark that is on record is not
+carried out again: delete its entry first.
 """
 
 from __future__ import annotations
@@ -12,25 +13,51 @@ import json
 import re
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+from kafka import KafkaProducer
+from kafka.admin import KafkaAdminClient
+
 from faultline.files import replace_text
+from faultline.inspector.held_back import add_fates
+from faultline.inspector.model import Transaction
 from faultline.inspector.spark.report import read_report
+from faultline.locks import LOCKS
 from faultline.settings import ROOT
+from tests.golden.archives import releases
+from tests.golden.record import restored
+from tests.stack.broker import Broker, run_broker
+from tests.stack.flink_cluster import described
 from tests.stack.releases import copies, is_as_said, made_python, predicted, restarted
 
 PAGE, RECORD = ROOT / "docs" / "reading_a_checkpoint.md", ROOT / "docs" / "upgrades.json"
 FROM, ONTO = ("3.5", "4.0", "4.1", "4.2"), ("4.2", "4.3")
-"""Releases that wrote the checkpoints, and those that start them: that of the stack, and the newest that was had."""
-BEGIN, END = "<!-- rendered by: python -m tests.golden.upgrades -->\n", "<!-- end -->\n"
-_HEAD = """
+"""Releases of Spark that wrote the checkpoints, and those that start them: the stack's, and the newest that was had."""
+BEGIN, END = "<!-- upgrades of {}, rendered by: python -m tests.golden.upgrades -->\n", "<!-- end -->\n"
+_SPARK_HEAD = """
 | written by | started by | checkpoint | predicted | carried out | versions of the logs |
 | --- | --- | --- | --- | --- | --- |
 """
+_FLINK_HEAD = """
+| restored | written by (version of its metadata) | predicted | carried out | version from then on |
+| --- | --- | --- | --- | --- |
+"""
+
+KNOWN = "savepoint, whose transactions the broker has"
+_KINDS = {
+    "checkpoint": ("at-least-once", "at-least-once/*/chk-*"),
+    "savepoint, whose transactions the broker does not know": ("exactly-once", "exactly-once/savepoint-*-*"),
+    KNOWN: ("exactly-once", "exactly-once/savepoint-*-*"),
+}
+"""By what is restored: the delivery of the job, and where it is."""
 
 Upgrade = dict[str, Any]
-"""One restart: written, started, recipe, predicted, step, error, committed, before and after (versions of the logs)."""
+"""One restart of Spark: written, started, recipe, predicted, step, error, committed, before and after (versions of the
+logs); one of Flink: written, restored (of _KINDS), predicted, error, before and after (of `_metadata`)."""
 
 
 def carried_out(onto: str, folder: Path, known: set[tuple[str, str]]) -> list[Upgrade]:
@@ -75,7 +102,72 @@ def _condition(error: str) -> str:
     return f"`{named[-1]}`" if named else error
 
 
-def table(upgrades: list[Upgrade]) -> str:
+def restored_by_flink(folder: Path) -> list[Upgrade]:
+    """Restore what each release wrote: a checkpoint, and a savepoint of whose transactions the broker knows or not."""
+    here = re.findall(r"^apache-flink==(\d+\.\d+)", (LOCKS / "flink.lock").read_text(), re.MULTILINE)[0]
+    found: list[Upgrade] = []
+    for golden, kind in product(releases("flink"), _KINDS):
+        delivery, pattern = _KINDS[kind]
+        path, after = (max(each.glob(pattern)) for each in (golden, golden.with_name(f"flink-{here}")))
+        home = folder / str(len(found))
+        for broker in run_broker(home):
+            broker.create_topics("visits", "visit_windows")
+            [report] = described(path)
+            with prepared(broker, report.transactions if kind == KNOWN else []):
+                add_fates(report, broker.bootstrap)
+                [reason] = restored(broker, home, delivery, [path])
+        assert report.restart is not None
+        found.append(
+            {"written": golden.name.removeprefix("flink-"), "restored": kind, "predicted": report.restart.action,
+             "error": reason, "before": _metadata_version(path), "after": _metadata_version(after)}
+        )  # fmt: skip
+    return found
+
+
+@contextmanager
+def prepared(broker: Broker, transactions: list[Transaction]) -> Iterator[None]:
+    """Begin transactions at a new broker by the ids and producer ids that a savepoint has of them."""
+    admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap)
+    with ExitStack() as begun:
+        begun.callback(admin.close)
+        ids = {each.producer_id: each.transactional_id for each in transactions}
+        # The broker counts producer ids: others take those before. Its first producer makes it ready for all.
+        for number in range(max(ids, default=0) + 1):
+            name = ids.get(number, f"other-{number}")
+            producer = KafkaProducer(
+                bootstrap_servers=broker.bootstrap, transactional_id=name, transaction_timeout_ms=600_000
+            )
+            begun.callback(producer.close)
+            producer.init_transactions()
+            assert admin.describe_transactions([name])[name].producer_id == number
+            if number in ids:
+                producer.begin_transaction()
+                producer.send("visit_windows", b"a window").get(30)
+        yield
+
+
+def _metadata_version(path: Path) -> int:
+    """The version behind the magic number, as in `Checkpoints.loadCheckpointMetadata` of Flink."""
+    return int.from_bytes((path / "_metadata").read_bytes()[4:8])
+
+
+def flink_table(upgrades: list[Upgrade]) -> str:
+    """Render the rows, all releases of one outcome in one line."""
+    lines: dict[tuple[str, ...], list[str]] = {}
+    for each in upgrades:
+        said = "refuses" if each["predicted"] == "impossible" else "goes on"
+        did = f"refused: `{each['error'].partition(':')[0]}`" if each["error"] else "every task ran"
+        lines.setdefault((each["restored"], said, did, str(each["after"])), []).append(
+            f"{each['written']} ({each['before']})"
+        )
+    rows = [
+        f"| {restored} | {', '.join(written)} | {said} | {did} | {after} |"
+        for (restored, said, did, after), written in lines.items()
+    ]
+    return _FLINK_HEAD + "\n".join(rows) + "\n\n"
+
+
+def spark_table(upgrades: list[Upgrade]) -> str:
     """Render the rows, those of one outcome in one line."""
     lines: dict[tuple[str, ...], list[str]] = {}
     for each in upgrades:
@@ -94,23 +186,30 @@ def table(upgrades: list[Upgrade]) -> str:
         f"| {written} | {started} | {', '.join(f'`{name}`' for name in recipes)} | {said} | {did} | {versions} |"
         for (written, started, said, did, versions), recipes in lines.items()
     ]
-    return _HEAD + "\n".join(rows) + "\n\n"
+    return _SPARK_HEAD + "\n".join(rows) + "\n\n"
 
 
-def page(upgrades: list[Upgrade], text: str) -> str:
-    """Put the table into the page's text."""
-    start, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-    return text[:start] + table(upgrades) + text[end:]
+def page(upgrades: dict[str, list[Upgrade]], text: str) -> str:
+    """Put the tables into the page's text."""
+    for engine, table in {"Spark": spark_table, "Flink": flink_table}.items():
+        begin = BEGIN.format(engine)
+        start = text.index(begin) + len(begin)
+        text = text[:start] + table(upgrades[engine.lower()]) + text[text.index(END, start) :]
+    return text
 
 
 def main() -> int:
     """Carry out what is named, and write record and page; returns the exit code."""
-    upgrades: list[Upgrade] = json.loads(RECORD.read_text()) if RECORD.exists() else []
-    for onto in sys.argv[1:]:
+    upgrades: dict[str, list[Upgrade]] = json.loads(RECORD.read_text())
+    for wanted in sys.argv[1:]:
+        engine, _, onto = wanted.partition("-")
         with tempfile.TemporaryDirectory() as folder:
-            known = {(each["written"], each["recipe"]) for each in upgrades if each["started"] == onto}
-            upgrades += carried_out(onto, Path(folder), known)
-    upgrades.sort(key=lambda each: (each["started"], each["written"], each["recipe"]))
+            if engine == "flink":
+                upgrades["flink"] = restored_by_flink(Path(folder))
+                continue
+            known = {(each["written"], each["recipe"]) for each in upgrades["spark"] if each["started"] == onto}
+            upgrades["spark"] += carried_out(onto, Path(folder), known)
+    upgrades["spark"].sort(key=lambda each: (each["started"], each["written"], each["recipe"]))
     replace_text(RECORD, json.dumps(upgrades, indent=1) + "\n")
     replace_text(PAGE, page(upgrades, PAGE.read_text()))
     return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from faultline.inspector.model import Restart
-from tests.called import process
 from tests.golden.archives import releases
-from tests.golden.record import REST_PORT, await_checkpoints, flink_job, produce
+from tests.golden.record import await_checkpoints, flink_job, produce, restored
 from tests.stack.broker import Broker, run_broker
-from tests.stack.flink_cluster import PYTHON, described
+from tests.stack.flink_cluster import described
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(1800)]
 
@@ -50,14 +48,6 @@ def taken(broker: Broker, folder: Path, delivery: str) -> Path:
             produce(broker.bootstrap, start, start + 40)
         statistics = await_checkpoints(job, 3)
     return Path(statistics["latest"]["completed"]["external_path"].removeprefix("file:"))
-
-
-def restored(broker: Broker, folder: Path, delivery: str, paths: list[Path]) -> list[str]:
-    """Restore checkpoints by Flink, one after the other; returns its reason where it fails."""
-    command = [str(PYTHON), "-m", "tests.golden.restore_flink", broker.bootstrap, str(folder), str(REST_PORT), delivery]
-    done = process([*command, *map(str, paths)], seconds=1500)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return [str(json.loads(line)) for line in done.stdout.splitlines() if line.startswith('"')]
 
 
 def agree(restart: Restart, reason: str) -> bool:

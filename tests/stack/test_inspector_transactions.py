@@ -55,11 +55,13 @@ def test_the_broker_says_what_became_of_a_transaction(broker: Broker, end: str, 
     assert FATES[end] in render(report)
     assert report.restart is not None
     said = report.restart.transactions
-    assert bool(report.problems) == (end == "aborted")
+    assert bool(report.problems) == (end in ("aborted", "unknown"))
+    assert (report.restart.action == "impossible") == (end == "unknown")
     expected = {
         "open": "first it commits 1 prepared transaction",
         "committed": "its transactions have ended at the broker already",
         "ended": "its transactions have ended at the broker already",
+        "unknown": "",
     }
     assert said == expected.get(end, "first it commits 1 of them")
 

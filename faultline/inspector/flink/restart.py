@@ -42,7 +42,10 @@ def predict(
     waiting = len(report.transactions)
     if waiting:
         what = count(waiting, "prepared transaction")
-        restart.transactions = f"first it commits {what}, unless that was done already"
+        them = "it" if waiting == 1 else "them"
+        restart.transactions = (
+            f"first it commits {what}, unless that was done already, and fails where the broker does not know {them}"
+        )
     restart.details += [*_repeated(report, sinks), *limits]
     return restart
 
