@@ -115,13 +115,8 @@ class ComposeBackend:
             preflight.check_disk(ROOT, preflight.IMAGES_MIB)
             say("building the images; the first time fetches all that they need ...")
         subprocess.run([str(ROOT / "docker" / "collect_certs.sh")], check=False)
-        # Without the buildx plugin only the classic builder works, and Compose has to be set to use it.
-        classic = (
-            {} if self.docker.ask("buildx", "version") else {"DOCKER_BUILDKIT": "0", "COMPOSE_DOCKER_CLI_BUILD": "0"}
-        )
-        # Compose 2 writes the project into an image: one name for all, or each stack would replace the others' images.
-        project = {"COMPOSE_PROJECT_NAME": read_env_file(ENV_FILE)["COMPOSE_PROJECT_NAME"]}
-        if not self.docker.quietly("build", more={**classic, **project}):
+        # One name for all stacks, or each would replace the others' images.
+        if not self.docker.build(read_env_file(ENV_FILE)["COMPOSE_PROJECT_NAME"]):
             raise StackError("the images could not be built; the end of the build's log is above")
 
     def _image(self, target: str) -> str:

@@ -119,11 +119,32 @@ class Docker:
 
     def quietly(self, *arguments: str, seconds: float | None = None, more: Mapping[str, str] | None = None) -> bool:
         """Run Compose, show its progress, and its output only when it fails. Returns whether it succeeded."""
+        return self._quietly([*self.compose(), *arguments], seconds, more or {})
+
+    def build(self, project: str) -> bool:
+        """Build the images of the services that are part of the stack, and return whether that succeeded.
+
+        `project`: Compose 2 writes it into an image. BuildKit builds all images side by side; Compose 2.26 alone builds
+        an image after those of the services that its own service depends on.
+        """
+        more = {"COMPOSE_PROJECT_NAME": project}
+        has_buildx = self.ask("buildx", "version")
+        if not has_buildx or "Podman" in self.ask("version"):
+            # Podman has no BuildKit. Without buildx Compose has to be told to use the classic builder.
+            classic = {} if has_buildx else {"DOCKER_BUILDKIT": "0", "COMPOSE_DOCKER_CLI_BUILD": "0"}
+            return self.quietly("build", more={**more, **classic})
+        with self.variables() as environ, tempfile.NamedTemporaryFile(suffix=".yaml") as file:
+            command = [*self.compose(), "config"]
+            if subprocess.run(command, stdout=file, check=False, env={**environ, **more}).returncode:
+                return False
+            return self._quietly(["docker", "buildx", "bake", "--progress", "plain", "--file", file.name], None, more)
+
+    def _quietly(self, command: list[str], seconds: float | None, more: Mapping[str, str]) -> bool:
         with self.variables() as environ, _progress() as log:
             try:
                 done = subprocess.run(
-                    [*self.compose(), *arguments], stdout=log, stderr=log, stdin=subprocess.DEVNULL, check=False,
-                    env={**environ, **(more or {})}, timeout=seconds, start_new_session=is_beside(),
+                    command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, check=False, env={**environ, **more},
+                    timeout=seconds, start_new_session=is_beside(),
                 )  # fmt: skip
                 succeeded = done.returncode == 0
             except subprocess.TimeoutExpired:
