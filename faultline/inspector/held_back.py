@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from faultline.inspector.errors import InspectorError
@@ -16,8 +17,11 @@ FATES = {
     "committed": "committed at the broker already",
     "aborted": "ABORTED at the broker",
     "ended": "ended at the broker, which no longer says how",
+    "doubtful": "ABORTED at the broker, or committed before the next one of its id was aborted",
+    "behind": "of a later epoch than the broker knows",
     "unknown": "not known to the broker",
 }
+_LOST = "a restore cannot commit it, and what it wrote is lost"
 STATES = {
     "Ongoing": "open",
     "PrepareCommit": "committed",
@@ -64,34 +68,39 @@ def fate(transaction: Transaction, described: TransactionDescription) -> str:
     # Flink takes a new epoch of the id for each transaction: with the same epoch, it is this transaction.
     if described.producer_epoch == transaction.epoch and described.state in STATES:
         return STATES[described.state]
-    return "ended"
+    # The broker aborts a transaction that timed out under the next epoch (TransactionCoordinator).
+    if described.producer_epoch == transaction.epoch + 1 and STATES.get(described.state) == "aborted":
+        return "doubtful"
+    return "behind" if described.producer_epoch < transaction.epoch else "ended"
 
 
 def _set_against(report: Report) -> None:
-    aborted = [each for each in report.transactions if each.fate == "aborted"]
-    report.problems += [
-        f"transaction {each.transactional_id} of checkpoint {each.checkpoint} was aborted by the broker (timed out, or"
-        " fenced by another job): a restore cannot commit it, and what it wrote is lost"
-        for each in aborted
+    """Add what follows from the fates. Each exception is what `KafkaCommitter` of Flink's connector gets."""
+    by_fate = defaultdict(list)
+    for each in report.transactions:
+        by_fate[each.fate].append(f"transaction {each.transactional_id} of checkpoint {each.checkpoint}")
+    # InvalidTxnStateException and ProducerFencedException: it goes on.
+    report.problems += [f"{each} was aborted: {_LOST}" for each in by_fate["aborted"]]
+    report.problems += [f"{each} has an epoch that the broker has not reached: {_LOST}" for each in by_fate["behind"]]
+    report.notes += [
+        f"{each} was aborted by the broker, or was committed before the next one of its id was aborted; in the first"
+        " case (it timed out) what it wrote is lost"
+        for each in by_fate["doubtful"]
     ]
-    # KafkaCommitter of the connector goes on after a fenced producer, a transaction that has ended and an unknown
-    # producer; InvalidPidMappingException, the answer here, fails the job.
-    unknown = [each for each in report.transactions if each.fate == "unknown"]
+    # InvalidPidMappingException: the job fails.
     report.problems += [
-        f"transaction {each.transactional_id} of checkpoint {each.checkpoint} is not known to the broker (another"
-        " broker, or expired there): a restore commits it, and fails"
-        for each in unknown
+        f"{each} is not known to the broker (another broker, or expired there): a restore commits it, and fails"
+        for each in by_fate["unknown"]
     ]
     if report.restart is None:
         return
-    if unknown:
+    if by_fate["unknown"]:
         report.restart = Restart("impossible", report.restart.step, "A restore at this broker fails: see the problems")
         return
-    waiting = sum(1 for each in report.transactions if each.fate == "open")
-    known = all(each.fate in ("open", "committed", "ended") for each in report.transactions)
-    if known:
-        report.restart.transactions = (
-            f"first it commits {count(waiting, 'prepared transaction')}"
-            if waiting
-            else "its transactions have ended at the broker already"
-        )
+    lost = by_fate["aborted"] + by_fate["behind"]
+    if by_fate["open"]:
+        report.restart.transactions = f"first it commits {count(len(by_fate['open']), 'prepared transaction')}"
+    elif lost:
+        report.restart.transactions = f"it cannot commit {count(len(lost), 'transaction')}"
+    else:
+        report.restart.transactions = "its transactions have ended at the broker already"

@@ -43,7 +43,7 @@ _SPARK_HEAD = """
 | --- | --- | --- | --- | --- | --- |
 """
 _FLINK_HEAD = """
-| restored | written by (version of its metadata) | predicted | carried out | version from then on |
+| restored | written by (version of its metadata) | predicted | carried out | version that this release writes |
 | --- | --- | --- | --- | --- |
 """
 
@@ -108,13 +108,14 @@ def restored_by_flink(folder: Path) -> list[Upgrade]:
     found: list[Upgrade] = []
     for golden, kind in product(releases("flink"), _KINDS):
         delivery, pattern = _KINDS[kind]
-        path, after = (max(each.glob(pattern)) for each in (golden, golden.with_name(f"flink-{here}")))
+        path, after = (_newest(each, pattern) for each in (golden, golden.with_name(f"flink-{here}")))
         home = folder / str(len(found))
         for broker in run_broker(home):
             broker.create_topics("visits", "visit_windows")
             [report] = described(path)
             with prepared(broker, report.transactions if kind == KNOWN else []):
                 add_fates(report, broker.bootstrap)
+                assert kind != KNOWN or {each.fate for each in report.transactions} == {"open"}
                 [reason] = restored(broker, home, delivery, [path])
         assert report.restart is not None
         found.append(
@@ -144,6 +145,10 @@ def prepared(broker: Broker, transactions: list[Transaction]) -> Iterator[None]:
                 producer.begin_transaction()
                 producer.send("visit_windows", b"a window").get(30)
         yield
+
+
+def _newest(folder: Path, pattern: str) -> Path:
+    return max(folder.glob(pattern), key=lambda path: (len(path.name), path.name))
 
 
 def _metadata_version(path: Path) -> int:
@@ -200,6 +205,8 @@ def page(upgrades: dict[str, list[Upgrade]], text: str) -> str:
 
 def main() -> int:
     """Carry out what is named, and write record and page; returns the exit code."""
+    if unknown := set(sys.argv[1:]) - {"flink", *(f"spark-{release}" for release in ONTO)}:
+        sys.exit(f"unknown: {', '.join(sorted(unknown))}; see the usage")
     upgrades: dict[str, list[Upgrade]] = json.loads(RECORD.read_text())
     for wanted in sys.argv[1:]:
         engine, _, onto = wanted.partition("-")

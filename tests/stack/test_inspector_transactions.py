@@ -12,6 +12,7 @@ from faultline.inspector.ends import COUNTED, add_lag
 from faultline.inspector.held_back import FATES, add_fates
 from faultline.inspector.model import Partition, Report, Restart, Transaction
 from faultline.inspector.render.prose import render
+from faultline.waiting import wait_until
 from tests.stack.broker import Broker
 
 pytestmark = pytest.mark.ci
@@ -22,14 +23,17 @@ def report_of(transaction: Transaction) -> Report:
     return Report("flink", "checkpoint", "chk-7", "7", transactions=[transaction], restart=restart)
 
 
-@pytest.mark.parametrize("end", ["open", "committed", "aborted", "ended", "unknown"])
+@pytest.mark.parametrize("end", ["open", "committed", "aborted", "ended", "doubtful", "behind", "unknown"])
 def test_the_broker_says_what_became_of_a_transaction(broker: Broker, end: str, request: pytest.FixtureRequest) -> None:
     topic, name = f"results-{uuid.uuid4()}", f"job-{uuid.uuid4()}"
     broker.create_topics(topic)
 
     def new_epoch() -> KafkaProducer:
         # As Flink's writer does it before each transaction.
-        producer = KafkaProducer(bootstrap_servers=broker.bootstrap, transactional_id=name)
+        timeout = 1_000 if end == "doubtful" else 60_000
+        producer = KafkaProducer(
+            bootstrap_servers=broker.bootstrap, transactional_id=name, transaction_timeout_ms=timeout
+        )
         request.addfinalizer(producer.close)
         producer.init_transactions()
         return producer
@@ -39,10 +43,10 @@ def test_the_broker_says_what_became_of_a_transaction(broker: Broker, end: str, 
     producer.send(topic, b"a window").get(30)
     admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap)
     begun = admin.describe_transactions([name])[name]
-    admin.close()
     # As the job's checkpoint keeps it, between the two phases of the commit.
     known = name if end != "unknown" else f"{name}-other"
-    report = report_of(Transaction(known, begun.producer_id, begun.producer_epoch, 7))
+    epoch = begun.producer_epoch + (end == "behind")
+    report = report_of(Transaction(known, begun.producer_id, epoch, 7))
     if end == "aborted":
         producer.abort_transaction()
     elif end in ("committed", "ended"):
@@ -50,20 +54,28 @@ def test_the_broker_says_what_became_of_a_transaction(broker: Broker, end: str, 
     if end == "ended":
         new_epoch()
 
+    if end == "doubtful":
+        aborted = lambda: admin.describe_transactions([name])[name].state == "CompleteAbort"  # noqa: E731
+        wait_until(aborted, "the broker to abort what has timed out", seconds=60)
+    admin.close()
     add_fates(report, broker.bootstrap)
     assert report.transactions[0].fate == end
     assert FATES[end] in render(report)
     assert report.restart is not None
     said = report.restart.transactions
-    assert bool(report.problems) == (end in ("aborted", "unknown"))
+    assert bool(report.problems) == (end in ("aborted", "behind", "unknown"))
+    assert bool(report.notes) == (end == "doubtful")
     assert (report.restart.action == "impossible") == (end == "unknown")
     expected = {
         "open": "first it commits 1 prepared transaction",
         "committed": "its transactions have ended at the broker already",
         "ended": "its transactions have ended at the broker already",
+        "doubtful": "its transactions have ended at the broker already",
+        "aborted": "it cannot commit 1 transaction",
+        "behind": "it cannot commit 1 transaction",
         "unknown": "",
     }
-    assert said == expected.get(end, "first it commits 1 of them")
+    assert said == expected[end]
 
 
 def test_the_end_of_a_transaction_is_not_lag(broker: Broker, request: pytest.FixtureRequest) -> None:
