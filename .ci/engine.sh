@@ -18,8 +18,8 @@ PID_FILE="$ENGINE_HOME/dockerd.pid"
 LOG_FILE="$ENGINE_HOME/dockerd.log"
 START_LIMIT_SECONDS=60
 STOP_LIMIT_SECONDS=60
-# A separate name: the tag of Debian's official image is for that image only.
-HOME_MADE=faultline/base:bookworm
+# A name that no registry serves: the tag of Debian's official image is for that image only.
+HOME_MADE=localhost/faultline/base:bookworm
 SUITE=bookworm
 # Packages of one Debian release each: another engine's are removed (a minus sign).
 declare -A ENGINES=(

@@ -3,11 +3,11 @@
 # Usage: scripts/demo.sh [--pause] [--backend compose|local] [--profile cluster]
 #
 # The first of the walkthroughs; scripts/walkthroughs.sh lists all. --pause waits for Enter before each step, for a class.
-# Exit codes: 0 both verdicts hold and every sentence is proven, 1 one is not, 2 one is unknown or a step failed.
+# Exit codes: 0 all verdicts hold and every sentence is proven, 1 one is not, 2 one is unknown or a step failed.
 # The stack stays up afterwards; the last line shows how to stop it.
 #
 # Needs: the stack
-# Takes: 2 minutes; 5 the first time, when it fetches everything
+# Takes: 2 minutes; the first time 2 to 5 more, to fetch everything
 set -euo pipefail
 source "$(dirname "$(readlink -f "$0")")/lib/walkthrough.sh"
 
@@ -82,5 +82,6 @@ run scripts/verdict.sh all || verdict=$?
 
 say ""
 say "   output ${DATA_FOLDER}/output/${SPARK_QUERY_NAME}"
-say "next: open http://127.0.0.1:${PAGE_PORT}, run scripts/generator_start.sh, and break it: scripts/kill.sh taskmanager"
+[[ "${GENERATOR}" == running ]] || say "next: scripts/generator_start.sh lets visits arrive again"
+say "next: open http://127.0.0.1:${PAGE_PORT}, and break the stack: scripts/kill.sh taskmanager"
 finish "${verdict}"

@@ -129,22 +129,24 @@ class Docker:
         """
         more = {"COMPOSE_PROJECT_NAME": project}
         has_buildx = self.ask("buildx", "version")
-        if not has_buildx or "Podman" in self.ask("version"):
-            # Podman has no BuildKit. Without buildx Compose has to be told to use the classic builder.
+        if not has_buildx or self.program() == ["docker-compose"] or "Podman" in self.ask("version"):
+            # The config of Compose 1.29 has all profiles; Podman has no BuildKit.
+            # Without buildx Compose has to be told to use the classic builder.
             classic = {} if has_buildx else {"DOCKER_BUILDKIT": "0", "COMPOSE_DOCKER_CLI_BUILD": "0"}
             return self.quietly("build", more={**more, **classic})
         with self.variables() as environ, tempfile.NamedTemporaryFile(suffix=".yaml") as file:
             command = [*self.compose(), "config"]
             if subprocess.run(command, stdout=file, check=False, env={**environ, **more}).returncode:
                 return False
-            return self._quietly(["docker", "buildx", "bake", "--progress", "plain", "--file", file.name], None, more)
+            bake = ["docker", "buildx", "bake", "--load", "--progress", "plain", "--file", file.name]
+            return self._quietly(bake, None, more)
 
     def _quietly(self, command: list[str], seconds: float | None, more: Mapping[str, str]) -> bool:
         with self.variables() as environ, _progress() as log:
             try:
                 done = subprocess.run(
                     command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, check=False, env={**environ, **more},
-                    timeout=seconds, start_new_session=is_beside(),
+                    timeout=seconds, start_new_session=is_beside(), cwd=ROOT,
                 )  # fmt: skip
                 succeeded = done.returncode == 0
             except subprocess.TimeoutExpired:
