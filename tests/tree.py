@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import functools
-import os
 import re
 import subprocess
+import tempfile
 from collections.abc import Iterable, Iterator
-from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -20,41 +19,19 @@ _FENCE = re.compile(r"^```bash\n(.*?)^```", re.DOTALL | re.MULTILINE)
 @functools.cache
 def files() -> tuple[str, ...]:
     """Paths of all files below the project's folder that are not ignored, committed or not."""
-    named = by_git if (ROOT / ".git").exists() else by_walking
-    return tuple(name for name in named(ROOT) if (ROOT / name).is_file())
+    return tuple(name for name in listed(ROOT) if (ROOT / name).is_file())
 
 
-def by_git(folder: Path) -> list[str]:
-    """List the files that git has, or would add."""
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
-    listed = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
-    return sorted(set(listed.split("\0")) - {""})
-
-
-def by_walking(folder: Path) -> list[str]:
-    """All files that .gitignore leaves: an unpacked source archive has no git.
-
-    Lines are read as git reads them, as far as this project's go: paths from the root, and names in any folder.
-    """
-    text = (folder / ".gitignore").read_text(encoding="utf-8")
-    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
-    found = []
-    for place, folders, names in os.walk(folder):
-        here = Path(place).relative_to(folder)
-        folders[:] = [name for name in folders if name != ".git" and not _is_ignored(f"/{here / name}/", lines)]
-        found += [str(here / name) for name in names if not _is_ignored(f"/{here / name}", lines)]
-    return sorted(found)
-
-
-def _is_ignored(path: str, lines: Iterable[str]) -> bool:
-    """The last line that fits decides; `!` takes a path back."""
-    ignored = False
-    for line in lines:
-        # A * of git stands for no empty name: `/checkpoints/*` leaves the folder itself.
-        pattern = line.removeprefix("!").replace("*", "?*")
-        if fnmatch(path, pattern if pattern.startswith("/") else f"*/{pattern}"):
-            ignored = not line.startswith("!")
-    return ignored
+def listed(folder: Path) -> list[str]:
+    """List the files that git has, or would add: an unpacked source archive has no repository."""
+    with tempfile.TemporaryDirectory() as scratch:
+        git = ["git"]
+        if not (folder / ".git").exists():
+            subprocess.run(["git", "init", "--quiet", "--bare", scratch], check=True)
+            git = ["git", f"--git-dir={scratch}", f"--work-tree={folder}"]
+        command = [*git, "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+        found = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
+    return sorted(set(found.split("\0")) - {""})
 
 
 PAGES = [name for name in files() if name.endswith(".md")]

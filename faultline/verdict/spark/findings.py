@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
@@ -14,15 +14,13 @@ from faultline.verdict.checker import Stopwatch
 from faultline.verdict.escape import name_of, printable, shown
 from faultline.verdict.loading import TopicReader
 from faultline.verdict.model import EXAMPLES_PER_CATEGORY, Judgement, Unknown
-from faultline.verdict.records import Span
+from faultline.verdict.source.reader import Position, with_records
 from faultline.verdict.spark.cases import Case, cases_of
 from faultline.verdict.spark.judge import SparkFacts, judge, missing_file
 from faultline.verdict.spark.lines import Text, line_at
 from faultline.verdict.store import Store
 
 _CASES_AT_ONCE = 20_000
-_NEAR_OFFSETS = 20_000
-"""Up to this distance a new read takes longer than reading the records in between."""
 _TEXT_BYTES = 1 << 20
 """Longer lines are not parsed for names."""
 
@@ -142,31 +140,16 @@ class SparkFindings:
         The findings stay valid when the broker dies now; each further read would wait for it again.
         """
         found: dict[tuple[int, int], dict[str, object]] = {}
-        waiting = _runs(records)
+        if self._broker_is_gone:
+            return found
+        positions = (Position(*place, ()) for place in sorted(records))
         try:
-            while waiting and not self._broker_is_gone:
-                # One span of each partition at a time.
-                spans = {partition: runs.pop(0) for partition, runs in waiting.items()}
-                waiting = {partition: runs for partition, runs in waiting.items() if runs}
-                for batch in self.reader.read(self.facts.places.topic, spans):
-                    for record in batch.records():
-                        if (place := (record.partition, record.offset)) in records:
-                            found[place] = _visit_names(record.value)
+            for place, record in with_records(self.reader, self.facts.places.topic, positions):
+                if record:
+                    found[place.partition, place.offset] = _visit_names(record.value)
         except (Unknown, KafkaException, OSError):
             self._broker_is_gone = True
         return found
-
-
-def _runs(records: Iterable[tuple[int, int]]) -> dict[int, list[Span]]:
-    """Group records into spans that are read together, by partition."""
-    runs: dict[int, list[Span]] = {}
-    for partition, offset in sorted(records):
-        spans = runs.setdefault(partition, [])
-        if spans and offset - spans[-1].end <= _NEAR_OFFSETS:
-            spans[-1] = Span(spans[-1].begin, offset + 1)
-        else:
-            spans.append(Span(offset, offset + 1))
-    return runs
 
 
 def _times(count: int | None) -> str:
