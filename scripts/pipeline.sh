@@ -8,7 +8,7 @@
 # check    what is missing, before anything runs
 # run      start it, feed its topic, stop it, and judge it
 # verdict  judge what is there now; --json prints one JSON object
-# faults   kill, kill-broker, newest-commit-deleted, empty-checkpoint, older-checkpoint, two-drivers, sink-away,
+# faults   kill, kill-broker, newest-commit-deleted, empty-checkpoint, older-checkpoint, upgrade, two-drivers, sink-away,
 #          answer-lost: each on a topic and in a folder of its own; without a ROW, all that apply
 # soak     random faults one after the other, for 5 minutes, and one verdict; the same seed gives the same order
 #

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from faultline.locks import spark_releases
 from faultline.pipelines.line import Line, open_line
-from faultline.pipelines.spec import ENVIRONMENTS, OWN_POSTGRES, Pipeline, SpecError
+from faultline.pipelines.spec import ENVIRONMENTS, Pipeline, SpecError
 from faultline.settings import ROOT
 from faultline.stack.backends.local import LocalBackend
 from faultline.stack.errors import StackError
@@ -61,7 +61,7 @@ def placed(stack: Stack, pipeline: Pipeline, run: str = "", *, starts: bool = Tr
     names = {"topic": topic, "bootstrap": bootstrap, "work": str(work), "here": str(pipeline.file.resolve().parent)}
     with contextlib.ExitStack() as held:
         direct, line = dict(names), None
-        if OWN_POSTGRES.strip("{}") in pipeline.uses:
+        if "postgres" in pipeline.uses:
             # Its packages are needed only here.
             server = import_module("faultline.pipelines.server")
             port = held.enter_context(server.own_postgres(work, os.environ, stack.address))

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
-from faultline.command import Flags
+from faultline.command import CommandError, Flags
 from faultline.formats.verdict import Verdict, Verdicts
 from faultline.pipelines.judge import CATEGORIES, Judge, columns_of
 from faultline.pipelines.place import find, is_on, placed
@@ -21,7 +21,7 @@ from faultline.pipelines.trial import broker_running, command_of
 from faultline.stack.stack import Stack, open_stack
 from faultline.stop import interrupt_once
 from faultline.verdict.cluster import Cluster
-from faultline.verdict.model import Unknown
+from faultline.verdict.model import Unknown, unknown
 from faultline.verdict.report import print_report
 from faultline.verdict.store import open_store
 
@@ -95,7 +95,11 @@ def faults(stack: Stack, pipeline: Pipeline, names: Sequence[str]) -> int:
     chosen = _chosen(stack, pipeline, names)
     verdicts = []
     for row in chosen:
-        verdict = replace(try_row(stack, pipeline, row), pipeline=row.name)
+        try:
+            verdict = replace(try_row(stack, pipeline, row), pipeline=row.name)
+        except CommandError as error:
+            # The other rows are tried all the same.
+            verdict = unknown(row.name, str(error))
         _show(verdict)
         verdicts.append(verdict)
     print(f"{'row':<24} {'verdict':<9} {'lost':>9} {'repeated':>9} {'unexpected':>10}")

@@ -112,12 +112,12 @@ ROWS = (
     Row(
         "kill",
         "SIGKILL in mid-flight, twice",
-        (START, FEED, KILL, START, FEED, KILL, START, FED, SETTLE, STOP),
+        (START, FEED, KILL, START, FEED, KILL, START, FED, SETTLE, REST, STOP),
     ),
     Row(
         "kill-broker",
         "SIGKILL of the broker in mid-flight, and its start",
-        (START, FEED, GROWTH, *AWAY["kill-broker"], FED, SETTLE, STOP),
+        (START, FEED, GROWTH, *AWAY["kill-broker"], FED, SETTLE, REST, STOP),
         broker=True,
     ),
     Row(
@@ -172,6 +172,11 @@ ROWS = (
 )  # fmt: skip
 
 
+def _is_below_work(path: str) -> bool:
+    """Return whether a path of the file is relative, and so in the folder of the run."""
+    return bool(path) and not Path(path).is_absolute() and ".." not in Path(path).parts
+
+
 def applies(row: Row, pipeline: Pipeline, stack: Stack) -> str:
     """Return why a row does not apply to a pipeline; empty when it does."""
     start, feed = pipeline.start, pipeline.feed
@@ -182,6 +187,12 @@ def applies(row: Row, pipeline: Pipeline, stack: Stack) -> str:
         ),
         "a row has an output of its own, so the keys of output need one of {topic}, {work}, {postgres}": (
             placeholders(pipeline.output).isdisjoint({"topic", "work", "postgres"})
+            and not _is_below_work(pipeline.output.path)
+        ),
+        "a row moves its own checkpoint, so checkpoint.folder needs {topic} or {work}, or is below the run's folder": (
+            pipeline.checkpoint is not None
+            and placeholders(pipeline.checkpoint).isdisjoint({"topic", "work"})
+            and not _is_below_work(pipeline.checkpoint.folder)
         ),
         "nothing feeds the topic; add feed.file or feed.command": (
             not feed.file and not feed.command and not reads_visits(stack, pipeline)

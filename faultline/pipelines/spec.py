@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import shlex
 import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, replace
@@ -15,7 +16,6 @@ from faultline.locks import spark_releases
 
 EXACTLY_ONCE, AT_LEAST_ONCE, NONE = "exactly-once", "at-least-once", "none"
 PROMISES = (EXACTLY_ONCE, AT_LEAST_ONCE, NONE)
-READERS = ("kafka", "json", "csv", "parquet", "postgres", "delta", "iceberg")
 ENVIRONMENTS = {"": "", "spark": "tools", "flink": "flink", "python": "pipeline"}
 """Values of `start.environment`, and the project's environment behind each; empty is the user's own.
 
@@ -25,8 +25,6 @@ PLACEHOLDERS = ("bootstrap", "topic", "work", "here", "spark_jars", "flink_jars"
 """Names in braces that strings of the file may have, except the query."""
 FLINK_JARS = ("postgres", "iceberg")
 """Readers whose sinks need jars that Flink's environment lacks: it has those of Kafka and of files."""
-OWN_POSTGRES = "{postgres}"
-"""The address of a Postgres that is started for the pipeline."""
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _TYPES = {str: "a string", int: "a whole number", bool: "true or false"}
@@ -93,8 +91,9 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Output:
-    """The sink: `reader` is one of READERS, the other keys say where it is.
+    """The sink: `reader` is a key of _OF_READER, the other keys say where it is.
 
+    `binary`: key and value of a topic are BLOBs. `escape`: the character before a quote in a quoted text of a CSV file.
     `sql`: a query over the table `output`, which makes the columns to compare.
     """
 
@@ -105,7 +104,9 @@ class Output:
     committed: bool = True
     url: str = ""
     table: str = ""
+    binary: bool = False
     header: bool = True
+    escape: str = '"'
     sql: str = ""
 
 
@@ -213,8 +214,8 @@ def _refuse_unknown(file: Path, prefix: str, found: Mapping[str, object], known:
 def _checked(pipeline: Pipeline) -> Pipeline:
     """Refuse values that do not go together. Raises SpecError."""
     file, output = pipeline.file, pipeline.output
-    if output.reader not in READERS:
-        raise SpecError(f"{file}: output.reader is {output.reader!r}; write one of {', '.join(READERS)}")
+    if output.reader not in _OF_READER:
+        raise SpecError(f"{file}: output.reader is {output.reader!r}; write one of {', '.join(_OF_READER)}")
     for key in _OF_READER[output.reader]:
         if not getattr(output, key):
             raise SpecError(f"{file} lacks the key output.{key}, which the reader {output.reader} needs")
@@ -228,6 +229,7 @@ def _checked(pipeline: Pipeline) -> Pipeline:
         if table and table.environment not in (*ENVIRONMENTS, *spark_releases()):
             names = ", ".join([*filter(None, ENVIRONMENTS), *spark_releases()])
             raise SpecError(f"{file}: {key}.environment is {table.environment!r}; write one of {names}, or none")
+    _require_words(pipeline)
     if pipeline.start and not pipeline.start.command.strip():
         raise SpecError(f"{file}: start.command is empty; write the command that runs the pipeline in the foreground")
     if pipeline.upgrade and not pipeline.start:
@@ -239,6 +241,16 @@ def _checked(pipeline: Pipeline) -> Pipeline:
         if value < 1:
             raise SpecError(f"{file}: {key} is {value}; write a number above 0")
     return pipeline
+
+
+def _require_words(pipeline: Pipeline) -> None:
+    """Raise SpecError when the quotes of a command do not match."""
+    for key in ("start", "upgrade", "feed"):
+        for name in ("command", "stop", "kill"):
+            try:
+                shlex.split(getattr(getattr(pipeline, key), name, ""))
+            except ValueError as error:
+                raise SpecError(f"{pipeline.file}: {key}.{name} is no command: {error}") from None
 
 
 def placeholders(table: Any) -> frozenset[str]:

@@ -45,6 +45,7 @@ _LOOK_SECONDS = 1.0
 _WATCH_SECONDS = 0.002
 """Pause between two looks at an output whose next row is the moment of a fault."""
 _FIRST_SECONDS = 300.0
+_UNSEEN_SECONDS = 10.0
 _RESTARTS = 3
 _TOPIC_SECONDS = 30.0
 
@@ -71,6 +72,7 @@ class Trial:
         self.programs: list[Program] = []
         self._feeder: Program | None = None
         self._started = self._fed = self._restarts = 0
+        self._may_run = False
         self._slowest = 0.0
         """The most seconds from a start to the next growth of the output."""
         self._waits_since: float | None = None
@@ -85,8 +87,13 @@ class Trial:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            if self._start.kill and self.programs:
-                self._tell(self._start.kill)
+            # A start command that has ended may have left a container, say, that runs.
+            if self._may_run and (command := self._start.kill or self._start.stop):
+                self._tell(command)
+        except StackError as failed:
+            if error is None:
+                raise
+            say(str(failed))
         finally:
             for program in [*self.programs, *([self._feeder] if self._feeder else [])]:
                 program.close()
@@ -113,6 +120,7 @@ class Trial:
         """Start it, and wait until it is alive; with `may_end`, one that ends at once is a note and no error."""
         words, name = command_of(self.place), self.pipeline.name
         self._started += 1
+        self._may_run = True
         self._before, self._waits_since = self.mark(), time.monotonic()
         log = self.place.work / f"{name}-{self._started}.log"
         program = Program(words, self.place.environ, log, self.place.work)
@@ -123,7 +131,14 @@ class Trial:
         # On a busy machine the keeper of a program that has ended takes its time to say so.
         if program.running and program.processes():
             return
-        code, children = program.wait(seconds=_STEP_SECONDS), len(program.processes())
+        try:
+            code = program.wait(seconds=_UNSEEN_SECONDS)
+        except StackError:
+            raise StackError(
+                f"{name}: the start command runs, and its processes cannot be seen (sudo, env -i?); let it run as the "
+                "user, with the environment that it gets"
+            ) from None
+        children = len(program.processes())
         program.close()
         self.programs.remove(program)
         if children:
@@ -143,13 +158,18 @@ class Trial:
         for program in self.programs:
             program.close(seconds=self._start.stop_seconds)
         self.programs.clear()
+        self._may_run = False
 
     def _tell(self, command: str) -> None:
         """Run the command that stops or kills the pipeline. Raises StackError when it fails."""
-        done = subprocess.run(
-            shlex.split(command), env=dict(self.place.environ), cwd=self.place.work, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, timeout=_STEP_SECONDS, check=False,
-        )  # fmt: skip
+        try:
+            done = subprocess.run(
+                words_of(self.place, "start.stop or start.kill", command), env=dict(self.place.environ),
+                cwd=self.place.work, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_STEP_SECONDS,
+                check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise StackError(f"{self.pipeline.name}: {command} did not end within {_STEP_SECONDS:g} s") from None
         if done.returncode:
             words = " ".join((done.stderr or done.stdout).split())
             raise StackError(f"{self.pipeline.name}: {command} failed (exit code {done.returncode}): {words}")
@@ -169,6 +189,7 @@ class Trial:
             program.kill()
             program.close()
         self.programs.clear()
+        self._may_run = False
 
     def upgrade(self) -> None:
         """From the next start on, the upgraded pipeline runs. Raises StackError when its release cannot be had."""
@@ -198,7 +219,7 @@ class Trial:
         self._fed += 1
         log = self.place.work / f"feed-{self._fed}.log"
         if self.pipeline.feed.command:
-            words = shlex.split(self.pipeline.feed.command)
+            words = words_of(self.place, "feed.command", self.pipeline.feed.command)
             self._feeder = Program(words, self.place.environ, log, self.place.work)
         else:
             self._feeder = Program(_feed_command(self.place), _feed_environ(self.place), log, ROOT)
@@ -248,7 +269,8 @@ class Trial:
         self._watch(self._start.quiet_seconds, self._is_whole)
 
     def _is_whole(self) -> bool:
-        with contextlib.suppress(Unknown):
+        # A column that no row has yet is wrong in the verdict only.
+        with contextlib.suppress(Unknown, SpecError):
             return not self._judge.compare().lost
         return False
 
@@ -269,7 +291,8 @@ class Trial:
             if done():
                 return
             self.require_running()
-            if (now := self.mark()) != last:
+            # None is a look that failed.
+            if (now := self.mark()) not in (last, None):
                 last, since = now, time.monotonic()
                 self._has_grown()
                 continue
@@ -279,6 +302,7 @@ class Trial:
                 if self._waits_since is not None:
                     self.notes.append(f"the output did not grow in the {rested:.0f} s after the last start")
                 return
+        raise StackError(f"the output of {self.pipeline.name} still grows after {_STEP_SECONDS:g} s; feed less")
 
     def _has_grown(self) -> None:
         if self._waits_since is not None:
@@ -307,12 +331,18 @@ class Trial:
 
 def command_of(place: Place) -> list[str]:
     """Return the words of the start command. Raises SpecError when its program is not found."""
-    start = place.pipeline.start
-    words = shlex.split(start.command) if start else []
-    if not words or not shutil.which(words[0], path=place.environ.get("PATH")):
+    return words_of(place, "start.command", place.pipeline.start.command if place.pipeline.start else "")
+
+
+def words_of(place: Place, key: str, command: str) -> list[str]:
+    """Return the words of a command of the file. Raises SpecError when its program is not found."""
+    start, words = place.pipeline.start, shlex.split(command)
+    # A path is relative to the folder of the run.
+    program = str(place.work / words[0]) if words and "/" in words[0] else "".join(words[:1])
+    if not shutil.which(program, path=place.environ.get("PATH")):
         where = start.environment if start and start.environment else "the user"
         raise SpecError(
-            f"{place.pipeline.file}: {' '.join(words[:1])}, the program of start.command, is not on PATH of {where}; "
+            f"{place.pipeline.file}: {' '.join(words[:1])}, the program of {key}, is not on PATH of {where}; "
             "install it, or choose start.environment"
         )
     return words
@@ -369,15 +399,22 @@ def _make_topic(bootstrap: str, topic: str, partitions: int) -> None:
 @contextlib.contextmanager
 def broker_running(stack: Stack, pipeline: Pipeline) -> Iterator[None]:
     """Start this stack's broker if the topic is on it and none runs; it is stopped again at the end."""
-    if not is_on(stack, pipeline) or any(stack.backend.state(row) == RUNNING for row in stack.copies("kafka")):
+    if not is_on(stack, pipeline):
         yield
         return
+    copies = stack.copies("kafka")
+    ran = [row for row in copies if stack.backend.state(row) == RUNNING]
     try:
-        stack.start_brokers()
+        if not ran:
+            stack.start_brokers()
         yield
     finally:
-        for row in stack.copies("kafka"):
-            stack.stop(row.name)
+        for row in copies:
+            if not ran:
+                stack.stop(row.name)
+            # An interrupt may come while a row has the broker killed.
+            elif row in ran and stack.backend.state(row) != RUNNING:
+                stack.start(row.name)
 
 
 def try_steps(stack: Stack, pipeline: Pipeline, run: str, steps: Sequence[Step], *, forgiving: bool) -> Verdict:

@@ -39,11 +39,16 @@ def main() -> int:
     environ = dict(os.environ)
     environ[SERVICE] = environ.get(SERVICE, "").replace(KEEPER, "", 1)
     with arguments.log.open("ab") as log:
-        process = subprocess.Popen(
-            arguments.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environ, start_new_session=True,
-            # A signal that we ignore would also be ignored by the command.
-            preexec_fn=_default_signals,  # noqa: PLW1509  # no thread runs yet
-        )  # fmt: skip
+        try:
+            process = subprocess.Popen(
+                arguments.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environ,
+                start_new_session=True,
+                # A signal that we ignore would also be ignored by the command.
+                preexec_fn=_default_signals,  # noqa: PLW1509  # no thread runs yet
+            )  # fmt: skip
+        except OSError as error:
+            print(f"{' '.join(arguments.command)} cannot run: {error.strerror}", file=sys.stderr)
+            return 126
     signal.signal(signal.SIGTERM, lambda *_: process.send_signal(signal.SIGTERM))
     _record(arguments.record, {"pid": process.pid, "command": arguments.command})
     with os.fdopen(os.dup(sys.stdout.fileno()), "w") as caller:

@@ -205,28 +205,34 @@ def lag(cluster: Cluster, topic: str, reached: Mapping[int, int]) -> tuple[int, 
     return read, sum(span.end for span in ends.values())
 
 
-def require_whole(cluster: Cluster, topic: str, spans: Spans) -> None:
-    """Raise Unknown when records of a topic are gone, or may be: their outputs can no longer be judged."""
+START_CLEAN = "start clean (scripts/down.sh --wipe)"
+
+
+def require_whole(cluster: Cluster, topic: str, spans: Spans, remedy: str = START_CLEAN) -> None:
+    """Raise Unknown when records of a topic are gone, or may be: their outputs can no longer be judged.
+
+    `remedy`: the next step, which ends the message.
+    """
     for partition, span in spans.items():
         if span.begin > 0:
             raise Unknown(
                 f"{topic} partition {partition} begins at offset {span.begin}: its first records were deleted, "
-                "so their outputs cannot be judged; start clean (scripts/down.sh --wipe)"
+                f"so they cannot be judged; {remedy}"
             )
     if cluster.is_compacted(topic):
         raise Unknown(
             f"topic {topic} is compacted (cleanup.policy), so records may be gone from its middle, which cannot be "
-            "judged; set cleanup.policy=delete and start clean (scripts/down.sh --wipe)"
+            f"judged; set cleanup.policy=delete, and {remedy}"
         )
 
 
-def source_spans(cluster: Cluster, topic: str, *, caught_up: bool) -> Spans:
+def source_spans(cluster: Cluster, topic: str, *, caught_up: bool, remedy: str = START_CLEAN) -> Spans:
     """Return the spans of the source to judge.
 
     Raises Unknown when its records are gone, or, with `caught_up`, when an open transaction hides some of them.
     """
     spans = cluster.spans(topic, committed=True)
-    require_whole(cluster, topic, spans)
+    require_whole(cluster, topic, spans, remedy)
     hidden = cluster.open_transactions(topic) if caught_up else {}
     for partition, span in hidden.items():
         raise Unknown(

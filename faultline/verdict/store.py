@@ -107,6 +107,8 @@ def open_store(*, in_memory: bool = False) -> Iterator[Store]:
         }
         database = ":memory:" if in_memory else str(folder / "verdict.duckdb")
         with duckdb.connect(database, config=config) as connection:
+            # Else times with a zone would be those of the machine's zone.
+            connection.execute("SET TimeZone = 'UTC'")
             # It would be drawn on stdout, which is for the verdict.
             connection.execute("SET enable_progress_bar = false")
             if in_memory:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -72,6 +73,10 @@ def spec(folder: Path, *, sql: str = SQL, promise: str = "exactly-once", output:
         ),
         (("[start]", "[upgrade]"), "has a table [upgrade] and no table [start]"),
         (("{work}", "{flink_jars}"), "{flink_jars} is for the readers postgres and iceberg; leave it out"),
+        (
+            ("consumer.py {bootstrap}", "consumer.py 'a {bootstrap}"),
+            "start.command is no command: No closing quotation",
+        ),
         (("[source]", "[source"), "is not TOML"),
         (('[source]\ntopic = "orders"', ""), "has no table [source]"),
     ],
@@ -128,7 +133,7 @@ class OfRecords(Judge):
         if self._values:
             self._store.append("source", pa.Table.from_batches([text_rows(batch_of(records(self._values)))]))
         self._records = {"source": len(self._values)}
-        self._run("expected", self._pipeline.expected.sql, "expected.sql")
+        self._expect()
 
 
 @pytest.fixture(scope="module")
@@ -242,6 +247,80 @@ def test_output_sql_makes_the_columns(store: Store, tmp_path: Path) -> None:
     assert verdict(store, pipeline, [visit(1)]).outcome is Outcome.HOLDS
 
 
+@pytest.mark.parametrize(
+    ("kind", "right", "wrong"),
+    [
+        ("INT", "2", "1.6"),
+        ("DECIMAL(10,2)", "1.00", "1.005"),
+        ("DATE", "2026-01-01", "2026-01-01 05:00:00"),
+        ("BIGINT", "9007199254740993", "9007199254740993.4"),
+    ],
+)
+def test_a_value_that_loses_something_in_the_querys_type_is_unexpected(
+    store: Store, tmp_path: Path, kind: str, right: str, wrong: str
+) -> None:
+    pipeline = spec(tmp_path, sql=f"SELECT value->>'id' AS id, (value->>'n')::{kind} AS n FROM source")
+    for written, outcome in {right: Outcome.HOLDS, wrong: Outcome.VIOLATED}.items():
+        (tmp_path / "out.jsonl").write_text(visit(1, written))
+        # The query makes the same value of both.
+        assert verdict(store, pipeline, [visit(1, written)]).outcome is outcome
+    parquet = read(write(tmp_path, spec_of(tmp_path, "parquet").replace("::INT", "::DOUBLE::INT")))
+    for typed, outcome in {"2.0": Outcome.HOLDS, "1.6": Outcome.VIOLATED}.items():
+        store.execute(f"COPY (SELECT 'a1' AS id, {typed}::DOUBLE AS n) TO '{tmp_path}/out.parquet' (FORMAT parquet)")
+        assert verdict(store, parquet, [visit(1, typed)]).outcome is outcome
+
+
+@pytest.mark.parametrize("name", ["must", "there", "unfit", "Broken_Line"])
+def test_a_column_may_have_any_name(store: Store, tmp_path: Path, name: str) -> None:
+    pipeline = spec(tmp_path, sql=f"SELECT (value->>'n')::INT AS {name} FROM source")
+    (tmp_path / "out.jsonl").write_text(f'{{"{name}": 1}}')
+    found = verdict(store, pipeline, [visit(1, 1), visit(2, 0)])
+    assert (found.outcome, found.lost, found.unexpected) == (Outcome.VIOLATED, 1, 0)
+
+
+def test_csv_is_read_as_it_is_written(store: Store, tmp_path: Path) -> None:
+    """No line is skipped by a guess, and an empty text is no NULL."""
+    torn = spec_of(tmp_path, "csv").replace('path = "', 'header = false\npath = "')
+    (tmp_path / "out.csv").write_text("a1\na2,1\n")
+    assert verdict(store, read(write(tmp_path, torn)), [visit(2)]).outcome is not Outcome.HOLDS
+    pipeline = read(write(tmp_path, spec_of(tmp_path, "csv").replace("(value->>'n')::INT", "value->>'n'")))
+    for field, number in {'""': "", "": None}.items():
+        (tmp_path / "out.csv").write_text(f"id,n\na1,{field}\n")
+        assert verdict(store, pipeline, [visit(1, number)]).outcome is Outcome.HOLDS
+    (tmp_path / "out.csv").write_text('id,n\na1,""\n')
+    assert verdict(store, pipeline, [visit(1, None)]).outcome is Outcome.VIOLATED
+    spark = spec_of(tmp_path, "csv").replace("(value->>'n')::INT", "value->>'n'")
+    spark = spark.replace('reader = "csv"', 'reader = "csv"\nescape = "\\\\"')
+    (tmp_path / "out.csv").write_text('id,n\na1,"a \\"quote\\", and more"\n')
+    assert verdict(store, read(write(tmp_path, spark)), [visit(1, 'a "quote", and more')]).outcome is Outcome.HOLDS
+
+
+def test_a_member_that_is_always_null_may_be_left_out(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "out.jsonl").write_text('{"id": "a1"}\n')
+    assert verdict(store, spec(tmp_path), [visit(1, None)]).outcome is Outcome.HOLDS
+
+
+def test_rows_that_are_alike_are_a_note(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "out.jsonl").write_text(f"{visit(1)}\n{visit(1)}\n")
+    found = verdict(store, spec(tmp_path), [visit(1), visit(1)])
+    assert "1 expected row like another one" in "".join(found.notes)
+
+
+def test_times_with_a_zone_are_compared_in_utc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        with open_store(in_memory=True) as store:
+            zoned = "SELECT 'a1' AS id, TIMESTAMPTZ '2026-07-01 10:00:00Z' AS n"
+            store.execute(f"COPY ({zoned}) TO '{tmp_path}/out.parquet' (FORMAT parquet)")
+            text = spec_of(tmp_path, "parquet").replace("::INT", "::TIMESTAMP")
+            found = verdict(store, read(write(tmp_path, text)), [visit(1, "2026-07-01 10:00:00")])
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert found.outcome is Outcome.HOLDS
+
+
 def test_only_files_that_the_log_of_sparks_sink_names_are_read(store: Store, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     (folder / "_spark_metadata").mkdir(parents=True)
@@ -250,13 +329,15 @@ def test_only_files_that_the_log_of_sparks_sink_names_are_read(store: Store, tmp
     (folder / name.replace("1111-c", "2222-c")).write_text(visit(1) + "\n")
     entry = {"path": (folder / name).as_uri(), "size": (folder / name).stat().st_size, "action": "add"}
     (folder / "_spark_metadata" / "0").write_text(f"v1\n{json.dumps(entry)}")
+    (folder / "backup.json").write_text(visit(1) + "\n")
     found = verdict(store, spec(tmp_path, output="out"), [visit(1)])
     assert found.outcome is Outcome.HOLDS
+    assert "1 files are not in _spark_metadata, as backup.json: readers skip them" in found.notes
     assert "1 files of interrupted batches are not in _spark_metadata: readers skip them" in found.notes
 
 
 def test_a_value_that_is_no_text_is_refused_and_can_be_read_as_bytes() -> None:
     batch = batch_of(records([b"\xff", "a"]))
-    with pytest.raises(Unknown, match=r"is not UTF-8; set source\.binary = true"):
+    with pytest.raises(Unknown, match=r"is not UTF-8; set binary = true"):
         text_rows(batch)
     assert binary_rows(batch).column("value").to_pylist() == [b"\xff", b"a"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import deltalake
+import duckdb
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from faultline.pipelines.spec import Output
@@ -17,7 +18,7 @@ def load(store: Store, output: Output, columns: dict[str, str]) -> list[str]:  #
         store.connection.register("delta_rows", table.to_pyarrow_dataset())
         store.execute("CREATE OR REPLACE TABLE output AS SELECT * FROM delta_rows")
         store.connection.unregister("delta_rows")
-    except (DeltaError, OSError) as error:
+    except (DeltaError, OSError, duckdb.Error) as error:
         raise _unreadable(output, error) from None
     return [f"version {table.version()} of the Delta table"]
 

@@ -16,8 +16,10 @@ from faultline.verdict.spark.output import FILES, FOREACH_APPEND, OutputFile, li
 from faultline.verdict.spark.sink_log import METADATA_FOLDER
 from faultline.verdict.store import Store
 
-BROKEN = "broken_line"
+BROKEN = "broken line"
 """Column of `output` with a line that is not JSON; NULL in other rows."""
+CSV = "delim = ',', quote = '\"', skip = 0, nullstr = '', allow_quoted_nulls = false"
+"""The form of CSV files, for DuckDB."""
 _LINES = pa.schema([("line", pa.string())])
 _BATCH_BYTES = 8 << 20
 _NESTED = ("STRUCT", "MAP", "JSON")
@@ -41,10 +43,13 @@ def load(store: Store, output: Output, columns: dict[str, str]) -> list[str]:
     else:
         # Without a header, the columns are those of the query, in its order.
         header = "header = true, union_by_name = true" if output.header else "header = false, names = $columns"
-        read, more = "read_csv", f"all_varchar = true, hive_partitioning = true, {header}"
+        # Nothing is guessed: a guess skips lines. NULL has no quotes, and an empty text has them, as Spark writes them.
+        read, more = "read_csv", f"all_varchar = true, hive_partitioning = true, {CSV}, escape = $escape, {header}"
     asked: dict[str, object] = {"names": names}
     if "$columns" in more:
         asked["columns"] = list(columns)
+    if "$escape" in more:
+        asked["escape"] = output.escape
     try:
         store.execute(f"CREATE OR REPLACE TABLE output AS SELECT * FROM {read}($names, {more})", **asked)
     except duckdb.Error as error:
@@ -62,13 +67,17 @@ def _files(path: Path) -> tuple[list[OutputFile], list[str]]:
         return [OutputFile(path.name, path, path.stat().st_size)], []
     if not path.exists():
         raise Unknown(f"output {path} does not exist; did the pipeline write anything?")
-    found = list_output(path, FILES if (path / METADATA_FOLDER).is_dir() else FOREACH_APPEND, None)
+    has_log = (path / METADATA_FOLDER).is_dir()
+    found = list_output(path, FILES if has_log else FOREACH_APPEND, None)
     notes = list(found.notes)
+    others = [each for each in found.files if has_log and each.order is None and not each.leftover]
+    if others:
+        notes.append(f"{len(others)} files are not in {METADATA_FOLDER}, as {others[0].name}: readers skip them")
     leftovers = sum(each.leftover for each in found.files)
     if leftovers:
         notes.append(f"{leftovers} files of interrupted batches are not in {METADATA_FOLDER}: readers skip them")
     notes += [f"file {name}, which batch {batch} wrote, is missing" for name, batch in found.missing.items()]
-    return [each for each in found.files if not each.leftover], notes
+    return [each for each in found.files if not each.leftover and (each.order is not None or not has_log)], notes
 
 
 def _load_lines(store: Store, files: list[OutputFile]) -> None:
@@ -97,15 +106,18 @@ def _lines(file: OutputFile) -> Iterator[list[str]]:
 
 
 def _take_members(store: Store, output: Output, columns: dict[str, str]) -> None:
-    """Replace the lines by the members that the query's columns name. Raises SpecError when no line has a member."""
+    """Replace the lines by the members that the query's columns name.
+
+    Raises SpecError when no line has a member that the query yields: Spark leaves out those that are NULL.
+    """
     store.execute("ALTER TABLE output RENAME TO output_line")
     valid = "json_valid(line)"
     paths = {name: "$." + '"' + name.replace('"', '\\"') + '"' for name in columns}
     members = []
     for name, kind in columns.items():
-        arrow = "->" if _is_nested(kind) else "->>"
+        arrow = "->" if is_nested(kind) else "->>"
         members.append(f"CASE WHEN {valid} THEN line {arrow} {_quoted(paths[name])} END AS {sql_name(name)}")
-    broken = f"CASE WHEN NOT {valid} THEN line END AS {BROKEN}"
+    broken = f"CASE WHEN NOT {valid} THEN line END AS {sql_name(BROKEN)}"
     store.execute(f"CREATE OR REPLACE TABLE output AS SELECT {', '.join([*members, broken])} FROM output_line")
     found = ", ".join(
         f"count(*) FILTER (CASE WHEN {valid} THEN json_exists(line, {_quoted(path)}) ELSE false END)"
@@ -114,14 +126,15 @@ def _take_members(store: Store, output: Output, columns: dict[str, str]) -> None
     whole, *having = store.numbers(f"SELECT count(*) FILTER ({valid}), {found} FROM output_line")
     store.execute("DROP TABLE output_line")
     for name, lines in zip(columns, having, strict=True):
-        if whole and not lines:
+        if whole and not lines and store.numbers(f"SELECT count({sql_name(name)}) FROM expected")[0]:
             raise SpecError(
                 f"output {output.path} has no member {name!r} in any line; name the columns of expected.sql like those "
                 "of the output, or make them by output.sql"
             )
 
 
-def _is_nested(kind: str) -> bool:
+def is_nested(kind: str) -> bool:
+    """Return whether a type of DuckDB has parts."""
     return kind.endswith("[]") or kind.startswith(_NESTED)
 
 

@@ -16,8 +16,8 @@ _HINT = "metadata/version-hint.text"
 
 def load(store: Store, output: Output, columns: dict[str, str]) -> list[str]:  # noqa: ARG001 - as all readers
     """Make the table `output` of the rows of the newest snapshot. Raises Unknown."""
-    version = mark(output)
     try:
+        version = _version(output)
         table = StaticTable.from_metadata(f"{output.path}/metadata/v{version}.metadata.json")
         store.connection.register("iceberg_rows", table.scan().to_arrow())
     except (OSError, ValueError) as error:
@@ -27,15 +27,22 @@ def load(store: Store, output: Output, columns: dict[str, str]) -> list[str]:  #
     return [f"version {version} of the Iceberg table"]
 
 
+def _version(output: Output) -> str:
+    return Path(output.path, _HINT).read_text(encoding="utf-8").strip()
+
+
 def mark(output: Output) -> object:
-    """Return the newest version."""
+    """Return the rows of the newest snapshot; the table has versions without one."""
     try:
-        return Path(output.path, _HINT).read_text(encoding="utf-8").strip()
-    except OSError:
+        table = StaticTable.from_metadata(f"{output.path}/metadata/v{_version(output)}.metadata.json")
+    except (OSError, ValueError):
         return None
+    snapshot = table.current_snapshot()
+    rows = snapshot.summary["total-records"] if snapshot and snapshot.summary else "0"
+    return rows if rows != "0" else None
 
 
 def reach(output: Output) -> None:
     """Raise Unknown when the folder is there and is no table."""
-    if Path(output.path).exists() and mark(output) is None:
+    if Path(output.path).exists() and not Path(output.path, _HINT).exists():
         raise Unknown(f"{output.path} has no {_HINT}, so it is no Iceberg table of a Hadoop catalog")

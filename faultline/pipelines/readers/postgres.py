@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import duckdb
 import psycopg
 from psycopg import sql
 
+from faultline.pipelines.readers.files import CSV
 from faultline.pipelines.spec import Output
 from faultline.verdict.model import Unknown
 from faultline.verdict.store import Store
 
 _CONNECT_SECONDS = 10
+_LINE_BYTES = 64 << 20
 
 
 def load(store: Store, output: Output, columns: dict[str, str]) -> list[str]:  # noqa: ARG001 - as all readers
@@ -19,26 +22,33 @@ def load(store: Store, output: Output, columns: dict[str, str]) -> list[str]:  #
     try:
         with _connect(output) as connection, connection.cursor().copy(query) as copy, file.open("wb") as target:
             target.writelines(copy)
-    except psycopg.Error as error:
+        # In the form of COPY, NULL has no quotes, and an empty text has them.
+        store.execute(
+            "CREATE OR REPLACE TABLE output AS SELECT * FROM read_csv($file, header = true, all_varchar = true, "
+            f"{CSV}, escape = '\"', max_line_size = {_LINE_BYTES})",
+            file=str(file),
+        )
+    except (psycopg.Error, duckdb.Error) as error:
         raise Unknown(f"table {output.table} of Postgres cannot be read: {_said(error)}") from None
-    # In the form of COPY, NULL has no quotes, and an empty text has them.
-    store.execute(
-        "CREATE OR REPLACE TABLE output AS SELECT * FROM read_csv($file, header = true, all_varchar = true, "
-        "delim = ',', quote = '\"', escape = '\"', nullstr = '', allow_quoted_nulls = false)",
-        file=str(file),
-    )
-    file.unlink()
+    finally:
+        file.unlink(missing_ok=True)
     return []
 
 
 def mark(output: Output) -> object:
-    """Return the number of rows."""
-    try:
-        with _connect(output) as connection:
-            found = connection.execute(sql.SQL("SELECT count(*) FROM {}").format(_table(output))).fetchone()
-    except psycopg.Error:
-        return None
-    return found[0] or None if found else None
+    """Return the number of rows, and a sum that an update changes, too; a view has the number alone."""
+    # Each version of a row has the transaction that wrote it.
+    for asked in ("count(*), sum(xmin::text::bigint)", "count(*)"):
+        try:
+            with _connect(output) as connection:
+                query = sql.SQL("SELECT " + asked + " FROM {}").format(_table(output))
+                found = connection.execute(query).fetchone()
+            return found if found and found[0] else None
+        except psycopg.errors.UndefinedColumn:
+            continue
+        except psycopg.Error:
+            return None
+    return None
 
 
 def reach(output: Output) -> None:
@@ -57,6 +67,6 @@ def _table(output: Output) -> sql.Identifier:
     return sql.Identifier(*output.table.split("."))
 
 
-def _said(error: psycopg.Error) -> str:
+def _said(error: Exception) -> str:
     """Say what the error says in one line; the address in it has no password."""
     return " ".join(str(error).split())

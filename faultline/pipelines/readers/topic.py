@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from faultline.pipelines.spec import Output
+from faultline.verdict.checker import require_whole, source_spans
 from faultline.verdict.cluster import Cluster
 from faultline.verdict.loading import topic_rows
 from faultline.verdict.model import Unknown
@@ -25,6 +26,7 @@ def _schema(content: pa.DataType) -> pa.Schema:
     )
 
 
+KEPT = "name a topic that keeps all of its records"
 TEXT, BINARY = _schema(pa.string()), _schema(pa.binary())
 """Columns of a topic's table, with key and value as text or as bytes. Timestamps are UTC."""
 
@@ -45,7 +47,7 @@ def text_rows(batch: Batch) -> pa.RecordBatch:
     except pa.ArrowInvalid:
         raise Unknown(
             f"a key or value of partition {batch.partitions[0]}, offsets {batch.offsets[0]} to {batch.offsets[-1]}, is "
-            "not UTF-8; set source.binary = true, and decode key and value in the query"
+            "not UTF-8; set binary = true in the table of this topic, and decode key and value in the query"
         ) from None
 
 
@@ -58,16 +60,15 @@ def load_topic(store: Store, table: str, cluster: Cluster, topic: str, spans: Sp
 
 
 def load(store: Store, output: Output, columns: dict[str, str]) -> list[str]:  # noqa: ARG001 - as all readers
-    """Make the table `output` of a topic: its committed records, or all of them."""
+    """Make the table `output` of a topic: its committed records, or all. Raises Unknown when some are hidden."""
     cluster = Cluster(output.bootstrap, committed=output.committed)
-    spans = cluster.spans(output.topic, committed=output.committed)
-    load_topic(store, "output", cluster, output.topic, spans, binary=False)
-    hidden = cluster.open_transactions(output.topic) if output.committed else {}
-    return [
-        f"topic {output.topic} partition {partition} has an open transaction from offset {span.begin}: what follows it "
-        "is not committed, and was not read"
-        for partition, span in hidden.items()
-    ]
+    if output.committed:
+        spans = source_spans(cluster, output.topic, caught_up=True, remedy=KEPT)
+    else:
+        spans = cluster.spans(output.topic, committed=False)
+        require_whole(cluster, output.topic, spans, KEPT)
+    load_topic(store, "output", cluster, output.topic, spans, binary=output.binary)
+    return []
 
 
 def mark(output: Output) -> object:
