@@ -39,7 +39,7 @@ class AppendToFile(MapFunction):
     def map(self, value: str) -> str:
         """Write one visit; returns its id."""
         visit = json.loads(value)
-        self.file.write(json.dumps({"visit_id": visit["visit_id"], "page": visit["page"]}) + "\n")
+        self.file.write(json.dumps({name: visit[name] for name in ("visit_id", "event_time", "page")}) + "\n")
         return str(visit["visit_id"])
 
     def close(self) -> None:

@@ -20,5 +20,6 @@ with open(path, "a", buffering=1) as file:  # noqa: PTH123 - as tutorials write 
         for records in consumer.poll(timeout_ms=500).values():
             for record in records:
                 visit = json.loads(record.value)
-                file.write(json.dumps({"visit_id": visit["visit_id"], "page": visit["page"]}) + "\n")
+                row = {name: visit[name] for name in ("visit_id", "event_time", "page")}
+                file.write(json.dumps(row) + "\n")
         consumer.commit()

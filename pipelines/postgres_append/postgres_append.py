@@ -17,6 +17,7 @@ visits = (
 )
 page_views = visits.select(
     get_json_object("value", "$.visit_id").alias("visit_id"),
+    get_json_object("value", "$.event_time").alias("event_time"),
     get_json_object("value", "$.page").alias("page"),
 )
 

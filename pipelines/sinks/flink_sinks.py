@@ -56,17 +56,18 @@ if sink.startswith("postgres"):
     driver = loader.loadClass("org.postgresql.Driver").newInstance()
     connection = driver.connect(f"jdbc:{target}", java.java.util.Properties())
     connection.createStatement().execute(
-        "CREATE TABLE IF NOT EXISTS page_views (part int, pos bigint, visit_id text, page text"
+        "CREATE TABLE IF NOT EXISTS page_views (part int, pos bigint, visit_id text, event_time text, page text"
         + key.replace(" NOT ENFORCED", "")
         + ")"
     )
     connection.close()
 table.execute_sql(
-    "CREATE TABLE visits (visit_id STRING, page STRING, part INT METADATA FROM 'partition' VIRTUAL, "
+    "CREATE TABLE visits (visit_id STRING, event_time STRING, page STRING, part INT METADATA FROM 'partition' VIRTUAL, "
     f"pos BIGINT METADATA FROM 'offset' VIRTUAL) WITH ({KAFKA}, 'topic' = '{topic}', "
     "'scan.startup.mode' = 'earliest-offset', 'json.ignore-parse-errors' = 'true')"
 )
 table.execute_sql(
-    f"CREATE TABLE page_views (part INT, pos BIGINT, visit_id STRING, page STRING{key}) WITH ({SINKS[sink]})"
+    "CREATE TABLE page_views (part INT, pos BIGINT, visit_id STRING, event_time STRING, "
+    f"page STRING{key}) WITH ({SINKS[sink]})"
 )
-table.execute_sql("INSERT INTO page_views SELECT part, pos, visit_id, page FROM visits").wait()
+table.execute_sql("INSERT INTO page_views SELECT part, pos, visit_id, event_time, page FROM visits").wait()

@@ -45,6 +45,7 @@ page_views = (
         "partition",
         "offset",
         get_json_object("value", "$.visit_id").alias("visit_id"),
+        get_json_object("value", "$.event_time").alias("event_time"),
         get_json_object("value", "$.page").alias("page"),
     )
 )
@@ -81,9 +82,10 @@ def postgres_upsert(batch: DataFrame, _batch_id: int) -> None:
     """Insert what is not there yet by its key, the position in the topic."""
     batch.write.format("jdbc").options(**jdbc, dbtable="staged").mode("overwrite").save()
     execute(
-        "CREATE TABLE IF NOT EXISTS page_views (partition int, position bigint, visit_id text, page text, "
-        "PRIMARY KEY (partition, position))",
-        'INSERT INTO page_views SELECT partition, "offset", visit_id, page FROM staged ON CONFLICT DO NOTHING',
+        "CREATE TABLE IF NOT EXISTS page_views (partition int, position bigint, visit_id text, event_time text, "
+        "page text, PRIMARY KEY (partition, position))",
+        'INSERT INTO page_views SELECT partition, "offset", visit_id, event_time, page FROM staged '
+        "ON CONFLICT DO NOTHING",
     )
 
 
@@ -91,10 +93,10 @@ def postgres_batch_id(batch: DataFrame, batch_id: int) -> None:
     """Insert the rows and the id of the batch in one transaction, which does nothing for a batch that is there."""
     batch.write.format("jdbc").options(**jdbc, dbtable="staged").mode("overwrite").save()
     execute(
-        "CREATE TABLE IF NOT EXISTS page_views (visit_id text, page text)",
+        "CREATE TABLE IF NOT EXISTS page_views (visit_id text, event_time text, page text)",
         "CREATE TABLE IF NOT EXISTS batches (batch_id bigint PRIMARY KEY)",
         f"WITH new AS (INSERT INTO batches VALUES ({batch_id}) ON CONFLICT DO NOTHING RETURNING batch_id) "
-        "INSERT INTO page_views SELECT visit_id, page FROM staged WHERE EXISTS (SELECT FROM new)",
+        "INSERT INTO page_views SELECT visit_id, event_time, page FROM staged WHERE EXISTS (SELECT FROM new)",
     )
 
 
@@ -111,14 +113,17 @@ def execute(*statements: str) -> None:
 
 
 if sink.startswith("iceberg"):
-    spark.sql("CREATE TABLE IF NOT EXISTS db.page_views (partition int, offset bigint, visit_id string, page string)")
+    spark.sql(
+        "CREATE TABLE IF NOT EXISTS db.page_views (partition int, offset bigint, visit_id string, event_time string, "
+        "page string)"
+    )
 if sink == "file_sink":
     writer = page_views.writeStream.format("json").option("path", output)
 elif sink == "delta":
     writer = page_views.writeStream.format("delta").option("path", output)
 elif sink == "kafka":
     writer = (
-        page_views.select(to_json(struct("visit_id", "page")).alias("value"))
+        page_views.select(to_json(struct("visit_id", "event_time", "page")).alias("value"))
         .writeStream.format("kafka")
         .option("kafka.bootstrap.servers", bootstrap)
         .option("topic", target)
