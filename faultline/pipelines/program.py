@@ -17,7 +17,7 @@ from faultline.pipelines.readers import reader_of
 from faultline.pipelines.rows import ROWS, Row, applies, try_row
 from faultline.pipelines.soak import soak
 from faultline.pipelines.spec import Pipeline, SpecError, read
-from faultline.pipelines.trial import broker_running, command_of
+from faultline.pipelines.trial import broker_running, command_of, words_of
 from faultline.stack.stack import Stack, open_stack
 from faultline.stop import interrupt_once
 from faultline.verdict.cluster import Cluster
@@ -54,8 +54,13 @@ def check(stack: Stack, pipeline: Pipeline) -> int:
                 print(f"output: the reader {output.reader} can reach it")
             except Unknown as reason:
                 missing.append(str(reason))
-        if place.pipeline.start:
+        start, feed = place.pipeline.start, place.pipeline.feed
+        if start:
             print(f"start: {command_of(place)[0]} is there")
+            others = {"start.stop": start.stop, "start.kill": start.kill, "feed.command": feed.command}
+            for key, command in others.items():
+                if command:
+                    print(f"{key}: {words_of(place, key, command)[0]} is there")
     for row in ROWS:
         if lacks := applies(row, pipeline, stack):
             print(f"row {row.name} does not apply: {lacks}")

@@ -20,6 +20,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from faultline.command import CommandError
 from faultline.formats.verdict import Verdict
 from faultline.kafka_errors import said
 from faultline.messages import say
@@ -90,7 +91,7 @@ class Trial:
             # A start command that has ended may have left a container, say, that runs.
             if self._may_run and (command := self._start.kill or self._start.stop):
                 self._tell(command)
-        except StackError as failed:
+        except CommandError as failed:
             if error is None:
                 raise
             say(str(failed))
