@@ -98,7 +98,6 @@ class Judge:
         self._clock = Stopwatch()
         self._records: dict[str, int] = {}
         self._notes: list[str] = []
-        self._alike = 0
 
     def read_source(self) -> None:
         """Read the topic up to its present end, and run the query over it. Raises Unknown."""
@@ -113,12 +112,7 @@ class Judge:
         by_partition = {f"in partition {each}": count for each, (count,) in zip(spans, counted, strict=True)}
         self._records = {"source": sum(by_partition.values()), **by_partition}
         with self._clock.measure("judging"):
-            self._expect()
-
-    def _expect(self) -> None:
-        self._run("expected", self._pipeline.expected.sql, "expected.sql")
-        distinct = "SELECT count(*) FROM (SELECT DISTINCT * FROM expected)"
-        (self._alike,) = self._store.numbers(f"SELECT count(*) - ({distinct}) FROM expected")
+            self._run("expected", self._pipeline.expected.sql, "expected.sql")
 
     def _run(self, table: str, query: str, key: str) -> None:
         try:
@@ -131,11 +125,6 @@ class Judge:
         output, store = self._pipeline.output, self._store
         with self._clock.measure("reading"):
             self._notes = reader_of(output).load(store, output, self._columns)
-        if self._alike:
-            self._notes.append(
-                f"{plural(self._alike, 'expected row')} like another one: if one is lost and the other repeated, the "
-                "counts do not show it; let expected.sql yield an id"
-            )
         with self._clock.measure("judging"):
             if output.sql:
                 _columns(store, self._pipeline, "output.sql", output.sql)
@@ -198,8 +187,19 @@ class Judge:
             self._pipeline.name, outcome, reason,
             expected=counts.expected, observed=counts.observed, lost=counts.lost, duplicated=counts.repeated,
             unexpected=counts.unexpected, examples=first_findings(self._findings, ("lost", "duplicated", "unexpected")),
-            notes=tuple(self._notes), records=self._records, seconds=self._clock.seconds,
+            notes=(*self._notes, *self._alike()), records=self._records, seconds=self._clock.seconds,
         )  # fmt: skip
+
+    def _alike(self) -> list[str]:
+        """Say how many expected rows are like another one."""
+        distinct = "SELECT count(*) FROM (SELECT DISTINCT * FROM expected)"
+        (alike,) = self._store.numbers(f"SELECT count(*) - ({distinct}) FROM expected")
+        if not alike:
+            return []
+        return [
+            f"{plural(alike, 'expected row')} like another one: if one is lost and the other repeated, the counts do "
+            "not show it; let expected.sql yield an id"
+        ]
 
     def _findings(self, category: str) -> Iterator[Finding]:
         """Yield the rows of a category."""

@@ -227,7 +227,7 @@ def require_whole(cluster: Cluster, topic: str, spans: Spans, remedy: str = STAR
 
 
 def source_spans(cluster: Cluster, topic: str, *, caught_up: bool, remedy: str = START_CLEAN) -> Spans:
-    """Return the spans of the source to judge.
+    """Return the spans of a topic whose committed records are judged.
 
     Raises Unknown when its records are gone, or, with `caught_up`, when an open transaction hides some of them.
     """

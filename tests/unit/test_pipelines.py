@@ -133,7 +133,7 @@ class OfRecords(Judge):
         if self._values:
             self._store.append("source", pa.Table.from_batches([text_rows(batch_of(records(self._values)))]))
         self._records = {"source": len(self._values)}
-        self._expect()
+        self._run("expected", self._pipeline.expected.sql, "expected.sql")
 
 
 @pytest.fixture(scope="module")

@@ -38,18 +38,19 @@ def load(store: Store, output: Output, columns: dict[str, str]) -> list[str]:
         listed = ", ".join(f"NULL::VARCHAR AS {sql_name(name)}" for name in columns)
         store.execute(f"CREATE OR REPLACE TABLE output AS SELECT {listed} WHERE false")
         return notes
+    asked: dict[str, object] = {"names": names}
     if output.reader == "parquet":
         read, more = "read_parquet", "union_by_name = true, hive_partitioning = true"
     else:
-        # Without a header, the columns are those of the query, in its order.
-        header = "header = true, union_by_name = true" if output.header else "header = false, names = $columns"
         # Nothing is guessed: a guess skips lines. NULL has no quotes, and an empty text has them, as Spark writes them.
-        read, more = "read_csv", f"all_varchar = true, hive_partitioning = true, {CSV}, escape = $escape, {header}"
-    asked: dict[str, object] = {"names": names}
-    if "$columns" in more:
-        asked["columns"] = list(columns)
-    if "$escape" in more:
+        read, more = "read_csv", f"all_varchar = true, hive_partitioning = true, {CSV}, escape = $escape"
         asked["escape"] = output.escape
+        if output.header:
+            more += ", header = true, union_by_name = true"
+        else:
+            # The columns are those of the query, in its order.
+            more += ", header = false, names = $columns"
+            asked["columns"] = list(columns)
     try:
         store.execute(f"CREATE OR REPLACE TABLE output AS SELECT * FROM {read}($names, {more})", **asked)
     except duckdb.Error as error:
@@ -70,6 +71,8 @@ def _files(path: Path) -> tuple[list[OutputFile], list[str]]:
     has_log = (path / METADATA_FOLDER).is_dir()
     found = list_output(path, FILES if has_log else FOREACH_APPEND, None)
     notes = list(found.notes)
+    # The log gives each of its files an order.
+    seen = [each for each in found.files if each.order is not None or not has_log]
     others = [each for each in found.files if has_log and each.order is None and not each.leftover]
     if others:
         notes.append(f"{len(others)} files are not in {METADATA_FOLDER}, as {others[0].name}: readers skip them")
@@ -77,7 +80,7 @@ def _files(path: Path) -> tuple[list[OutputFile], list[str]]:
     if leftovers:
         notes.append(f"{leftovers} files of interrupted batches are not in {METADATA_FOLDER}: readers skip them")
     notes += [f"file {name}, which batch {batch} wrote, is missing" for name, batch in found.missing.items()]
-    return [each for each in found.files if not each.leftover and (each.order is not None or not has_log)], notes
+    return seen, notes
 
 
 def _load_lines(store: Store, files: list[OutputFile]) -> None:

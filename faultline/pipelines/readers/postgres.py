@@ -37,18 +37,18 @@ def load(store: Store, output: Output, columns: dict[str, str]) -> list[str]:  #
 
 def mark(output: Output) -> object:
     """Return the number of rows, and a sum that an update changes, too; a view has the number alone."""
-    # Each version of a row has the transaction that wrote it.
-    for asked in ("count(*), sum(xmin::text::bigint)", "count(*)"):
-        try:
-            with _connect(output) as connection:
-                query = sql.SQL("SELECT " + asked + " FROM {}").format(_table(output))
-                found = connection.execute(query).fetchone()
-            return found if found and found[0] else None
-        except psycopg.errors.UndefinedColumn:
-            continue
-        except psycopg.Error:
-            return None
-    return None
+    count, table = "SELECT count(*){} FROM {}", _table(output)
+    try:
+        with _connect(output) as connection:
+            try:
+                # Each version of a row has the transaction that wrote it.
+                updates = sql.SQL(", sum(xmin::text::bigint)")
+                found = connection.execute(sql.SQL(count).format(updates, table)).fetchone()
+            except psycopg.errors.UndefinedColumn:
+                found = connection.execute(sql.SQL(count).format(sql.SQL(""), table)).fetchone()
+    except psycopg.Error:
+        return None
+    return found if found and found[0] else None
 
 
 def reach(output: Output) -> None:

@@ -119,7 +119,8 @@ class Docker:
 
     def quietly(self, *arguments: str, seconds: float | None = None, more: Mapping[str, str] | None = None) -> bool:
         """Run Compose, show its progress, and its output only when it fails. Returns whether it succeeded."""
-        return self._quietly([*self.compose(), *arguments], seconds, more or {})
+        with self.variables() as environ:
+            return _quietly([*self.compose(), *arguments], {**environ, **(more or {})}, seconds)
 
     def build(self, project: str) -> bool:
         """Build the images of the services that are part of the stack, and return whether that succeeded.
@@ -134,28 +135,11 @@ class Docker:
             # Without buildx Compose has to be told to use the classic builder.
             classic = {} if has_buildx else {"DOCKER_BUILDKIT": "0", "COMPOSE_DOCKER_CLI_BUILD": "0"}
             return self.quietly("build", more={**more, **classic})
-        with self.variables() as environ, tempfile.NamedTemporaryFile(suffix=".yaml") as file:
-            command = [*self.compose(), "config"]
-            if subprocess.run(command, stdout=file, check=False, env={**environ, **more}).returncode:
+        with self.variables() as names, tempfile.NamedTemporaryFile(suffix=".yaml") as file:
+            environ = {**names, **more}
+            if subprocess.run([*self.compose(), "config"], stdout=file, check=False, env=environ).returncode:
                 return False
-            bake = ["docker", "buildx", "bake", "--load", "--progress", "plain", "--file", file.name]
-            return self._quietly(bake, None, more)
-
-    def _quietly(self, command: list[str], seconds: float | None, more: Mapping[str, str]) -> bool:
-        with self.variables() as environ, _progress() as log:
-            try:
-                done = subprocess.run(
-                    command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, check=False, env={**environ, **more},
-                    timeout=seconds, start_new_session=is_beside(), cwd=ROOT,
-                )  # fmt: skip
-                succeeded = done.returncode == 0
-            except subprocess.TimeoutExpired:
-                succeeded = False
-            if not succeeded:
-                log.seek(0)
-                printed = [line for line in log.read().splitlines() if not _NOISE.match(line)]
-                say("\n".join(printed[-_SHOWN_LINES:]))
-        return succeeded
+            return _quietly(["docker", "buildx", "bake", "--load", "--progress", "plain", "--file", file.name], environ)
 
     def ask(self, *arguments: str) -> str:
         """Run Docker and return what it prints; empty when it fails."""
@@ -246,6 +230,24 @@ class Docker:
         words = ["docker", "exec", "--interactive", container, "docker/run.sh", "--tied", *command]
         stdout = subprocess.PIPE if capture else None
         return run_child(words, self._environ, stdin=subprocess.PIPE, stdout=stdout, quiet=quiet)
+
+
+def _quietly(command: list[str], environ: Mapping[str, str], seconds: float | None = None) -> bool:
+    """Run a command, show its progress, and its output only when it fails. Returns whether it succeeded."""
+    with _progress() as log:
+        try:
+            done = subprocess.run(
+                command, stdout=log, stderr=log, stdin=subprocess.DEVNULL, check=False, env=environ, timeout=seconds,
+                start_new_session=is_beside(), cwd=ROOT,
+            )  # fmt: skip
+            succeeded = done.returncode == 0
+        except subprocess.TimeoutExpired:
+            succeeded = False
+        if not succeeded:
+            log.seek(0)
+            printed = [line for line in log.read().splitlines() if not _NOISE.match(line)]
+            say("\n".join(printed[-_SHOWN_LINES:]))
+    return succeeded
 
 
 def _copy_without_noise(stream: IO[str] | None, write: Callable[[str], object], quiet: bool) -> None:
