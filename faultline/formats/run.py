@@ -43,6 +43,7 @@ class FlinkRun:
     """One run of the windowing job. Times in seconds; `partitions` is what the topics are created with.
 
     `partitions` is also the number of the job's event-time clocks: partitions p and p + `partitions` share one.
+    `unaligned`: the job's checkpoints may hold records in flight.
     """
 
     job_id: str
@@ -56,6 +57,7 @@ class FlinkRun:
     idle_partition_seconds: int
     mode: str
     partitions: int
+    unaligned: bool
 
 
 _RunT = TypeVar("_RunT", SparkRun, FlinkRun)
@@ -92,6 +94,7 @@ def flink_run_of(settings: Settings, *, job_id: str = "", mode: str | None = Non
         idle_partition_seconds=settings.number("FLINK_IDLE_PARTITION_SECONDS"),
         mode=mode or settings.text("FLINK_MODE"),
         partitions=settings.number("TOPIC_PARTITIONS"),
+        unaligned=settings.flink_unaligned,
     )
 
 

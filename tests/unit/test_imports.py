@@ -24,7 +24,8 @@ ALLOWED: dict[str, set[str]] = {
     "spark_job": BASE | {"storage"},
     "flink_job": BASE | {"storage"},
     "inspector": BASE | {"storage", "flink_job"},
-    "verdict": BASE | {"storage"},
+    # Only the JobManager tells if a checkpoint holds records in flight.
+    "verdict": BASE | {"storage", "flink_job"},
     "probes": BASE | {"storage", "flink_job", "verdict"},
     "player": BASE | {"probes"},
     "faults": BASE | {"storage", "flink_job", "stack", "player"},

@@ -21,6 +21,7 @@ from faultline.verdict.model import Judgement, Unknown
 from faultline.verdict.records import Spans
 from faultline.verdict.source.ledger import files_of, load_ledgers
 from faultline.verdict.store import Store
+from flink_job.rest import FlinkError, checkpoints
 
 _ROUNDING_MS = 2_500
 """The job counts a pause in whole seconds, and reads a visit some time after it was acknowledged."""
@@ -33,6 +34,7 @@ class _Runs:
     run: FlinkRun
     recorded: bool
     fewest_partitions: int
+    unaligned: bool
 
 
 def _settings_of_the_run(settings: Settings) -> _Runs:
@@ -46,18 +48,18 @@ def _settings_of_the_run(settings: Settings) -> _Runs:
     except RunError as error:
         raise Unknown(str(error)) from None
     if not found:
-        return _Runs(own, False, own.partitions)
+        return _Runs(own, False, own.partitions, own.unaligned)
     newest_file, newest = found[-1]
     for file, run in found:
         for field in fields(FlinkRun):
             mine, theirs = getattr(newest, field.name), getattr(run, field.name)
-            # A restore may change the mode, and a topic may have grown; the other settings decide what is right.
-            if field.name not in ("job_id", "mode", "partitions") and mine != theirs:
+            # A restore may change these, and a topic may have grown; the other settings decide what is right.
+            if field.name not in ("job_id", "mode", "partitions", "unaligned") and mine != theirs:
                 raise Unknown(
                     f"two runs wrote to {run.windows} with different settings: {field.name} {theirs} ({file}) and "
                     f"{mine} ({newest_file}); start clean (scripts/down.sh --wipe)"
                 )
-    return _Runs(newest, True, min(run.partitions for _, run in found))
+    return _Runs(newest, True, min(run.partitions for _, run in found), any(run.unaligned for _, run in found))
 
 
 class FlinkChecker:
@@ -79,8 +81,8 @@ class FlinkChecker:
         """Return how far the job is behind the source, or that it has output to commit.
 
         On a completed checkpoint the source commits its offsets and the sinks commit their transactions, but not
-        atomically. Offsets at the end of the source mean that the windows up to there are written. No open transaction
-        after that means that they are committed. So the checks run in this order.
+        atomically. Offsets at the end of the source, and no records in flight, mean that the windows up to there are
+        written. No open transaction after that means that they are committed. So the checks run in this order.
         """
         group = self._run.group_id
         # The group first: what it commits later may be beyond ends that were read before.
@@ -101,6 +103,8 @@ class FlinkChecker:
                 "see scripts/flink_status.sh, or restore it (scripts/flink_restore.sh)"
             )
             return Behind(text, read, total - read)
+        if (held := self._in_flight()) is not None:
+            return held
         for topic in self._outputs:
             for partition, span in self._cluster.open_transactions(topic).items():
                 text = (
@@ -111,6 +115,29 @@ class FlinkChecker:
                 return Behind(text, (topic, partition, span.begin))
         return None
 
+    def _in_flight(self) -> Behind | None:
+        """Return what is missing while the job's newest checkpoint may hold records that barriers overtook.
+
+        Such a checkpoint commits the offsets of records that are not in any window yet. Only the JobManager tells how
+        many bytes it holds: `persisted_data` of its checkpoint statistics.
+        """
+        if not self._runs.unaligned:
+            return None
+        restore = "restore the job (scripts/flink_restore.sh) and judge again"
+        try:
+            done = checkpoints(self._settings.flink_rest, self._run.job_id)["latest"]["completed"]
+        except FlinkError as error:
+            return Behind(f"nothing tells if records are in flight in the job's unaligned checkpoints: {error}", None)
+        if done is None:
+            return Behind(f"job {self._run.job_id} has not completed a checkpoint since its start; {restore}", None)
+        if size := int(done["persisted_data"]):
+            text = (
+                f"chk-{done['id']} of the job holds {size:,} bytes of records that barriers overtook, and they are in "
+                f"no window yet; the job handles them before a later checkpoint, or {restore}"
+            )
+            return Behind(text, done["id"])
+        return None
+
     def judge(self, store: Store, *, caught_up: bool) -> Judgement:
         """Read the topics and judge them; the outputs first, so that the source has all records that they come from."""
         clock = Stopwatch()
@@ -119,7 +146,8 @@ class FlinkChecker:
             # Windows last, and the ends after the last stable offsets: when they are equal, all earlier writes
             # are committed, so a missing window was not written by then.
             outputs = {topic: self._cluster.spans(topic, committed=True) for topic in self._outputs}
-            at_rest = not self._written_since(outputs)
+            # After the spans: a checkpoint without records in flight has all outputs up to its offsets.
+            at_rest = self._in_flight() is None and not self._written_since(outputs)
             for topic, spans in outputs.items():
                 require_whole(self._cluster, topic, spans)
             source = source_spans(self._cluster, self.source, caught_up=caught_up)
