@@ -16,13 +16,14 @@ pytestmark = [pytest.mark.full, pytest.mark.split, pytest.mark.timeout(1800)]
 SETTINGS = {"PROFILE": "cluster"}
 
 LESSONS = (
-    "demo.sh", *(f"walkthroughs/{name}.sh" for name in (
-        "02_cancel_and_restore", "04_kill_a_taskmanager", "10_kill_the_synchronizer", "17_rescale_the_job",
-        "18_more_partitions",
-        # Last: it has a worker more.
-        "19_more_executors",
-    )),
-)  # fmt: skip
+    # It also cancels and restores the job, and kills the synchronizer inside a batch.
+    "demo.sh",
+    "walkthroughs/04_kill_a_taskmanager.sh",
+    "walkthroughs/17_rescale_the_job.sh",
+    "walkthroughs/18_more_partitions.sh",
+    # Last: it has a worker more.
+    "walkthroughs/19_more_executors.sh",
+)
 """Those that go another way on a cluster; test_walkthroughs.py runs the others."""
 OWN_SETTINGS = {"walkthroughs/19_more_executors.sh": {"SPARK_WORKERS": "3"}}
 
