@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from faultline.settings import read_env_file
 from faultline.stack.home import Home
@@ -111,12 +112,27 @@ def test_its_places_are_read_by_the_usual_scripts(stack: RunningStack) -> None:
         wait_until(is_well, f"a look at {path} without a problem", seconds=LIMIT_SECONDS)
 
 
+def test_clients_of_the_host_reach_each_broker(stack: RunningStack) -> None:
+    for name in ("KAFKA_PORT", "KAFKA_2_PORT", "KAFKA_3_PORT"):
+        port = stack.environment[f"STACK_{name}"]
+        found = AdminClient({"bootstrap.servers": f"127.0.0.1:{port}"}).list_topics(timeout=LIMIT_SECONDS)
+        assert sorted(found.brokers) == [1, 2, 3]
+
+
+def test_tools_in_containers_reach_the_cluster(stack: RunningStack) -> None:
+    brokers = "python3 -c 'from faultline.settings import Settings; print(Settings().bootstrap)'"
+    inside = stack.script("exec.sh", "kafka-2", "bash", "-c", brokers).stdout.strip()
+    listed = stack.script("exec.sh", "kafka-3", "kafka-topics.sh", "--bootstrap-server", inside, "--list").stdout
+    assert "visit_windows" in listed.split()
+
+
 def test_another_profile_and_other_data_are_refused(stack: RunningStack) -> None:
-    for settings, said in (
-        ({"DATA": "s3://other"}, "are in s3://faultline, not in s3://other"),
-        ({"KAFKA_BROKERS": "1"}, "for KAFKA_BROKERS=3, not 1"),
+    for script, settings, said in (
+        (("up.sh",), {"DATA": "s3://other"}, "are in s3://faultline, not in s3://other"),
+        (("up.sh",), {"KAFKA_BROKERS": "1"}, "for KAFKA_BROKERS=3, not 1"),
+        (("start.sh", "generator"), {"KAFKA_BROKERS": "1"}, "for KAFKA_BROKERS=3, not 1"),
     ):
-        refused = stack.script("up.sh", check=False, settings=settings)
+        refused = stack.script(*script, check=False, settings=settings)
         assert refused.returncode == 2
         assert said in refused.stderr.splitlines()[-1]
 
@@ -152,13 +168,13 @@ def test_all_go_on_after_the_store_was_killed(stack: RunningStack) -> None:
     wait_until(lambda: newest_batch(stack) > batch, "a batch after the start", seconds=LIMIT_SECONDS)
 
 
-def test_a_standby_and_a_worker_take_over_with_data_in_the_store(stack: RunningStack) -> None:
-    stack.script("kill.sh", "jobmanager")
-    stack.script("kill.sh", "spark-worker")
+def test_a_standby_a_worker_and_a_broker_take_over_with_data_in_the_store(stack: RunningStack) -> None:
+    for service in ("jobmanager", "spark-worker", "kafka-2"):
+        stack.script("kill.sh", service)
     stack.wait_for_checkpoints(2)
     wait_for_batches(stack, 2)
-    stack.script("start.sh", "jobmanager")
-    stack.script("start.sh", "spark-worker")
+    for service in ("kafka-2", "jobmanager", "spark-worker"):
+        stack.script("start.sh", service)
     stack.require_all_running()
 
 

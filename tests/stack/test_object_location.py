@@ -262,22 +262,6 @@ def test_a_place_reaches_another_process_without_the_key(store: Store, uploaded:
     assert pickle.loads(sent) == uploaded
 
 
-def test_the_secret_is_in_the_files_that_are_made_for_it_alone(store: Store, uploaded: ObjectLocation) -> None:
-    assert (uploaded / "checkpoint" / "metadata").read_bytes()
-    secret = store.secret.encode()
-    with_it = {
-        str(file.relative_to(store.folder))
-        for file in store.folder.rglob("*")
-        if file.is_file() and secret in file.read_bytes()
-    }
-    assert with_it == {"s3.json", "credentials"}
-    assert all((store.folder / name).stat().st_mode & 0o077 == 0 for name in with_it)
-    # What `ps` shows of any process.
-    commands = [" ".join(each.info["cmdline"] or ()) for each in psutil.process_iter(["cmdline"])]
-    assert any(str(store.folder) in command for command in commands)
-    assert not any(store.secret in command for command in commands)
-
-
 def test_the_store_listens_on_loopback_only_and_calls_nobody(store: Store, uploaded: ObjectLocation) -> None:
     found = psutil.Process(store.process.pid).net_connections("inet")
     listening = [each.laddr.ip for each in found if each.status == psutil.CONN_LISTEN]

@@ -114,14 +114,6 @@ def test_only_loopback_is_listened_on(stack: RunningStack) -> None:
     assert open_to_others == []
 
 
-def test_batches_go_on_without_a_worker_and_it_comes_back(stack: RunningStack) -> None:
-    stack.script("kill.sh", "spark-worker")
-    stack.wait_for_batches(2)
-    stack.script("start.sh", "spark-worker")
-    wait_for_executors(stack, 2)
-    assert alive(stack) == 2
-
-
 def test_batches_go_on_without_the_master_which_finds_all_again(stack: RunningStack) -> None:
     stack.script("kill.sh", "spark-master")
     stack.wait_for_batches(2)
@@ -146,16 +138,6 @@ def test_fewer_executors_and_more_again(stack: RunningStack) -> None:
     stack.script("spark_stop.sh")
     stack.script("spark_start.sh")
     wait_for_executors(stack, 2)
-
-
-def test_a_held_batch_waits_in_a_task_of_an_executor(stack: RunningStack) -> None:
-    stack.script("spark_stop.sh")
-    stack.script("spark_start.sh", "--hold-batch", "next")
-    held = stack.home / "checkpoints" / "spark" / "visits_json.held"
-    wait_until(lambda: held.exists() and held.read_text().strip() != "", "the held batch", seconds=LIMIT_SECONDS)
-    stack.script("kill.sh", "spark")
-    stack.script("spark_start.sh")
-    stack.wait_for_batches(2)
 
 
 def test_a_killed_worker_leaves_no_executor_and_nothing_is_lost(stack: RunningStack) -> None:

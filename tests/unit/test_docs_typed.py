@@ -63,9 +63,9 @@ UNTYPED = {
     "scripts/inspect.sh checkpoints/flink --against flink_job/": "test_docs_commands.py takes it from the page",
     "STACK_DATA=s3://faultline scripts/up.sh": "the profile cluster has this setting: test_cluster_profile.py",
     "PORT_OFFSET=100 scripts/up.sh": "a second stack's ports are those of any test; test_stack_settings.py adds it up",
-    "STACK_FLINK_JOBMANAGERS=2 docker compose": "no test yet; in test_compose_cluster.py scripts/up.sh chooses it",
+    "STACK_FLINK_JOBMANAGERS=2 docker compose": "no test yet; in test_cluster_profile.py scripts/up.sh chooses it",
     "docker compose --profile metrics": "no test yet; in test_metrics.py scripts/up.sh chooses it",
-    "STACK_DATA=s3://faultline docker compose": "no test yet; in test_compose_cluster.py scripts/up.sh chooses it",
+    "STACK_DATA=s3://faultline docker compose": "no test yet; in test_cluster_profile.py scripts/up.sh chooses it",
 }
 """Beginning of each command that no test types, and the reason why."""
 
