@@ -63,8 +63,11 @@ class FlinkRun:
 _RunT = TypeVar("_RunT", SparkRun, FlinkRun)
 
 
-def flink_runs(notes: Path, windows: str) -> list[tuple[Path, FlinkRun]]:
-    """List the runs that wrote to a topic of windows, the newest last. Raises RunError when one cannot be read."""
+def flink_runs(notes: Path, windows: str | None = None) -> list[tuple[Path, FlinkRun]]:
+    """List the runs, or those that wrote to a topic of windows, the newest last.
+
+    Raises RunError when one cannot be read.
+    """
     written: dict[Path, float] = {}
     try:
         # Not glob(): it passes over a folder that cannot be read.
@@ -77,7 +80,7 @@ def flink_runs(notes: Path, windows: str) -> list[tuple[Path, FlinkRun]]:
     except OSError as error:
         raise RunError(f"{error.filename or notes} cannot be read: {error.strerror}") from None
     files = sorted(written, key=lambda file: written[file])
-    return [(file, run) for file in files if (run := read_run(FlinkRun, file)) and run.windows == windows]
+    return [(file, run) for file in files if (run := read_run(FlinkRun, file)) and windows in (None, run.windows)]
 
 
 def flink_run_of(settings: Settings, *, job_id: str = "", mode: str | None = None) -> FlinkRun:

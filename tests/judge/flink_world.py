@@ -281,11 +281,13 @@ def judge_outputs(
     as_is: bool = False,
     at_rest: bool = True,
     markers: int = 0,
+    fewest_shared: int | None = None,
     look: Callable[[Judgement], None] = lambda _: None,
 ) -> Judgement:
     """Judge outputs as the verdict does. `positions`: how far a job that has not caught up has committed.
 
     `at_rest`: no transaction is open on the outputs. `markers`: how many stand at the end of each partition.
+    `fewest_shared`: the fewest clocks of a run, if not one for each partition.
     """
     topics = Topics(source, outputs, markers)
     store = shared_store.get()
@@ -298,6 +300,7 @@ def judge_outputs(
             names=NAMES,
             rules=rules,
             shared=max(1, len(source)),
+            fewest_shared=fewest_shared or max(1, len(source)),
             clocks=clocks,
             partitions=dict.fromkeys(outputs_spans, (OUTPUT_PARTITIONS, OUTPUT_PARTITIONS)),
             positions=(

@@ -51,9 +51,14 @@ def records(values: Sequence[bytes]) -> list[Record]:
 
 
 def judged(
-    store: Store, windows: Sequence[Window], *, late: Sequence[Visit] = LATE, more: Sequence[Visit] = ()
+    store: Store,
+    windows: Sequence[Window],
+    *,
+    late: Sequence[Visit] = LATE,
+    more: Sequence[Visit] = (),
+    position: int | None = None,
 ) -> Verdict:
-    """Judge these windows against SOURCE and more visits, after everything was committed."""
+    """Judge these windows against SOURCE and more visits, after everything was committed, or up to a position."""
     source = [*(visit(*one) for one in (*SOURCE, *more)), b"junk"]
     tables = (
         ("visits", VISITS, visit_rows(batch_of(records(source)), WINDOW_MS)),
@@ -63,7 +68,8 @@ def judged(
     for name, schema, rows in tables:
         store.create(name, schema)
         store.append(name, pa.Table.from_batches([rows]))
-    facts = ClassicFacts("classic_windows", "classic_late", WINDOW_MS, CLOSED_MS, caught_up=True)
+    positions = {0: len(source) if position is None else position}
+    facts = ClassicFacts("classic_windows", "classic_late", WINDOW_MS, CLOSED_MS, positions, position is None)
     verdict = judge(store, facts).verdict
     assert verdict.expected == (
         verdict.observed - verdict.duplicated - verdict.unexpected + verdict.lost + verdict.pending
@@ -132,3 +138,11 @@ def test_a_window_of_closing_visits_that_is_due_is_missed_and_an_open_one_is_not
     assert judged(store, ALL, more=[("closing-0", 25)]).outcome is Outcome.HOLDS
     held = judged(store, [*ALL, ("closing-0", 0, 1)], more=[("closing-0", 5)])
     assert (held.outcome, held.closing, held.records["closing"]) == (Outcome.HOLDS, 1, 1)
+
+
+def test_a_visit_that_is_not_decided_yet_makes_no_window_wrong(store: Store) -> None:
+    one_more = [("a", 4)]
+    assert judged(store, ALL, more=one_more).outcome is Outcome.VIOLATED
+    assert judged(store, ALL, more=one_more, position=len(SOURCE)).outcome is Outcome.HOLDS
+    # One that misses two of them is wrong.
+    assert judged(store, [("a", 0, 1), *ALL[1:]], more=one_more, position=len(SOURCE)).lost == 1

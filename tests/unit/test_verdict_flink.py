@@ -210,6 +210,26 @@ def test_a_visit_that_no_order_of_reading_makes_late_is_unexpected_on_the_late_t
             assert "cannot have been late" in verdict.examples[0].text
 
 
+def test_partitions_that_shared_a_clock_in_an_earlier_run_may_have_made_each_other_late() -> None:
+    ahead = [("a", second * 1_000) for second in range(60)]
+    source = source_of(ahead, ahead, [("c", second * 100) for second in range(60)])
+    for fewest, unexpected in ((3, 1), (2, 0)):
+        verdict = judge_outputs(source, late_copy(source, 2, 59), fewest_shared=fewest).verdict
+        assert verdict.unexpected == unexpected, fewest
+
+
+@pytest.mark.parametrize(("counted", "is_right"), [(1, False), (2, True), (3, True)])
+def test_a_window_misses_no_more_visits_than_may_still_be_late(counted: int, *, is_right: bool) -> None:
+    times = [0, 100, 9_000, 9_100]
+    source = source_of(
+        [*(("a", time) for time in times), ("a", 30_000)], [("b", time) for time in range(0, 31_000, 1000)]
+    )
+    window = window_record("a", START + WINDOW_MS, [START + time for time in times[:counted]])
+    # The job has decided two of the visits; then their partition paused.
+    verdict = judge_outputs(source, Outputs(placed([window])), positions={0: 2, 1: 31}).verdict
+    assert (verdict.unexpected == 0) == is_right
+
+
 def test_a_partition_that_pauses_does_not_hold_the_clock() -> None:
     # By its timestamps partition 1 has no visits for 60 s: it may count as idle, and its next visit may be late.
     source = source_of([("a", 0), ("a", 30_000), ("a", 61_000)], [("b", 0)])

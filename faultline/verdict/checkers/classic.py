@@ -7,7 +7,7 @@ from functools import partial
 
 from faultline.formats.jobs import CLASSIC, settings_of
 from faultline.settings import Settings
-from faultline.verdict.checker import Checker, Options, Stopwatch, source_spans
+from faultline.verdict.checker import Checker, Options, Stopwatch, require_whole, source_spans
 from faultline.verdict.checkers.flink import FlinkChecker
 from faultline.verdict.classic.judge import ClassicFacts, judge
 from faultline.verdict.cluster import Cluster
@@ -31,18 +31,24 @@ class ClassicChecker(FlinkChecker):
         clock = Stopwatch()
         window_ms = self._rules.window_ms
         with clock.measure("reading"):
+            committed = self._cluster.group_offsets(self._run.group_id, self.source)
             tables = (
                 ("late", self._run.late, VISITS, partial(visit_rows, window_ms=window_ms)),
                 ("windows", self._run.windows, WINDOWS, partial(window_rows, window_ms=window_ms)),
             )
+            outputs = {topic: self._cluster.spans(topic, committed=True) for topic in self._outputs}
             for table, topic, schema, parse in tables:
-                spans = self._cluster.spans(topic, committed=True)
-                load_table(store, self._cluster, table, topic, spans, schema=schema, parse=parse)
+                require_whole(self._cluster, topic, outputs[topic])
+                load_table(store, self._cluster, table, topic, outputs[topic], schema=schema, parse=parse)
             source = source_spans(self._cluster, self.source, caught_up=caught_up)
             clocks = load_source(store, self._cluster, self.source, source, rules=self._rules, arrivals=None)
+        positions = {partition: span.end for partition, span in source.items()} if caught_up else committed
         with clock.measure("judging"):
             closed = min((clock.passed_at(clock.end) or 0 for clock in clocks), default=0)
-            judgement = judge(store, ClassicFacts(self._run.windows, self._run.late, window_ms, closed, caught_up))
+            facts = ClassicFacts(self._run.windows, self._run.late, window_ms, closed, positions, caught_up)
+            judgement = judge(store, facts)
+        if caught_up:
+            self._require_rest(outputs)
         return replace(judgement, verdict=replace(judgement.verdict, seconds=clock.seconds))
 
 

@@ -6,12 +6,23 @@ from dataclasses import dataclass, fields, replace
 
 import pyarrow as pa
 
+from faultline.formats.jobs import EXACTLY_ONCE
 from faultline.formats.run import FlinkRun, RunError, flink_run_of, flink_runs
 from faultline.formats.visit import iso_time
 from faultline.settings import Settings
 from faultline.storage.data import flink_checkpoints
 from faultline.storage.location import Location
-from faultline.verdict.checker import Behind, Checker, Moved, Options, Stopwatch, lag, require_whole, source_spans
+from faultline.verdict.checker import (
+    LOOK_SECONDS,
+    Behind,
+    Checker,
+    Moved,
+    Options,
+    Stopwatch,
+    lag,
+    require_whole,
+    source_spans,
+)
 from faultline.verdict.cluster import Cluster
 from faultline.verdict.flink.clock import Arrivals, Rules
 from faultline.verdict.flink.findings import Names
@@ -21,34 +32,58 @@ from faultline.verdict.model import Judgement, Unknown
 from faultline.verdict.records import Spans
 from faultline.verdict.source.ledger import files_of, load_ledgers
 from faultline.verdict.store import Store
-from flink_job.rest import FlinkError, checkpoints
+from faultline.waiting import attempts
+from flink_job.rest import TERMINAL_STATES, FlinkError, call, checkpoints
 
 _ROUNDING_MS = 2_500
 """The job counts a pause in whole seconds, and reads a visit some time after it was acknowledged."""
 
+_DECIDED_SECONDS = 10.0
+"""The longest wait for the end of the transactions that are open at a look: two checkpoints of the default interval."""
+_NOTHING_IS_DUE = "a transaction stays open, or the job has records in flight: so a missing record counts as pending"
+
 
 @dataclass(frozen=True)
 class _Runs:
-    """The settings by which the job is judged, and where they come from."""
+    """The runs that wrote to the topics, the newest last, by whose settings the job is judged.
 
-    run: FlinkRun
+    `recorded`: False when no submission noted a run, and it is that of the settings.
+    """
+
+    runs: tuple[FlinkRun, ...]
     recorded: bool
-    fewest_partitions: int
-    unaligned: bool
+
+    @property
+    def newest(self) -> FlinkRun:
+        return self.runs[-1]
+
+    @property
+    def fewest_partitions(self) -> int:
+        return min(run.partitions for run in self.runs)
+
+    @property
+    def unaligned(self) -> bool:
+        return any(run.unaligned for run in self.runs)
+
+    @property
+    def exactly_once(self) -> bool:
+        return all(run.mode == EXACTLY_ONCE for run in self.runs)
 
 
 def _settings_of_the_run(settings: Settings) -> _Runs:
     """Read the settings of the run, which each submission notes.
 
-    Raises Unknown when two runs that wrote to the same topic contradict each other.
+    Raises Unknown when two runs that wrote to the same topic contradict each other, or when another job committed
+    offsets in their consumer group.
     """
     own = flink_run_of(settings)
     try:
-        found = flink_runs(settings.flink_notes, own.windows)
+        every = flink_runs(settings.flink_notes)
     except RunError as error:
         raise Unknown(str(error)) from None
+    found = [(file, run) for file, run in every if run.windows == own.windows]
     if not found:
-        return _Runs(own, False, own.partitions, own.unaligned)
+        return _Runs((own,), recorded=False)
     newest_file, newest = found[-1]
     for file, run in found:
         for field in fields(FlinkRun):
@@ -59,7 +94,14 @@ def _settings_of_the_run(settings: Settings) -> _Runs:
                     f"two runs wrote to {run.windows} with different settings: {field.name} {theirs} ({file}) and "
                     f"{mine} ({newest_file}); start clean (scripts/down.sh --wipe)"
                 )
-    return _Runs(newest, True, min(run.partitions for _, run in found), any(run.unaligned for _, run in found))
+    for file, run in every:
+        if run.windows != newest.windows and (run.group_id, run.visits) == (newest.group_id, newest.visits):
+            raise Unknown(
+                f"the job that writes to {run.windows} ({file}) commits offsets in the same group {run.group_id}, so "
+                f"they do not tell how far the job that writes to {newest.windows} is; start clean (scripts/down.sh "
+                "--wipe), with a STACK_FLINK_GROUP_ID for each job"
+            )
+    return _Runs(tuple(run for _, run in found), recorded=True)
 
 
 class FlinkChecker:
@@ -68,14 +110,14 @@ class FlinkChecker:
     name = "flink"
 
     def __init__(self, settings: Settings, cluster: Cluster, options: Options) -> None:
-        runs = _settings_of_the_run(settings)
-        self._run, self._runs = runs.run, runs
-        self._settings, self._cluster, self._as_is = settings, cluster, options.as_is
-        self.source = runs.run.visits
-        self._names = Names(runs.run.visits, runs.run.windows, runs.run.late, runs.run.rejected)
-        self._outputs: tuple[str, ...] = (runs.run.rejected, runs.run.late, runs.run.windows)
-        pause_ms = max(1_000, runs.run.idle_partition_seconds * 1000 - _ROUNDING_MS)
-        self._rules = Rules(runs.run.window_seconds * 1000, runs.run.out_of_orderness_seconds * 1000, pause_ms)
+        self._runs = _settings_of_the_run(settings)
+        self._run = run = self._runs.newest
+        self._settings, self._cluster, self._options = settings, cluster, options
+        self.source = run.visits
+        self._names = Names(run.visits, run.windows, run.late, run.rejected)
+        self._outputs: tuple[str, ...] = (run.rejected, run.late, run.windows)
+        pause_ms = max(1_000, run.idle_partition_seconds * 1000 - _ROUNDING_MS)
+        self._rules = Rules(run.window_seconds * 1000, run.out_of_orderness_seconds * 1000, pause_ms)
 
     def behind(self) -> Behind | None:
         """Return how far the job is behind the source, or that it has output to commit.
@@ -116,21 +158,27 @@ class FlinkChecker:
         return None
 
     def _in_flight(self) -> Behind | None:
-        """Return what is missing while the job's newest checkpoint may hold records that barriers overtook.
+        """Return what is missing while the job has more to do than the offsets of its group say.
 
-        Such a checkpoint commits the offsets of records that are not in any window yet. Only the JobManager tells how
-        many bytes it holds: `persisted_data` of its checkpoint statistics.
+        A job that was restored goes on behind the offsets that an earlier job committed, until its first checkpoint. An
+        unaligned checkpoint commits the offsets of records that it holds and that are not in any window yet: only the
+        JobManager tells how many bytes, by `persisted_data` of its checkpoint statistics.
         """
-        if not self._runs.unaligned:
-            return None
-        restore = "restore the job (scripts/flink_restore.sh) and judge again"
+        base = self._settings.flink_rest
         try:
-            done = checkpoints(self._settings.flink_rest, self._run.job_id)["latest"]["completed"]
+            job_id, is_active = self._newest_job(base)
+            done = checkpoints(base, job_id)["latest"]["completed"]
         except FlinkError as error:
+            if not self._runs.unaligned:
+                # A job that no JobManager runs has committed what it will.
+                return None
             return Behind(f"nothing tells if records are in flight in the job's unaligned checkpoints: {error}", None)
-        if done is None:
-            return Behind(f"job {self._run.job_id} has not completed a checkpoint since its start; {restore}", None)
-        if size := int(done["persisted_data"]):
+        restore = "restore the job (scripts/flink_restore.sh) and judge again"
+        if done is None and (is_active or self._runs.unaligned):
+            return Behind(
+                f"job {job_id} has not completed a checkpoint since its start; wait for one, or {restore}", None
+            )
+        if done is not None and (size := int(done["persisted_data"])):
             text = (
                 f"chk-{done['id']} of the job holds {size:,} bytes of records that barriers overtook, and they are in "
                 f"no window yet; the job handles them before a later checkpoint, or {restore}"
@@ -138,16 +186,28 @@ class FlinkChecker:
             return Behind(text, done["id"])
         return None
 
+    def _newest_job(self, base: str) -> tuple[str, bool]:
+        """Return the newest job of the runs, one that is active first, and whether it is. Raises FlinkError."""
+        states = {job["jid"]: job["state"] for job in call(base, "/jobs/overview")["jobs"]}
+        known = [run.job_id for run in self._runs.runs if run.job_id in states]
+        active = [job_id for job_id in known if states[job_id] not in TERMINAL_STATES]
+        if not known:
+            raise FlinkError(f"the JobManager at {base} knows none of the jobs that wrote to {self._run.windows}")
+        return (active or known)[-1], bool(active)
+
     def judge(self, store: Store, *, caught_up: bool) -> Judgement:
         """Read the topics and judge them; the outputs first, so that the source has all records that they come from."""
         clock = Stopwatch()
         with clock.measure("reading"):
             committed = self._cluster.group_offsets(self._run.group_id, self.source)
+            is_decided = caught_up or self._await_decided()
             # Windows last, and the ends after the last stable offsets: when they are equal, all earlier writes
             # are committed, so a missing window was not written by then.
             outputs = {topic: self._cluster.spans(topic, committed=True) for topic in self._outputs}
             # After the spans: a checkpoint without records in flight has all outputs up to its offsets.
-            at_rest = self._in_flight() is None and not self._written_since(outputs)
+            is_whole = caught_up or self._in_flight() is None
+            # Without transactions the records of one checkpoint become visible one by one.
+            at_rest = is_whole and (caught_up or self._runs.exactly_once) and not self._written_since(outputs)
             for topic, spans in outputs.items():
                 require_whole(self._cluster, topic, spans)
             source = source_spans(self._cluster, self.source, caught_up=caught_up)
@@ -155,26 +215,48 @@ class FlinkChecker:
             clocks = load_source(
                 store, self._cluster, self.source, source, rules=self._rules, arrivals=self._arrivals(store)
             )
-        positions = committed if at_rest else {}
+        is_due = is_decided and is_whole
+        positions = committed if is_due else {}
         if caught_up:
             positions = {partition: span.end for partition, span in source.items()}
+        recorded = self._runs.recorded
         facts = FlinkFacts(
             names=self._names,
             rules=self._rules,
-            shared=min(self._run.partitions, len(source)) if self._runs.recorded else len(source),
+            shared=min(self._run.partitions, len(source)) if recorded else len(source),
+            fewest_shared=min(self._runs.fewest_partitions, len(source)) if recorded else len(source),
             clocks=clocks,
             partitions={topic: self._partition_counts(spans) for topic, spans in outputs.items()},
             positions=positions,
             caught_up=caught_up,
             outputs_at_rest=at_rest,
-            as_is=self._as_is,
-            notes=self._notes(),
+            as_is=self._options.as_is,
+            notes=(*self._notes(), *(() if is_due else (_NOTHING_IS_DUE,))),
         )
         with clock.measure("judging"):
             judgement = judge(store, facts)
-        if caught_up and (moving := self._written_since(outputs)):
-            raise Moved(f"the job still writes to {moving}; judge again after its next checkpoint")
+        if caught_up:
+            self._require_rest(outputs)
         return replace(judgement, verdict=replace(judgement.verdict, seconds=clock.seconds))
+
+    def _require_rest(self, outputs: dict[str, Spans]) -> None:
+        """Raise Moved when an output has grown since its spans were taken."""
+        if moving := self._written_since(outputs):
+            raise Moved(f"the job still writes to {moving}; judge again after its next checkpoint")
+
+    def _await_decided(self) -> bool:
+        """Wait until all that is written now is committed or aborted; False when a transaction stays open.
+
+        Then the outputs have everything up to the offsets that the group had committed before.
+        """
+        written = {topic: self._cluster.spans(topic, committed=False) for topic in self._outputs}
+
+        def is_decided(topic: str) -> bool:
+            stable = self._cluster.spans(topic, committed=True)
+            return all(stable[partition].end >= span.end for partition, span in written[topic].items())
+
+        wait = min(self._options.wait_seconds, _DECIDED_SECONDS) if self._options.as_is else 0
+        return any(all(map(is_decided, written)) for _ in attempts(wait, LOOK_SECONDS))
 
     def _arrivals(self, store: Store) -> Arrivals | None:
         """Return when visits arrived, by the ledger of this topic if there is one."""
@@ -222,7 +304,7 @@ class FlinkChecker:
     def _notes(self) -> tuple[str, ...]:
         if not self._runs.recorded:
             return (f"no settings of a run in {self._settings.flink_notes}: judged by those of .env and the shell",)
-        if self._run.mode != "exactly-once":
+        if self._run.mode != EXACTLY_ONCE:
             return (f"the job ran in mode {self._run.mode}, which allows windows that are there more than once",)
         return ()
 

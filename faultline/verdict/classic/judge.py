@@ -7,9 +7,11 @@ both are accepted. Records that the job drops because they cannot be parsed are 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+
+import pyarrow as pa
 
 from faultline.formats.verdict import CATEGORIES, Finding, Outcome, Verdict
 from faultline.formats.visit import iso_time
@@ -24,13 +26,15 @@ class ClassicFacts:
     """Facts that the judge must know besides its tables.
 
     `windows`, `late`: the topics; `window_ms`: the length of a window; `closed`: the end of the last window that every
-    partition has passed, in ms; `caught_up`: the job has committed everything.
+    partition has passed, in ms; `positions`: up to where the job has committed its decisions, by partition of the
+    source; `caught_up`: it has committed everything.
     """
 
     windows: str
     late: str
     window_ms: int
     closed: int
+    positions: Mapping[int, int]
     caught_up: bool
 
 
@@ -44,16 +48,21 @@ FROM (
 ) GROUP BY visit, window_end, event_time HAVING sum(late) > 0
 """
 
-# Per visit_id and window: the visits of the source without those on the late topic, and what is written.
+_POSITIONS = pa.schema([("kafka_partition", pa.int32()), ("position", pa.int64())])
+
+# Per visit_id and window: the visits of the source without those on the late topic, those of them that the job may not
+# have decided yet, and what is written.
 _ACCOUNT = """
 CREATE OR REPLACE TABLE account AS
 SELECT visit, window_end, any_value(visit_id) AS visit_id, coalesce(bool_or(closing), false) AS closing,
-    sum(expected) AS expected, count(counted) AS records, coalesce(sum(counted), 0) AS counted,
-    min(counted) AS least, max(counted) AS most
+    sum(expected) AS expected, sum(undecided) AS undecided, count(counted) AS records,
+    coalesce(sum(counted), 0) AS counted, min(counted) AS least, max(counted) AS most
 FROM (
-    SELECT visit, window_end, visit_id, closing, 1 AS expected, NULL AS counted FROM visits WHERE visit IS NOT NULL
-    UNION ALL SELECT visit, window_end, visit_id, NULL, -least(sent, late), NULL FROM late_copies
-    UNION ALL SELECT visit, window_end, visit_id, NULL, 0, visit_count FROM windows WHERE visit IS NOT NULL
+    SELECT visit, window_end, visit_id, closing, 1 AS expected,
+        CAST(kafka_offset >= coalesce(position, 0) AS INTEGER) AS undecided, NULL AS counted
+    FROM visits LEFT JOIN positions USING (kafka_partition) WHERE visit IS NOT NULL
+    UNION ALL SELECT visit, window_end, visit_id, NULL, -least(sent, late), 0, NULL FROM late_copies
+    UNION ALL SELECT visit, window_end, visit_id, NULL, 0, 0, visit_count FROM windows WHERE visit IS NOT NULL
 ) GROUP BY visit, window_end
 """
 
@@ -68,7 +77,7 @@ SELECT *,
     CAST(wrong OR (expected <= 0 AND records > 0) AS INTEGER) AS unexpected
 FROM (
     SELECT *, $caught_up AND window_end <= $closed AS due,
-        records > 0 AND (least <> expected OR most <> expected) AS wrong
+        records > 0 AND (least < expected - undecided OR most > expected) AS wrong
     FROM account
 ) WHERE NOT closing OR wrong OR records > 1 OR (due AND records = 0 AND expected > 0)
 """
@@ -87,6 +96,8 @@ _LATE_FINDINGS = {
 
 def judge(store: Store, facts: ClassicFacts) -> Judgement:
     """Judge tables `visits`, `late` (rows of the reader's VISITS) and `windows` (rows of WINDOWS)."""
+    store.create("positions", _POSITIONS)
+    store.append("positions", pa.table([list(facts.positions), list(facts.positions.values())], schema=_POSITIONS))
     store.execute(_LATE_COPIES)
     store.execute(_ACCOUNT)
     store.execute(_FATES, caught_up=facts.caught_up, closed=facts.closed)
@@ -107,8 +118,10 @@ def judge(store: Store, facts: ClassicFacts) -> Judgement:
                sum(greatest(late - sent, 0)) FILTER (WHERE sent > 0) FROM late_copies"""
     )
     source, waiting, missing = store.numbers(
-        """SELECT (SELECT count(*) FROM visits), sum(expected) FILTER (WHERE pending > 0),
-               sum(greatest(expected - counted, 0)) FILTER (WHERE pending = 0 AND expected > 0) FROM fates"""
+        """SELECT (SELECT count(*) FROM visits), sum(open_visits),
+               sum(greatest(expected - counted, 0) - open_visits) FILTER (WHERE expected > 0) FROM (
+                   SELECT *, CASE WHEN pending > 0 THEN expected WHEN expected <= 0 THEN 0
+                       ELSE least(undecided, greatest(expected - counted, 0)) END AS open_visits FROM fates)"""
     )
     unexpected += unreadable + invented
     duplicated += repeated

@@ -138,10 +138,13 @@ def _shifted(values: pa.Array, first: int) -> pa.Array:
 
 
 def _arrived(partition: int, visits: pa.Table, offsets: pa.Array, arrivals: Arrivals | None) -> pa.Array:
-    """Return when each visit arrived: by the ledger if it has the visit, else by its timestamp."""
+    """Return when each visit arrived: by the ledger if it has the visit or one before it, else by its timestamp.
+
+    Timestamps are event times, which may be ahead of the ledger's clock.
+    """
     timestamps = _array(visits, "timestamp")
     if arrivals is None:
         return timestamps
     known = arrivals(partition, offsets[0].as_py(), offsets[-1].as_py())
     found = pc.index_in(offsets, value_set=_array(known, "kafka_offset"))
-    return pc.coalesce(_array(known, "clock").take(found), timestamps)
+    return pc.coalesce(pc.fill_null_forward(_array(known, "clock").take(found)), timestamps)

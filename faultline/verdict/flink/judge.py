@@ -23,7 +23,8 @@ from faultline.verdict.store import Store
 class FlinkFacts:
     """Facts that the judge must know besides its tables.
 
-    `shared`: number of clocks that the job has; partitions p and p + shared share one. `partitions`: for each output
+    `shared`: number of clocks that the job has; partitions p and p + shared share one. `fewest_shared`: the fewest that
+    it had in a run. `partitions`: for each output
     topic, its numbers of partitions when its first and when its last record was written. `positions`: up to where the
     job has committed its decisions, per partition of the source; with `caught_up` that is the end.
     `outputs_at_rest`: no transaction is open on the outputs. `as_is`: pending records do not make the outcome unknown.
@@ -32,6 +33,7 @@ class FlinkFacts:
     names: Names
     rules: Rules
     shared: int
+    fewest_shared: int
     clocks: list[PartitionClock]
     partitions: dict[str, tuple[int, int]]
     positions: dict[int, int]
@@ -109,7 +111,7 @@ def judge(store: Store, facts: FlinkFacts) -> Judgement:
             )
         )  # fmt: skip
     positions = _positions(store, facts)
-    late = explain_late(store, facts.clocks, facts.shared, positions)
+    late = explain_late(store, facts.clocks, facts.fewest_shared, positions)
     _number_copies(store)
     for topic in ("late", "rejected"):
         store.execute(_ROUTED_DISORDERED.format(topic=topic))

@@ -9,13 +9,13 @@ from faultline.verdict.store import Store
 BUCKET_RECORDS = 2_000_000
 """Visits and windows per bucket: as many as fit into the store's memory."""
 
-# A visit that the job set aside, or had to, is in no window. `place` finds its visit_id again. A window is `unsure`
-# while the job may still call one of its visits late, and `undone` while it may call all of them late.
+# A visit that the job set aside, or had to, is in no window. `place` finds its visit_id again. The job may
+# still call `open_visits` of a window late, and the window is `undone` while these are all of its visits.
 _EXPECTED = """
 CREATE OR REPLACE TABLE expected AS
 SELECT visit, window_end, bool_or(closing) AS closing, count(*) AS visit_count,
        min(event_time) AS first_event_time, max(event_time) AS last_event_time,
-       min(kafka_partition::BIGINT << 48 | kafka_offset) AS place, {unsure} AS unsure, {undone} AS undone
+       min(kafka_partition::BIGINT << 48 | kafka_offset) AS place, {open_visits} AS open_visits, {undone} AS undone
 FROM visits ANTI JOIN set_aside USING (kafka_partition, kafka_offset) {undecided}
 WHERE visit IS NOT NULL AND {bucket}
 GROUP BY visit, window_end
@@ -28,7 +28,10 @@ SELECT windows.visit, windows.window_end, kafka_partition, kafka_offset, misplac
        coalesce(NOT misplaced AND NOT early AND windows.visit_count = expected.visit_count
                 AND windows.first_event_time = expected.first_event_time
                 AND windows.last_event_time = expected.last_event_time, false) AS exact,
-       coalesce(unsure AND NOT misplaced AND NOT early AND windows.visit_count < expected.visit_count, false) AS maybe
+       coalesce(NOT misplaced AND NOT early AND windows.visit_count < expected.visit_count
+                AND windows.visit_count >= expected.visit_count - open_visits
+                AND windows.first_event_time >= expected.first_event_time
+                AND windows.last_event_time <= expected.last_event_time, false) AS maybe
 FROM (
     SELECT *, coalesce({misplaced}, true) AS misplaced, window_end > {passed} AS early
     FROM windows WHERE fault IS NULL AND {bucket}
@@ -47,7 +50,7 @@ FROM expected LEFT JOIN (
 """
 
 # Windows that are there once need no second check; the others are kept until it is known which are due.
-_SUSPECT = "INSERT INTO suspect SELECT * EXCLUDE (unsure) FROM counted WHERE exact <> 1 OR wrong > 0"
+_SUSPECT = "INSERT INTO suspect SELECT * EXCLUDE (open_visits) FROM counted WHERE exact <> 1 OR wrong > 0"
 
 # First copies of right windows that come after a later window of the same visit.
 _DISORDERED = """
@@ -114,10 +117,10 @@ def compare_windows(store: Store, misplaced: str, passed: int) -> Totals:
     records, open_visits = store.numbers(
         "SELECT (SELECT count(*) FROM visits) + (SELECT count(*) FROM windows), (SELECT count(*) FROM undecided)"
     )
-    unsure = {"unsure": "false", "undone": "false", "undecided": ""}
+    undecided = {"open_visits": "0", "undone": "false", "undecided": ""}
     if open_visits:
-        unsure = {
-            "unsure": "coalesce(bool_or(is_open), false)",
+        undecided = {
+            "open_visits": "count(*) FILTER (is_open)",
             "undone": "coalesce(bool_and(coalesce(is_open, false)), false)",
             "undecided": """LEFT JOIN (SELECT *, true AS is_open FROM undecided)
                             USING (kafka_partition, kafka_offset)""",
@@ -126,7 +129,7 @@ def compare_windows(store: Store, misplaced: str, passed: int) -> Totals:
     totals = Totals()
     for number in range(buckets):
         bucket = "true" if buckets == 1 else f"hash(visit) % {buckets} = {number}"
-        store.execute(_EXPECTED.format(bucket=bucket, **unsure))
+        store.execute(_EXPECTED.format(bucket=bucket, **undecided))
         store.execute(_SEEN.format(bucket=bucket, misplaced=misplaced, passed=passed))
         store.execute(_COUNTED)
         for statement in (_SUSPECT, _DISORDERED, _WRONG):
