@@ -42,7 +42,7 @@ def _await_commit(trial: Trial) -> None:
 
 
 def _move_newest_commit(trial: Trial) -> None:
-    """Move it, and the checksum beside it, which Hadoop would compare with the next file of this name."""
+    """Move it, and the checksum beside it, which is not that of the next file of this name."""
     commits = trial.checkpoint / "commits"
     newest = newest_batch(commits)
     if newest is None:

@@ -39,7 +39,12 @@ def read(folder: Location, name: str) -> bytes:
         return (folder / name).read_bytes()
     descriptor = os.open(f"{folder}/{name}", os.O_RDONLY)
     try:
-        return os.read(descriptor, os.fstat(descriptor).st_size)
+        size = os.fstat(descriptor).st_size
+        content = os.read(descriptor, size)
+        # Linux reads at most 2 GiB at once.
+        while len(content) < size and (more := os.read(descriptor, size - len(content))):
+            content += more
+        return content
     finally:
         os.close(descriptor)
 

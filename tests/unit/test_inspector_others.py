@@ -655,3 +655,45 @@ def test_a_prediction_that_fails_is_never_exit_code_0(tmp_path: Path, capsys: py
     report: Report = read_report(checkpoint, None, None)
     assert report.restart is not None
     assert "asyncProgressTrackingEnabled" in report.restart.details[0]
+
+
+@pytest.mark.parametrize("kind", ["void", "null"])
+def test_a_limit_keeps_its_count_in_one_partition(tmp_path: Path, kind: str) -> None:
+    checkpoint = copy(tmp_path, "files_windowed")
+    shutil.rmtree(checkpoint / "state" / "0" / "1")
+    assert outcome(checkpoint)[0] == "impossible"
+    schema = checkpoint / "state" / "0" / "0" / "_metadata" / "schema"
+    key = f'{{"type":"struct","fields":[{{"name":"key","type":"{kind}","nullable":true,"metadata":{{}}}}]}}'
+    schema.write_bytes(schema.read_bytes()[:10] + key.encode())
+    assert outcome(checkpoint)[0] == "continue"
+
+
+def test_offsets_of_version_2_may_pin_nothing(tmp_path: Path) -> None:
+    checkpoint = query(tmp_path, ("-",), ("-",))
+    (checkpoint / "offsets" / "1").write_text('v2\n{"batchWatermarkMs":0}\n0:-')
+    assert outcome(checkpoint)[:2] == ("continue", 2)
+
+
+def test_one_compact_file_of_a_longer_interval_is_no_hole(tmp_path: Path) -> None:
+    checkpoint = query(tmp_path, ('{"logOffset":60}',))
+    log = checkpoint / "sources" / "0"
+    log.mkdir(parents=True)
+    entries = [json.dumps({"path": f"file:///in/{each}", "timestamp": 1, "batchId": each}) for each in range(61)]
+    (log / "49.compact").write_text("\n".join(["v1", *entries[:50]]))
+    for number in range(50, 61):
+        (log / str(number)).write_text(f"v1\n{entries[number]}")
+    action, _, words = outcome(checkpoint)
+    assert action == "continue"
+    assert "compactInterval, which was more than 10: the log of source 0 has 61 entries and 1 compact file" in words
+
+
+def test_a_provider_that_the_log_does_not_pin_is_that_of_the_files(tmp_path: Path) -> None:
+    checkpoint = copy(tmp_path, "rocksdb")
+    for file in (checkpoint / "offsets").glob("[0-9]*"):
+        version, head, *sources = file.read_text().splitlines()
+        metadata = json.loads(head)
+        metadata["conf"].pop("spark.sql.streaming.stateStore.providerClass")
+        file.write_text("\n".join([version, json.dumps(metadata), *sources]))
+    action, _, words = outcome(checkpoint)
+    assert action == "continue"
+    assert "providerClass, which the log does not pin, so the session must set it" in words

@@ -69,10 +69,24 @@ class LogFolder:
         if not self.compact:
             # An entry that the default would fold is not folded: the query set a longer interval.
             return self.latest + 2 if COMPACT_INTERVAL - 1 in self.numbers else COMPACT_INTERVAL
+        first = self.compact[0] + 1
+        is_plain = any(number >= first and (number + 1) % self._derived == 0 for number in self.numbers)
+        return first if is_plain else self._derived
+
+    @property
+    def _derived(self) -> int:
+        """The interval that the default makes of the only compact file (deriveCompactInterval of the same class)."""
         size = self.compact[0] + 1
         if size // 2 <= COMPACT_INTERVAL:
             return size
         return next((each for each in range(COMPACT_INTERVAL, size // 2 + 1) if size % each == 0), size)
+
+    @property
+    def is_longer(self) -> bool:
+        """Return whether the query set a longer interval, which Spark can only take from the setting."""
+        if len(self.compact) > 1:
+            return False
+        return self.interval > (self._derived if self.compact else COMPACT_INTERVAL)
 
     def file(self, number: int) -> str:
         """Return the name of the file that an entry is read from (CompactibleFileStreamLog.batchIdToPath)."""

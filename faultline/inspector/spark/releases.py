@@ -63,7 +63,7 @@ def writers(batch: PlannedBatch | None) -> list[str]:
     if batch is None or older(batch) or not batch.configuration.keys() <= PINNED_SINCE.keys():
         return []
     needed = [PINNED_SINCE[name] for name in batch.configuration]
-    since = max([*needed, OFFSETS_SINCE.get(batch.version, needed[0])], key=_numbers)
+    since = max([*needed, OFFSETS_SINCE.get(batch.version, TRIED[0])], key=_numbers)
     # A release that adds no setting writes what the one before it writes.
     later = [each for each in PINNED_SINCE.values() if is_before(since, each)]
     return [release for release in TRIED if not is_before(release, since) and all(is_before(release, e) for e in later)]

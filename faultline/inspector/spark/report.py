@@ -36,7 +36,8 @@ from faultline.inspector.spark.sources import (
     named_folders,
     source_folder,
 )
-from faultline.inspector.spark.state_files import PROVIDERS, NeededState, operator_folders, what_is_missing
+from faultline.inspector.spark.state_files import PROVIDERS, NeededState, operator_folders, stores_of, what_is_missing
+from faultline.inspector.words import count
 from faultline.storage.location import Location
 
 LOGS = ("offsets", "commits")
@@ -205,7 +206,7 @@ def _missing_state(
     if newest + 1 in ids:
         # MicroBatchExecution.populateStartOffsets takes the ids of the newest commit, whatever its batch is.
         ids[version] = ids[newest + 1]
-    provider = provider_of(batch)
+    provider = provider_of(path, batch)
     if provider not in PROVIDERS:
         return "", ""
     try:
@@ -221,9 +222,15 @@ def _missing_state(
     return whys[0], whys[1]
 
 
-def provider_of(batch: PlannedBatch | None) -> str:
-    """Return the class that reads the state: the log pins it since Spark 2.4 (SPARK-24763); before, there was one."""
-    return (batch.configuration if batch else {}).get(PROVIDER, next(iter(PROVIDERS)))
+def provider_of(path: Location, batch: PlannedBatch | None) -> str:
+    """Return the class that reads the state: the log pins it since Spark 2.4 (SPARK-24763).
+
+    Where the log does not, it is the session's (OffsetSeqMetadata.setSessionConf): taken from the kinds of files.
+    """
+    if batch and PROVIDER in batch.configuration:
+        return batch.configuration[PROVIDER]
+    kinds = {kind for folder in operator_folders(path) for store in stores_of(folder, 0) for kind in store.kinds}
+    return next((each for each, known in PROVIDERS.items() if kinds & {*known}), next(iter(PROVIDERS)))
 
 
 def _partitions_of_state(path: Location, batch: PlannedBatch | None) -> dict[str, int]:
@@ -251,21 +258,23 @@ def _not_looked_at(path: Location, batch: PlannedBatch | None, initial: dict[str
         if len(named) > 1:
             found.append(f"which of sources/{', sources/'.join(named)} is the log of source {name}")
         log = list_log(source_folder(path, name, kind)) if kind == "file" else None
-        if log and not log.compact and log.interval > COMPACT_INTERVAL:
+        if log and log.is_longer:
             found.append(
                 f"spark.sql.streaming.fileSource.log.compactInterval, which was more than {COMPACT_INTERVAL}: the log"
-                f" of source {name} has {log.latest + 1} entries and no compact file"
+                f" of source {name} has {log.latest + 1} entries and {count(len(log.compact), 'compact file')}"
             )
         if kind == "unknown" or (kind == "counter" and name not in initial):
             found.append(f"source {name}, whose kind is not known here")
         elif kind == "kafka" and name not in initial:
             found.append(f"the connector of source {name}")
-    provider = provider_of(batch)
+    provider = provider_of(path, batch)
     if not operator_folders(path):
         if batch and batch.watermark:
             found.append("the state, if the query keeps any: state/ has none, and such a query fails without it")
     elif provider in PROVIDERS:
         found.append("the content of the state's files")
+        if batch and PROVIDER not in batch.configuration and provider != next(iter(PROVIDERS)):
+            found.append(f"{PROVIDER}, which the log does not pin, so the session must set it")
     else:
         found.append(f"the state, which {provider} keeps: it is not known here")
     return found

@@ -33,6 +33,7 @@ OPERATORS = {
     "sessionWindowStateStoreSaveExec": "session windows",
     "dedupe": "a deduplication",
     "dedupeWithinWatermark": "a deduplication within the watermark",
+    "globalLimit": "a limit",
     "symmetricHashJoin": "a join of two streams",
     "flatMapGroupsWithState": "a function of its own for each group",
     "applyInPandasWithState": "a function of its own for each group",

@@ -140,7 +140,7 @@ final class Json {
                 out.append(at == 0 ? "[" : ", ");
                 value(tuple.getField(at), parts == null ? null : parts[at]);
             }
-            out.append(']');
+            out.append(tuple.getArity() == 0 ? "[]" : "]");
         } else if (value instanceof org.apache.flink.types.Row) {
             named((org.apache.flink.types.Row) value, type);
         } else if (value instanceof Map) {
@@ -198,8 +198,9 @@ final class Json {
             known == null ? new TypeSerializer[row.getArity()] : (TypeSerializer[]) Types.field(known, "fieldSerializers");
         Object positions = known == null ? null : Types.field(known, "positionByName");
         Object[] names = positions == null ? null : ((Map) positions).keySet().toArray();
+        out.append(names == null ? '[' : '{');
         for (int at = 0; at < row.getArity(); at++) {
-            out.append(at == 0 ? (names == null ? "[" : "{") : ", ");
+            out.append(at == 0 ? "" : ", ");
             if (names != null) {
                 text(String.valueOf(names[at]));
                 out.append(": ");
