@@ -54,6 +54,7 @@ from faultline.inspector.rows import documents, write_changes_csv, write_csv
 from faultline.inspector.rows import render as render_changes
 from faultline.inspector.spark.garbage import find_garbage as spark_garbage
 from faultline.settings import ROOT, Settings
+from faultline.storage.data import flink_checkpoints
 from faultline.storage.location import Location
 from faultline.storage.words import location_argument
 
@@ -175,7 +176,9 @@ def with_lag(report: Report, arguments: argparse.Namespace, settings: Settings) 
     try:
         add_lag(report, arguments.bootstrap or settings.bootstrap)
         if find_spec("kafka"):
-            add_fates(report, arguments.bootstrap or settings.bootstrap)
+            ours = str(flink_checkpoints(settings).absolute())
+            is_own = bool(arguments.bootstrap) or str(location_argument(report.path).absolute()).startswith(ours)
+            add_fates(report, arguments.bootstrap or settings.bootstrap, is_own=is_own)
     except InspectorError as error:
         (report.problems if arguments.bootstrap else report.notes).append(str(error))
     return report

@@ -32,8 +32,10 @@ STATES = {
 """Fates by the coordinator's states."""
 
 
-def add_fates(report: Report, bootstrap: str) -> None:
+def add_fates(report: Report, bootstrap: str, *, is_own: bool = True) -> None:
     """Ask the broker for each transaction of the report; one that it aborted or does not know is a problem.
+
+    `is_own`: the sink writes to this broker. Otherwise one that knows none of the transactions may be another one.
 
     Raises InspectorError when the broker gives no answer.
     """
@@ -58,6 +60,14 @@ def add_fates(report: Report, bootstrap: str) -> None:
         raise InspectorError(
             f"the broker at {bootstrap} did not say what became of the transactions: {error}"
         ) from None
+    if not is_own and all(each.fate == "unknown" for each in report.transactions):
+        for each in report.transactions:
+            each.fate = ""
+        report.notes.append(
+            f"the broker at {bootstrap} knows none of the {count(len(report.transactions), 'transaction')} that the"
+            " checkpoint holds: a restore fails if the sink writes to it; name the sink's broker with --bootstrap"
+        )
+        return
     _set_against(report)
 
 

@@ -58,6 +58,12 @@ def test_the_broker_says_what_became_of_a_transaction(broker: Broker, end: str, 
         aborted = lambda: admin.describe_transactions([name])[name].state == "CompleteAbort"  # noqa: E731
         wait_until(aborted, "the broker to abort what has timed out", seconds=60)
     admin.close()
+    if end == "unknown":
+        foreign = report_of(*report.transactions)
+        before = foreign.restart
+        add_fates(foreign, broker.bootstrap, is_own=False)
+        assert (foreign.problems, foreign.restart) == ([], before)
+        assert "knows none of the 1 transaction" in foreign.notes[0]
     add_fates(report, broker.bootstrap)
     assert report.transactions[0].fate == end
     assert FATES[end] in render(report)

@@ -137,7 +137,10 @@ def _growth(folders: list[CheckpointFolder]) -> list[Growth]:
 
 
 def _later(folder: CheckpointFolder) -> dict[str, int]:
-    """Count what completed after this one: `later` by the same job, which committed results; `later_runs` by others."""
+    """Count what completed after this one: `later` by the same job, which committed results; `later_runs` by others.
+
+    `apart`: 1 for one that is in no folder of a job, where the later ones of its job would be.
+    """
     parent = folder.path.resolve().parent
     # They are only counted: those that cannot be read are left out.
     others = list_folders(parent.parent if folder.job_id else parent, [])
@@ -150,7 +153,7 @@ def _later(folder: CheckpointFolder) -> dict[str, int]:
     else:
         later = sum(1 for other in same if _completed_after(other, folder))
     runs = sum(1 for other in others if other.job_id != folder.job_id and _completed_after(other, folder))
-    return {"later": later, "later_runs": runs}
+    return {"later": later, "later_runs": runs, "apart": int(not folder.job_id)}
 
 
 def _completed_after(other: CheckpointFolder, folder: CheckpointFolder) -> bool:
