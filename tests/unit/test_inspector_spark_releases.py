@@ -247,6 +247,11 @@ def test_states_of_a_processor_go_by_their_names_without_a_jvm(release: str) -> 
         "names the schema files of its state by that absolute path: a query that starts from this copy fails unless "
         "they are there too"
     ]
+    restart = read_report(folder, None, None).restart
+    assert restart is not None
+    assert f"the schema files of state/0, which its metadata names in file:/tmp/faultline-golden/spark-{release}" in (
+        " ".join(restart.details)
+    )
     assert [(state.name, state.kind) for state in operator.state] == [
         ("by_minute", "MapState"), ("minutes", "ListState"), ("count", "ValueState"),
         ("$procTimers_keyToTimestamp", "timers"),

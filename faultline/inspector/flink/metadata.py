@@ -9,7 +9,7 @@ from pathlib import Path
 from stat import S_ISDIR
 from typing import Any
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JNetworkError
 
 from faultline.inspector.errors import InspectorError, UnknownFormat
 from faultline.inspector.flink.folder import METADATA
@@ -102,13 +102,17 @@ def load_metadata(jvm: Any, folder: Location) -> Any:
         content = file.read_bytes()
     except OSError as error:
         raise InspectorError(f"{file} cannot be read: {error.strerror}") from None
-    stream = jvm.java.io.DataInputStream(jvm.java.io.ByteArrayInputStream(content))
     try:
+        stream = jvm.java.io.DataInputStream(jvm.java.io.ByteArrayInputStream(content))
         checkpoints = jvm.org.apache.flink.runtime.checkpoint.Checkpoints
         # As text: Flink's Path takes the %20 of a URI for a name.
         return checkpoints.loadCheckpointMetadata(stream, system_loader(jvm), str(folder.resolve()))
     except Py4JError as error:
         cause = java_cause(error)
+        if isinstance(error, Py4JNetworkError) or "OutOfMemoryError" in cause:
+            raise UnknownFormat(
+                f"{file} has {size_words(len(content))}, for which this program has not the memory: unknown"
+            ) from None
         if any(word in cause for word in FROM_ELSEWHERE):
             raise UnknownFormat(
                 f"{file} is of a version that the installed Flink does not know ({cause}): unknown, another release"

@@ -12,6 +12,7 @@ from faultline.inspector.model import Report, Restart, Sink, Step
 from faultline.inspector.spark.commits import Commits, read_commits
 from faultline.inspector.spark.growth import read_growth
 from faultline.inspector.spark.log import COMPACT_INTERVAL, LogError, UnknownVersion, list_log, parse
+from faultline.inspector.spark.moved import written_elsewhere
 from faultline.inspector.spark.offsets import Offsets, PlannedBatch, read_all
 from faultline.inspector.spark.operator_metadata import MetadataError
 from faultline.inspector.spark.operator_metadata import read as read_metadata
@@ -267,6 +268,11 @@ def _not_looked_at(path: Location, batch: PlannedBatch | None, initial: dict[str
             found.append(f"source {name}, whose kind is not known here")
         elif kind == "kafka" and name not in initial:
             found.append(f"the connector of source {name}")
+    for operator in operator_folders(path):
+        with contextlib.suppress(MetadataError):
+            metadata = read_metadata(operator)
+            if metadata and (there := written_elsewhere(metadata, operator)):
+                found.append(f"the schema files of state/{operator.name}, which its metadata names in {there}")
     provider = provider_of(path, batch)
     if not operator_folders(path):
         if batch and batch.watermark:
