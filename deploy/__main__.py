@@ -1,6 +1,6 @@
 """Write the Kubernetes manifests, or print how large a cluster must be.
 
-Usage: python -m deploy write | size [--visits-per-second N ...] | record NAME VALUE
+Usage: python -m deploy write | size [--visits-per-second N ...]
 
 Exit codes: 0 done, 2 a wrong setting or flag.
 """
@@ -18,7 +18,7 @@ if __name__ == "__main__":
     quiet_imports()
 
 from deploy import flink, kafka, spark
-from deploy.measured import measured, record
+from deploy.measured import measured
 from deploy.settings import HERE, cluster_settings
 from deploy.size_table import table
 from deploy.sizing import Load
@@ -84,9 +84,6 @@ def _flags() -> argparse.ArgumentParser:
         "--price-writes", type=_positive, metavar="P", help="your store's price of 1,000 writes and listings"
     )
     size.add_argument("--price-reads", type=_positive, metavar="P", help="your store's price of 1,000 reads")
-    recorded = commands.add_parser("record", help="put a figure that was measured into deploy/measured.yaml")
-    recorded.add_argument("name", choices=[figure.name for figure in measured().values()])
-    recorded.add_argument("value", type=_positive)
     return parser
 
 
@@ -99,8 +96,6 @@ def main(arguments: list[str] | None = None) -> int:
                 print(file.relative_to(ROOT))
         except OSError as error:
             raise CommandError(f"{error.filename}: {error.strerror}") from None
-    elif chosen.command == "record":
-        record(chosen.name, chosen.value)
     else:
         load = Load(chosen.visits_per_second, chosen.busy, chosen.price_writes, chosen.price_reads)
         sys.stdout.write(table(load, cluster_settings(), measured()))

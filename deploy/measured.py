@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,10 +18,10 @@ class MeasuredError(CommandError):
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure. `value` is None until `by` has measured it; `quote`: the words of docs/benchmarks.md with it."""
+    """One figure, which `by` has measured; `quote`: the words of docs/benchmarks.md with it."""
 
     name: str
-    value: float | None
+    value: float
     what: str
     by: str
     quote: str | None = None
@@ -32,15 +31,8 @@ def measured(file: Path = FILE) -> dict[str, Figure]:
     """All figures by name. Raises MeasuredError when the file cannot be understood."""
     try:
         entries = yaml.safe_load(file.read_text(encoding="utf-8"))
-        return {name: Figure(name=name, **entry) for name, entry in entries.items()}
+        return {
+            name: Figure(**entry | {"name": name, "value": float(entry["value"])}) for name, entry in entries.items()
+        }
     except (OSError, yaml.YAMLError, TypeError, AttributeError) as error:
         raise MeasuredError(f"{file} is not a list of figures: {error}; restore it with git") from None
-
-
-def record(name: str, value: float, file: Path = FILE) -> None:
-    """Put a figure into the file; comments and all other figures stay. Raises MeasuredError when it has no such one."""
-    text = file.read_text(encoding="utf-8")
-    changed, times = re.subn(rf"(?m)^({re.escape(name)}:\n  value:).*$", rf"\g<1> {value:.12g}", text)
-    if times != 1:
-        raise MeasuredError(f"{file} has no figure {name}")
-    file.write_text(changed, encoding="utf-8")

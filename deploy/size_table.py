@@ -1,12 +1,8 @@
-"""The table of `scripts/deploy.sh size`: each line has its arithmetic.
-
-A figure that is not measured yet leaves its lines without a value, never with a guess.
-"""
+"""The table of `scripts/deploy.sh size`: each line has its arithmetic."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from deploy.measured import Figure
@@ -26,7 +22,7 @@ class Row:
 
 
 def table(load: Load, settings: Settings, figures: Mapping[str, Figure]) -> str:
-    """The rows as text, and the settings that follow from them. Raises SettingsError and MeasuredError."""
+    """The rows as text, and the settings that follow from them. Raises SettingsError."""
     sizing = Sizing(load, settings, figures)
     lines = [f"{load.visits_per_second:,.0f} visits/s, each core {load.busy:.0%} busy"]
     for title, rows in sections(sizing):
@@ -47,14 +43,6 @@ def sections(sizing: Sizing) -> Iterator[tuple[str, list[Row]]]:
 def _rate_of_bytes(megabytes: float) -> str:
     """`440 MB/s`, and `0.44 MB/s` for little."""
     return f"{megabytes:,.0f} MB/s" if megabytes >= 100 else f"{megabytes:.3g} MB/s"
-
-
-def _measured(sizing: Sizing, what: str, needs: tuple[str, ...], compute: Callable[[], tuple[str, str]]) -> Row:
-    """A row from measured figures; without a value when one of them is missing."""
-    if sizing.is_measured(*needs):
-        return Row(what, *compute())
-    missing = [name for name in needs if not sizing.is_measured(name)]
-    return Row(what, "not measured", f"needs {', '.join(missing)} (deploy/measured.yaml)")
 
 
 def _cores(sizing: Sizing, figure: str) -> str:
@@ -87,7 +75,7 @@ def _kafka(sizing: Sizing) -> Iterator[Row]:
         f"{sizing.brokers} x {settings.text('KAFKA_DISK')}",
     )  # fmt: skip
     cpu = "kafka_cpu_seconds_per_million"
-    yield _measured(sizing, "cores of the brokers", (cpu,), lambda: (f"{sizing.broker_cores:,}", _cores(sizing, cpu)))
+    yield Row("cores of the brokers", f"{sizing.broker_cores:,}", _cores(sizing, cpu))
 
 
 def _flink(sizing: Sizing) -> Iterator[Row]:
@@ -110,10 +98,10 @@ def _flink(sizing: Sizing) -> Iterator[Row]:
         "windows open at once", f"{sizing.open_windows:,.0f}", f"each for {sizing.window} s, from first visit to end"
     )
     for backend, name in (("hashmap", _FULL), ("rocksdb", "state_bytes_per_window_rocksdb")):
-        yield _measured(sizing, f"state, {backend}", (name,), functools.partial(_state, sizing, name))
-    yield _measured(sizing, "task heap of a TaskManager", (HEAP,), lambda: _heap(sizing))
-    yield _measured(sizing, "full checkpoints write", (_FULL,), lambda: _bandwidth(sizing))
-    yield _measured(sizing, "while one is written", (_FULL, _CHECKPOINT_SECONDS), lambda: _burst(sizing))
+        yield Row(f"state, {backend}", *_state(sizing, name))
+    yield Row("task heap of a TaskManager", *_heap(sizing))
+    yield Row("full checkpoints write", *_bandwidth(sizing))
+    yield Row("while one is written", *_burst(sizing))
     at_once = sizing.open_transactions
     yield Row("transactions open", f"{at_once:,}", f"at most: {sizing.slots} tasks x {sizing.sinks} topics")
     yield Row("with those about to commit", f"{at_once * 2:,}", "at most: one checkpoint at a time, so twice as many")
@@ -121,7 +109,7 @@ def _flink(sizing: Sizing) -> Iterator[Row]:
         "transactions that end", f"{at_once / sizing.interval:,.1f} /s",
         f"at most: each at a checkpoint, every {sizing.interval:g} s",
     )  # fmt: skip
-    yield _measured(sizing, "windows wait for their commit", (_CHECKPOINT_SECONDS,), lambda: _wait(sizing))
+    yield Row("windows wait for their commit", *_wait(sizing))
 
 
 def _state(sizing: Sizing, name: str) -> tuple[str, str]:
@@ -168,7 +156,7 @@ def _spark(sizing: Sizing) -> Iterator[Row]:
     yield Row(
         "files of a day", f"{sizing.files_of_a_day:,.0f}", f"{sizing.partitions} x {DAY:,} s / {sizing.trigger:g} s"
     )
-    yield _measured(sizing, "the sink's log grows by", ("sink_log_bytes_per_file",), lambda: _sink_log(sizing))
+    yield Row("the sink's log grows by", *_sink_log(sizing))
 
 
 def _sink_log(sizing: Sizing) -> tuple[str, str]:
@@ -187,24 +175,21 @@ def _store(sizing: Sizing) -> Iterator[Row]:
 
 
 def _requests(sizing: Sizing, kind: str, price: float | None) -> Iterator[Row]:
-    slot, file = needs = (f"checkpoint_{kind}_per_slot", f"batch_{kind}_per_file")
+    slot, file = (f"checkpoint_{kind}_per_slot", f"batch_{kind}_per_file")
 
-    def rate() -> tuple[str, str]:
-        each = f"{sizing.figure(file):g}"
-        if kind == "writes" and sizing.requests_for_parts:
-            each = f"({each} + {sizing.requests_for_parts} for parts)"
-        return (
-            f"{sizing.requests(kind):,.0f} /s",
-            f"{sizing.figure(slot):g} x {sizing.slots} slots / {sizing.interval:g} s + "
-            f"{each} x {sizing.partitions} files / {sizing.trigger:g} s",
-        )
-
-    def month() -> tuple[str, str]:
-        requests = sizing.requests(kind) * MONTH
-        millions = f"{requests / 1e6:,.3g} million"
-        if price is None:
-            return millions, f"in 30 days; --price-{kind} gives what they cost"
-        return f"{requests / 1000 * price:,.0f}", f"for {millions} in 30 days, at {price:g} for 1,000"
-
-    yield _measured(sizing, kind, needs, rate)
-    yield _measured(sizing, f"{kind}, a month", needs, month)
+    each = f"{sizing.figure(file):g}"
+    if kind == "writes" and sizing.requests_for_parts:
+        each = f"({each} + {sizing.requests_for_parts} for parts)"
+    yield Row(
+        kind,
+        f"{sizing.requests(kind):,.0f} /s",
+        f"{sizing.figure(slot):g} x {sizing.slots} slots / {sizing.interval:g} s + "
+        f"{each} x {sizing.partitions} files / {sizing.trigger:g} s",
+    )
+    requests = sizing.requests(kind) * MONTH
+    millions = f"{requests / 1e6:,.3g} million"
+    if price is None:
+        yield Row(f"{kind}, a month", millions, f"in 30 days; --price-{kind} gives what they cost")
+        return
+    cost = f"{requests / 1000 * price:,.0f}"
+    yield Row(f"{kind}, a month", cost, f"for {millions} in 30 days, at {price:g} for 1,000")

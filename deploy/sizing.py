@@ -1,8 +1,7 @@
 """The size of a cluster that a load needs: the quantities, from settings and measured figures.
 
 The sizes assume that work spreads evenly, which needs as many partitions for each task as for any other, and that a
-record costs the CPU that it costs on the small cluster. Each quantity raises MeasuredError when a figure that it needs
-is not measured.
+record costs the CPU that it costs on the small cluster.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 
 from deploy import kafka
 from deploy.flink import cluster_options
-from deploy.measured import Figure, MeasuredError
+from deploy.measured import Figure
 from faultline.settings import Settings, SettingsError
 
 DAY = 86_400
@@ -71,15 +70,8 @@ class Sizing:
         self.cores_each = settings.number("SPARK_EXECUTOR_CORES")
 
     def figure(self, name: str) -> float:
-        """A measured figure. Raises MeasuredError when it is missing."""
-        value = self.figures[name].value
-        if value is None:
-            raise MeasuredError(f"figure {name} has no value in deploy/measured.yaml; restore it with git")
-        return value
-
-    def is_measured(self, *names: str) -> bool:
-        """Return whether all of these figures have a value."""
-        return all(self.figures[name].value is not None for name in names)
+        """A measured figure."""
+        return self.figures[name].value
 
     def _cores(self, figure: str) -> int:
         return math.ceil(self.millions * self.figure(figure) / self.load.busy)
@@ -205,7 +197,7 @@ class Sizing:
     # --- settings ---
 
     def lines(self) -> list[str]:
-        """Lines of deploy/kubernetes.env for this load. Raises SettingsError and MeasuredError."""
+        """Lines of deploy/kubernetes.env for this load. Raises SettingsError."""
         heap = math.ceil(self.heap / _HEAP_STEP) * _HEAP_STEP
         return [
             f"KAFKA_CPU={math.ceil(self.broker_cores / self.brokers)}",

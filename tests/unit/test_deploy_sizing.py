@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 
 from deploy.__main__ import main
-from deploy.measured import FILE, Figure, MeasuredError, measured, record
+from deploy.measured import Figure, MeasuredError, measured
 from deploy.settings import FILE as KUBERNETES
 from deploy.settings import cluster_settings
 from deploy.size_table import sections, table
 from deploy.sizing import Load, Sizing, gibibytes, trigger_seconds
 from faultline.settings import ROOT, SettingsError
-from tests.called import refused
 
 SETTINGS = cluster_settings()
 FIGURES = measured()
@@ -55,13 +54,6 @@ def test_every_measured_figure_is_in_the_benchmarks() -> None:
         numbers = {float(word) for word in re.findall(r"\d+(?:\.\d+)?", figure.quote.replace(",", ""))}
         assert figure.value in numbers, figure.name
         assert (ROOT / figure.by).is_file(), figure.name
-
-
-def test_a_figure_is_measured_or_says_what_measures_it() -> None:
-    for figure in FIGURES.values():
-        assert figure.what
-        assert figure.by
-        assert figure.value is None or figure.value > 0
 
 
 def test_a_busier_core_needs_fewer_slots_and_catches_up_later() -> None:
@@ -106,14 +98,6 @@ def test_too_many_slots_for_the_layout_of_the_state_are_said() -> None:
     assert rows(Load(5e6, 0.5))["the windowing job: FLINK_MAX_PARALLELISM"][1].startswith("TOO FEW")
 
 
-def test_what_is_not_measured_has_no_value_and_says_which_figure_it_needs() -> None:
-    unmeasured = {name: figure for name, figure in FIGURES.items() if figure.value is None}
-    found = rows(Load(1e6, 0.5, price_writes=1, price_reads=1))
-    without = {how for value, how in found.values() if value == "not measured"}
-    assert all(any(name in how for how in without) for name in unmeasured)
-    assert not any(name in how for how in without for name in FIGURES.keys() - unmeasured.keys())
-
-
 def test_measured_figures_fill_every_line() -> None:
     found = rows(Load(1e6, 0.5, price_writes=0.005, price_reads=0.0004), everything(2))
     assert not [what for what, (value, _) in found.items() if value in ("not measured", "no price")]
@@ -125,32 +109,6 @@ def test_measured_figures_fill_every_line() -> None:
     assert found["the synchronizer: the sink's log grows by"][0] == "1.14 MB"
     assert found["the windowing job: state, hashmap"] == ("0.01 GB", "x 2 bytes; 0 MB for a slot")
     assert found["the windowing job: windows wait for their commit"][0] == "6.0 s"
-
-
-def test_a_known_figure_that_was_removed_is_named() -> None:
-    without = FIGURES | {"visit_bytes": Figure("visit_bytes", None, "bytes of a visit", "benchmarks/verdict.sh")}
-    with pytest.raises(MeasuredError, match=r"figure visit_bytes has no value in deploy/measured\.yaml"):
-        table(MILLION, SETTINGS, without)
-
-
-def test_recording_a_figure_changes_its_value_and_nothing_else(tmp_path: Path) -> None:
-    copy = tmp_path / "measured.yaml"
-    before = FILE.read_text(encoding="utf-8")
-    copy.write_text(before, encoding="utf-8")
-    for value in (120.5, 121):
-        record("state_bytes_per_window", value, copy)
-        assert measured(copy)["state_bytes_per_window"].value == value
-    changed = [line for line in copy.read_text(encoding="utf-8").splitlines() if line not in before.splitlines()]
-    assert changed == ["  value: 121"]
-    assert measured(copy) == FIGURES | {"state_bytes_per_window": measured(copy)["state_bytes_per_window"]}
-
-
-def test_an_unknown_figure_is_refused(tmp_path: Path) -> None:
-    copy = tmp_path / "measured.yaml"
-    copy.write_text(FILE.read_text(encoding="utf-8"), encoding="utf-8")
-    with pytest.raises(MeasuredError, match="has no figure state_bytes"):
-        record("state_bytes", 1, copy)
-    assert refused(main, "record", "state_bytes", "1").count("\n") == 1
 
 
 def test_a_file_of_figures_that_cannot_be_read_is_named(tmp_path: Path) -> None:
