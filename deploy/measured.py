@@ -31,8 +31,12 @@ def measured(file: Path = FILE) -> dict[str, Figure]:
     """All figures by name. Raises MeasuredError when the file cannot be understood."""
     try:
         entries = yaml.safe_load(file.read_text(encoding="utf-8"))
-        return {
+        figures = {
             name: Figure(**entry | {"name": name, "value": float(entry["value"])}) for name, entry in entries.items()
         }
-    except (OSError, yaml.YAMLError, TypeError, AttributeError) as error:
+    except (OSError, yaml.YAMLError, TypeError, AttributeError, KeyError, ValueError) as error:
         raise MeasuredError(f"{file} is not a list of figures: {error}; restore it with git") from None
+    for figure in figures.values():
+        if not 0 < figure.value < float("inf"):
+            raise MeasuredError(f"{file}: {figure.name} is {figure.value:g}, not a number above 0; correct it")
+    return figures

@@ -6,6 +6,7 @@ Paths and fields: https://nightlies.apache.org/flink/flink-docs-release-2.2/docs
 from __future__ import annotations
 
 import json
+import socket
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
@@ -27,18 +28,18 @@ class FlinkError(CommandError):
     """The cluster does not answer or refuses; the message names the cause and the next step."""
 
 
-def call(base: str, path: str, method: str = "GET") -> Any:
+def call(base: str, path: str, method: str = "GET", *, seconds: float = STARTING_LIMIT_SECONDS) -> Any:
     """Return the JSON answer of a JobManager, waiting for one that is still starting. Raises FlinkError.
 
     `base`: the address of the JobManager, or those of all of them with commas between: each answers for the leader, so
-    the first that runs is asked.
+    the first that runs is asked. `seconds`: the wait for one that is starting, and, up to 30, for each answer.
     """
     bases = base.split(",")
     # A standby passes requests on to a leader that was killed until another is elected.
     not_yet = {HTTPStatus.SERVICE_UNAVAILABLE, *([HTTPStatus.INTERNAL_SERVER_ERROR] if len(bases) > 1 else [])}
-    for _ in attempts(STARTING_LIMIT_SECONDS):
+    for _ in attempts(seconds):
         try:
-            return _first_answer(bases, path, method)
+            return _first_answer(bases, path, method, min(seconds, TIMEOUT_SECONDS))
         except urllib.error.HTTPError as error:
             refused = error
             if error.code not in not_yet:
@@ -48,23 +49,30 @@ def call(base: str, path: str, method: str = "GET") -> Any:
     raise FlinkError(f"{base}{path}: the JobManager answers {refused.code} {refused.reason}") from refused
 
 
-def _first_answer(bases: Sequence[str], path: str, method: str) -> Any:
+def _first_answer(bases: Sequence[str], path: str, method: str, seconds: float) -> Any:
     """Ask one address after the other until one answers; raises what the last one raised."""
     *others, last = bases
     for base in others:
         try:
-            return _answer(base + path, method)
+            return _answer(base + path, method, seconds)
         except urllib.error.HTTPError:
             raise
         except OSError:
             continue
-    return _answer(last + path, method)
+    return _answer(last + path, method, seconds)
 
 
-def _answer(address: str, method: str) -> Any:
+def _answer(address: str, method: str, seconds: float) -> Any:
     request = urllib.request.Request(address, method=method)
-    with open_direct(request, TIMEOUT_SECONDS) as response:
+    with open_direct(request, seconds) as response:
         return json.loads(response.read() or b"{}")
+
+
+def is_absent(error: FlinkError) -> bool:
+    """Return whether the address has no listener or no container; one that is paused or cut off has."""
+    cause = error.__cause__
+    reason = cause.reason if isinstance(cause, urllib.error.URLError) else cause
+    return isinstance(reason, ConnectionRefusedError | socket.gaierror)
 
 
 def jobs_named(base: str, name: str) -> list[dict[str, Any]]:
@@ -78,9 +86,9 @@ def active_job(base: str, name: str) -> dict[str, Any] | None:
     return next((job for job in jobs_named(base, name) if job["state"] not in TERMINAL_STATES), None)
 
 
-def checkpoints(base: str, job_id: str) -> dict[str, Any]:
+def checkpoints(base: str, job_id: str, *, seconds: float = STARTING_LIMIT_SECONDS) -> dict[str, Any]:
     """Checkpoint statistics of a job: `counts`, `latest.completed`, `latest.restored`, ... Raises FlinkError."""
-    answer = call(base, f"/jobs/{job_id}/checkpoints")
+    answer = call(base, f"/jobs/{job_id}/checkpoints", seconds=seconds)
     return dict(answer)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from faultline.command import CommandError
+from faultline.formats.jobs import EXACTLY_ONCE
 from faultline.settings import Settings
 
 SPARK_RUN_FILE = "synchronizer.json"
@@ -97,7 +98,8 @@ def flink_run_of(settings: Settings, *, job_id: str = "", mode: str | None = Non
         idle_partition_seconds=settings.number("FLINK_IDLE_PARTITION_SECONDS"),
         mode=mode or settings.text("FLINK_MODE"),
         partitions=settings.number("TOPIC_PARTITIONS"),
-        unaligned=settings.flink_unaligned,
+        # Without exactly-once nothing is aligned, and no record is overtaken.
+        unaligned=settings.flink_unaligned and (mode or settings.text("FLINK_MODE")) == EXACTLY_ONCE,
     )
 
 

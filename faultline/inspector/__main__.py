@@ -176,8 +176,8 @@ def with_lag(report: Report, arguments: argparse.Namespace, settings: Settings) 
     try:
         add_lag(report, arguments.bootstrap or settings.bootstrap)
         if find_spec("kafka"):
-            ours = str(flink_checkpoints(settings).absolute())
-            is_own = bool(arguments.bootstrap) or str(location_argument(report.path).absolute()).startswith(ours)
+            here, ours = (str(each.resolve()) for each in (location_argument(report.path), flink_checkpoints(settings)))
+            is_own = bool(arguments.bootstrap) or f"{here}/".startswith(f"{ours}/")
             add_fates(report, arguments.bootstrap or settings.bootstrap, is_own=is_own)
     except InspectorError as error:
         (report.problems if arguments.bootstrap else report.notes).append(str(error))

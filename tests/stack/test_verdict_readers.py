@@ -12,7 +12,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -36,6 +36,7 @@ from tests.judge.flink_world import (
     Source,
     add,
     add_visit,
+    placed,
     random_source,
     run_job,
     settle,
@@ -394,6 +395,34 @@ def leave_run(stack: Stack, job: str, **changed: str) -> None:
     file.write_text(
         as_json(flink_run_of(Settings(stack.settings | as_environment(changed)), job_id=job)), encoding="utf-8"
     )
+
+
+def test_offsets_of_another_job_tell_nothing(stack: Stack) -> None:
+    caught_up(stack)
+    leave_run(stack, "first")
+    assert stack.verdict("flink")[0] == 0
+    leave_run(stack, "second", VISIT_WINDOWS_TOPIC="other")
+    code, verdict = stack.verdict("flink")
+    assert code == 2
+    assert f"commits offsets in the same group group-{stack.name}" in str(verdict["reason"])
+
+
+def test_a_loss_shows_once_the_transaction_that_was_open_is_over(stack: Stack) -> None:
+    source, outputs = world()
+    stack.send_source(source)
+    stack.commit_group(ends_of(source))
+    _, *rest = outputs.windows
+    stack.send_outputs(replace(outputs, windows=placed(rest)))
+    producer = stack.transaction()
+    stack.send(stack.windows, outputs.windows[-1:], producer)
+    code, verdict = stack.verdict("flink", "--as-is", "--wait", "1")
+    assert (code, verdict["lost"], bool(verdict["pending"])) == (0, 0, True)
+    assert "a missing record counts as pending" in str(verdict["notes"])
+    judging = stack.start_verdict("flink", "--as-is", "--json")
+    time.sleep(3)
+    producer.abort_transaction(30)
+    stdout, _ = judging.communicate(timeout=300)
+    assert (judging.returncode, json.loads(stdout)["lost"]) == (1, 1)
 
 
 def test_no_broker_and_no_topic_are_unknown(stack: Stack) -> None:

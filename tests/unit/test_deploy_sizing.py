@@ -113,8 +113,12 @@ def test_measured_figures_fill_every_line() -> None:
 
 def test_a_file_of_figures_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     broken = tmp_path / "measured.yaml"
-    broken.write_text("visit_bytes: 440\n")
-    with pytest.raises(MeasuredError, match=r"measured\.yaml is not a list of figures"):
+    for text in ("visit_bytes: 440", "visit_bytes: {what: a, by: b}", "visit_bytes: {value: many, what: a, by: b}"):
+        broken.write_text(text)
+        with pytest.raises(MeasuredError, match=r"measured\.yaml is not a list of figures"):
+            measured(broken)
+    broken.write_text("visit_bytes: {value: -1, what: a, by: b}")
+    with pytest.raises(MeasuredError, match="visit_bytes is -1, not a number above 0"):
         measured(broken)
 
 

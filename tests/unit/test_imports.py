@@ -24,7 +24,7 @@ ALLOWED: dict[str, set[str]] = {
     "spark_job": BASE | {"storage"},
     "flink_job": BASE | {"storage"},
     "inspector": BASE | {"storage", "flink_job"},
-    # Only the JobManager tells if a checkpoint holds records in flight.
+    # The JobManager tells if the newest checkpoint holds records in flight.
     "verdict": BASE | {"storage", "flink_job"},
     "probes": BASE | {"storage", "flink_job", "verdict"},
     "player": BASE | {"probes"},

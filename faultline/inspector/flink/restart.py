@@ -78,16 +78,16 @@ def _of_transactions(report: Report, what: str) -> str:
             " a second time"
         )
     others = report.counts.get("later_runs", 0)
+    if report.counts.get("apart") and not others:
+        return (
+            f"what its sink wrote since and did not commit is aborted; if the job went on after it, what later"
+            f" checkpoints committed stays in the topic, and {what} are written a second time: none is seen from here"
+        )
     unless = (
         f", unless {count(others, 'later checkpoint')} of other runs beside it came of a restore from it"
         if others
         else ""
     )
-    if report.counts.get("apart"):
-        return (
-            f"what its sink wrote since and did not commit is aborted; if the job went on after it, what later"
-            f" checkpoints committed stays in the topic, and {what} are written a second time: none is seen from here"
-        )
     return (
         f"what its sink wrote since was not committed and is aborted, so nothing is written twice{unless};"
         f" under at-least-once, {what} would be"

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import socket
-import urllib.error
-
 from faultline.formats.jobs import JOBS, settings_of
 from faultline.settings import Settings
-from flink_job.rest import FlinkError, active_job
+from flink_job.rest import FlinkError, active_job, is_absent
 
 
 def job_of(transactional_id: str, topic: str, settings: Settings) -> str:
@@ -25,11 +22,4 @@ def job_runs(job: str, settings: Settings) -> bool | None:
         return active_job(settings.flink_rest, settings_of(job, settings).text("FLINK_JOB_NAME")) is not None
     except FlinkError as error:
         # Several JobManagers are asked in turn, and the error is that of the last one alone.
-        return False if "," not in settings.flink_rest and _is_absent(error) else None
-
-
-def _is_absent(error: FlinkError) -> bool:
-    """Return whether the address has no listener or no container; one that is paused or cut off has."""
-    cause = error.__cause__
-    reason = cause.reason if isinstance(cause, urllib.error.URLError) else cause
-    return isinstance(reason, ConnectionRefusedError | socket.gaierror)
+        return False if "," not in settings.flink_rest and is_absent(error) else None

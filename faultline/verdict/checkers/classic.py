@@ -32,6 +32,7 @@ class ClassicChecker(FlinkChecker):
         window_ms = self._rules.window_ms
         with clock.measure("reading"):
             committed = self._cluster.group_offsets(self._run.group_id, self.source)
+            decided = self._decided() if committed and not caught_up else None
             tables = (
                 ("late", self._run.late, VISITS, partial(visit_rows, window_ms=window_ms)),
                 ("windows", self._run.windows, WINDOWS, partial(window_rows, window_ms=window_ms)),
@@ -42,7 +43,9 @@ class ClassicChecker(FlinkChecker):
                 load_table(store, self._cluster, table, topic, outputs[topic], schema=schema, parse=parse)
             source = source_spans(self._cluster, self.source, caught_up=caught_up)
             clocks = load_source(store, self._cluster, self.source, source, rules=self._rules, arrivals=None)
-        positions = {partition: span.end for partition, span in source.items()} if caught_up else committed
+        # A program without a group of its own is judged by all that it could read.
+        ends = {partition: span.end for partition, span in source.items()}
+        positions = ends if caught_up or not committed else decided or {}
         with clock.measure("judging"):
             closed = min((clock.passed_at(clock.end) or 0 for clock in clocks), default=0)
             facts = ClassicFacts(self._run.windows, self._run.late, window_ms, closed, positions, caught_up)

@@ -33,14 +33,19 @@ from faultline.verdict.records import Spans
 from faultline.verdict.source.ledger import files_of, load_ledgers
 from faultline.verdict.store import Store
 from faultline.waiting import attempts
-from flink_job.rest import TERMINAL_STATES, FlinkError, call, checkpoints
+from flink_job.rest import TERMINAL_STATES, FlinkError, call, checkpoints, is_absent
 
 _ROUNDING_MS = 2_500
 """The job counts a pause in whole seconds, and reads a visit some time after it was acknowledged."""
 
 _DECIDED_SECONDS = 10.0
-"""The longest wait for the end of the transactions that are open at a look: two checkpoints of the default interval."""
-_NOTHING_IS_DUE = "a transaction stays open, or the job has records in flight: so a missing record counts as pending"
+"""The longest wait for the end of the transactions that are open at a look: two checkpoints, and some more."""
+_ANSWER_SECONDS = 5.0
+"""The longest wait for a JobManager."""
+_NOTHING_IS_DUE = (
+    "a missing record counts as pending: a transaction stays open, or the job has no checkpoint of its own yet, holds"
+    " records in flight, or has a JobManager that does not answer"
+)
 
 
 @dataclass(frozen=True)
@@ -82,9 +87,16 @@ def _settings_of_the_run(settings: Settings) -> _Runs:
     except RunError as error:
         raise Unknown(str(error)) from None
     found = [(file, run) for file, run in every if run.windows == own.windows]
+    newest_file, newest = found[-1] if found else (None, own)
+    for file, run in every[every.index(found[-1]) if found else 0 :]:
+        if run.windows != newest.windows and (run.group_id, run.visits) == (newest.group_id, newest.visits):
+            raise Unknown(
+                f"the job that writes to {run.windows} ({file}) commits offsets in the same group {run.group_id}, so "
+                f"they do not tell how far the job that writes to {newest.windows} is; start clean (scripts/down.sh "
+                "--wipe), with a STACK_FLINK_GROUP_ID for each job"
+            )
     if not found:
         return _Runs((own,), recorded=False)
-    newest_file, newest = found[-1]
     for file, run in found:
         for field in fields(FlinkRun):
             mine, theirs = getattr(newest, field.name), getattr(run, field.name)
@@ -94,13 +106,6 @@ def _settings_of_the_run(settings: Settings) -> _Runs:
                     f"two runs wrote to {run.windows} with different settings: {field.name} {theirs} ({file}) and "
                     f"{mine} ({newest_file}); start clean (scripts/down.sh --wipe)"
                 )
-    for file, run in every:
-        if run.windows != newest.windows and (run.group_id, run.visits) == (newest.group_id, newest.visits):
-            raise Unknown(
-                f"the job that writes to {run.windows} ({file}) commits offsets in the same group {run.group_id}, so "
-                f"they do not tell how far the job that writes to {newest.windows} is; start clean (scripts/down.sh "
-                "--wipe), with a STACK_FLINK_GROUP_ID for each job"
-            )
     return _Runs(tuple(run for _, run in found), recorded=True)
 
 
@@ -113,6 +118,7 @@ class FlinkChecker:
         self._runs = _settings_of_the_run(settings)
         self._run = run = self._runs.newest
         self._settings, self._cluster, self._options = settings, cluster, options
+        self._rest = settings.flink_rest
         self.source = run.visits
         self._names = Names(run.visits, run.windows, run.late, run.rejected)
         self._outputs: tuple[str, ...] = (run.rejected, run.late, run.windows)
@@ -161,53 +167,55 @@ class FlinkChecker:
         """Return what is missing while the job has more to do than the offsets of its group say.
 
         A job that was restored goes on behind the offsets that an earlier job committed, until its first checkpoint. An
-        unaligned checkpoint commits the offsets of records that it holds and that are not in any window yet: only the
+        unaligned checkpoint commits the offsets of records that it holds and that are not in any window yet: the
         JobManager tells how many bytes, by `persisted_data` of its checkpoint statistics.
         """
-        base = self._settings.flink_rest
+        again = "restore the job (scripts/flink_restore.sh) and judge again"
         try:
-            job_id, is_active = self._newest_job(base)
-            done = checkpoints(base, job_id)["latest"]["completed"]
+            job = self._newest_job()
+            latest = checkpoints(self._rest, job[0], seconds=_ANSWER_SECONDS)["latest"] if job else {}
         except FlinkError as error:
-            if not self._runs.unaligned:
-                # A job that no JobManager runs has committed what it will.
-                return None
-            return Behind(f"nothing tells if records are in flight in the job's unaligned checkpoints: {error}", None)
-        restore = "restore the job (scripts/flink_restore.sh) and judge again"
-        if done is None and (is_active or self._runs.unaligned):
-            return Behind(
-                f"job {job_id} has not completed a checkpoint since its start; wait for one, or {restore}", None
-            )
-        if done is not None and (size := int(done["persisted_data"])):
+            if not is_absent(error):
+                return Behind(f"it cannot be known if the job has done what its offsets say: {error}", None)
+            job = None
+        if job is None:
+            # A job that no JobManager runs has committed what it will, but for the records that a checkpoint holds.
+            text = f"no JobManager tells if the job's newest checkpoint holds records that barriers overtook; {again}"
+            return Behind(text, None) if self._runs.unaligned else None
+        job_id, is_active = job
+        newest = max(filter(None, (latest["completed"], latest["savepoint"])), key=lambda one: one["id"], default=None)
+        if newest is None and (is_active or self._runs.unaligned):
+            return Behind(f"the JobManager knows no checkpoint of job {job_id} yet; wait for one, or {again}", None)
+        if newest is not None and (size := int(newest["persisted_data"])):
             text = (
-                f"chk-{done['id']} of the job holds {size:,} bytes of records that barriers overtook, and they are in "
-                f"no window yet; the job handles them before a later checkpoint, or {restore}"
+                f"chk-{newest['id']} of the job holds {size:,} bytes of records that barriers overtook, and no window "
+                f"has them yet; the job handles them before a later checkpoint, or {again}"
             )
-            return Behind(text, done["id"])
+            return Behind(text, newest["id"])
         return None
 
-    def _newest_job(self, base: str) -> tuple[str, bool]:
-        """Return the newest job of the runs, one that is active first, and whether it is. Raises FlinkError."""
-        states = {job["jid"]: job["state"] for job in call(base, "/jobs/overview")["jobs"]}
+    def _newest_job(self) -> tuple[str, bool] | None:
+        """Return the newest job of the runs, one that is active first, and whether it is; None when none is known.
+
+        Raises FlinkError.
+        """
+        answer = call(self._rest, "/jobs/overview", seconds=_ANSWER_SECONDS)
+        states = {job["jid"]: job["state"] for job in answer["jobs"]}
         known = [run.job_id for run in self._runs.runs if run.job_id in states]
         active = [job_id for job_id in known if states[job_id] not in TERMINAL_STATES]
-        if not known:
-            raise FlinkError(f"the JobManager at {base} knows none of the jobs that wrote to {self._run.windows}")
-        return (active or known)[-1], bool(active)
+        return ((active or known)[-1], bool(active)) if known else None
 
     def judge(self, store: Store, *, caught_up: bool) -> Judgement:
         """Read the topics and judge them; the outputs first, so that the source has all records that they come from."""
         clock = Stopwatch()
         with clock.measure("reading"):
-            committed = self._cluster.group_offsets(self._run.group_id, self.source)
-            is_decided = caught_up or self._await_decided()
+            decided = {} if caught_up else self._decided()
             # Windows last, and the ends after the last stable offsets: when they are equal, all earlier writes
             # are committed, so a missing window was not written by then.
             outputs = {topic: self._cluster.spans(topic, committed=True) for topic in self._outputs}
-            # After the spans: a checkpoint without records in flight has all outputs up to its offsets.
-            is_whole = caught_up or self._in_flight() is None
             # Without transactions the records of one checkpoint become visible one by one.
-            at_rest = is_whole and (caught_up or self._runs.exactly_once) and not self._written_since(outputs)
+            is_whole = caught_up or (self._runs.exactly_once and decided is not None and self._in_flight() is None)
+            at_rest = is_whole and not self._written_since(outputs)
             for topic, spans in outputs.items():
                 require_whole(self._cluster, topic, spans)
             source = source_spans(self._cluster, self.source, caught_up=caught_up)
@@ -215,10 +223,7 @@ class FlinkChecker:
             clocks = load_source(
                 store, self._cluster, self.source, source, rules=self._rules, arrivals=self._arrivals(store)
             )
-        is_due = is_decided and is_whole
-        positions = committed if is_due else {}
-        if caught_up:
-            positions = {partition: span.end for partition, span in source.items()}
+        positions = {partition: span.end for partition, span in source.items()} if caught_up else decided or {}
         recorded = self._runs.recorded
         facts = FlinkFacts(
             names=self._names,
@@ -231,7 +236,7 @@ class FlinkChecker:
             caught_up=caught_up,
             outputs_at_rest=at_rest,
             as_is=self._options.as_is,
-            notes=(*self._notes(), *(() if is_due else (_NOTHING_IS_DUE,))),
+            notes=(*self._notes(), *((_NOTHING_IS_DUE,) if decided is None else ())),
         )
         with clock.measure("judging"):
             judgement = judge(store, facts)
@@ -244,19 +249,30 @@ class FlinkChecker:
         if moving := self._written_since(outputs):
             raise Moved(f"the job still writes to {moving}; judge again after its next checkpoint")
 
-    def _await_decided(self) -> bool:
-        """Wait until all that is written now is committed or aborted; False when a transaction stays open.
+    def _decided(self) -> dict[int, int] | None:
+        """Return offsets up to which the outputs have all that the job decided; None when it cannot be known.
 
-        Then the outputs have everything up to the offsets that the group had committed before.
+        What is written now is waited for. The offsets are looked at again, since a job that was restored meanwhile may
+        have gone back.
         """
+        offsets = []
+        for await_outputs in (self._await_outputs, lambda: True):
+            offsets.append(self._cluster.group_offsets(self._run.group_id, self.source))
+            if self._in_flight() is not None or not await_outputs():
+                return None
+        first, again = offsets
+        return {partition: min(offset, again.get(partition, 0)) for partition, offset in first.items()}
+
+    def _await_outputs(self) -> bool:
+        """Wait until all that is written now is committed or aborted; False when a transaction stays open."""
         written = {topic: self._cluster.spans(topic, committed=False) for topic in self._outputs}
 
-        def is_decided(topic: str) -> bool:
+        def is_over(topic: str) -> bool:
             stable = self._cluster.spans(topic, committed=True)
             return all(stable[partition].end >= span.end for partition, span in written[topic].items())
 
         wait = min(self._options.wait_seconds, _DECIDED_SECONDS) if self._options.as_is else 0
-        return any(all(map(is_decided, written)) for _ in attempts(wait, LOOK_SECONDS))
+        return any(all(map(is_over, written)) for _ in attempts(wait, LOOK_SECONDS))
 
     def _arrivals(self, store: Store) -> Arrivals | None:
         """Return when visits arrived, by the ledger of this topic if there is one."""

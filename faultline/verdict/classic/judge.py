@@ -127,7 +127,7 @@ def judge(store: Store, facts: ClassicFacts) -> Judgement:
     duplicated += repeated
     find = partial(_findings, store, facts)
     counts = {"lost": lost, "duplicated": duplicated, "unexpected": unexpected}
-    outcome, reason = _outcome(source, counts, pending, facts)
+    outcome, reason = _outcome(source, counts, pending, waiting, facts)
     verdict = Verdict(
         "classic",
         outcome,
@@ -155,7 +155,9 @@ def judge(store: Store, facts: ClassicFacts) -> Judgement:
     return Judgement(verdict, find)
 
 
-def _outcome(source: int, counts: dict[str, int], pending: int, facts: ClassicFacts) -> tuple[Outcome, str]:
+def _outcome(
+    source: int, counts: dict[str, int], pending: int, waiting: int, facts: ClassicFacts
+) -> tuple[Outcome, str]:
     if any(counts.values()):
         wrong = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
         return Outcome.VIOLATED, f"windows of {facts.windows}: {wrong}"
@@ -163,6 +165,8 @@ def _outcome(source: int, counts: dict[str, int], pending: int, facts: ClassicFa
         return Outcome.UNKNOWN, "the source is empty: nothing to judge; start the generator"
     if pending:
         return Outcome.UNKNOWN, f"{plural(pending, 'window')} open or not committed; close them with scripts/settle.sh"
+    if waiting:
+        return Outcome.HOLDS, f"the windows are right so far, {plural(waiting, 'visit')} pending"
     return Outcome.HOLDS, "every visit that can be parsed is in one window or late"
 
 

@@ -138,13 +138,16 @@ def _shifted(values: pa.Array, first: int) -> pa.Array:
 
 
 def _arrived(partition: int, visits: pa.Table, offsets: pa.Array, arrivals: Arrivals | None) -> pa.Array:
-    """Return when each visit arrived: by the ledger if it has the visit or one before it, else by its timestamp.
+    """Return when each visit arrived: by the ledger if it has the visit, else by its timestamp.
 
-    Timestamps are event times, which may be ahead of the ledger's clock.
+    A timestamp may be an event time that is ahead of the ledger's clock, so it counts as between its neighbours there.
     """
     timestamps = _array(visits, "timestamp")
     if arrivals is None:
         return timestamps
     known = arrivals(partition, offsets[0].as_py(), offsets[-1].as_py())
     found = pc.index_in(offsets, value_set=_array(known, "kafka_offset"))
-    return pc.coalesce(pc.fill_null_forward(_array(known, "clock").take(found)), timestamps)
+    clock = _array(known, "clock").take(found)
+    return pc.max_element_wise(
+        pc.fill_null_forward(clock), pc.min_element_wise(timestamps, pc.fill_null_backward(clock))
+    )

@@ -56,13 +56,16 @@ class LateCounts:
     possible: int
 
 
-def explain_late(store: Store, clocks: list[PartitionClock], shared: int, positions: dict[int, int]) -> LateCounts:
+def explain_late(
+    store: Store, clocks: list[PartitionClock], shared: tuple[int, int], positions: dict[int, int]
+) -> LateCounts:
     """Create `set_aside` (visits that belong on the late topic) and set the fault of late copies without explanation.
 
-    `positions`: up to where the job has decided, per partition. Needs tables `visits`, `passed` and `late_fate`; also
+    `shared`: the numbers of clocks now, and at the fewest. `positions`: up to where the job has decided, per partition.
+    Needs tables `visits`, `passed` and `late_fate`; also
     creates `decided`.
     """
-    _fill_decided(store, clocks, shared, positions)
+    _fill_decided(store, clocks, shared[1], positions)
     store.execute(_CALLED_LATE)
     late = _groups(store, "SELECT kafka_partition, window_end, min(kafka_offset) FROM called_late GROUP BY ALL")
     found, late_anyway = Explanation(), set[Group]()
@@ -73,7 +76,7 @@ def explain_late(store: Store, clocks: list[PartitionClock], shared: int, positi
             late = {group: offset for group, offset in late.items() if group not in late_anyway}
         on_time = _groups(store, _ON_TIME.format(table="visits")) if late else {}
         decisions = Decisions(late, on_time, passed)
-        needs = Needs(clocks, decisions, shared)
+        needs = Needs(clocks, decisions, *shared)
         found = explain(needs, decisions)
         late_anyway |= proven(needs, decisions, found)
     _fill(store, "not_late", found.not_late)

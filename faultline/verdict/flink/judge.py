@@ -111,7 +111,7 @@ def judge(store: Store, facts: FlinkFacts) -> Judgement:
             )
         )  # fmt: skip
     positions = _positions(store, facts)
-    late = explain_late(store, facts.clocks, facts.fewest_shared, positions)
+    late = explain_late(store, facts.clocks, (facts.shared, facts.fewest_shared), positions)
     _number_copies(store)
     for topic in ("late", "rejected"):
         store.execute(_ROUTED_DISORDERED.format(topic=topic))

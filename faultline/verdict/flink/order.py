@@ -97,13 +97,18 @@ def alone(partitions: Iterable[int], shared: int) -> set[int]:
 
 
 class Needs:
-    """Positions that the decisions require, partition by partition; partitions p and p + `shared` have one clock."""
+    """Positions that the decisions require, partition by partition; partitions p and p + `shared` have one clock.
 
-    def __init__(self, clocks: Iterable[PartitionClock], decisions: Decisions, shared: int) -> None:
+    `fewest`: the fewest clocks that the job had, if it had fewer once: who shared a clock then need not be alone.
+    """
+
+    def __init__(
+        self, clocks: Iterable[PartitionClock], decisions: Decisions, shared: int, fewest: int | None = None
+    ) -> None:
         self.clocks = {clock.partition: clock for clock in clocks}
         self.holders = {p: [q for q in self.clocks if q % shared != p % shared] for p in self.clocks}
         """For each partition, those that do not have its clock."""
-        self._alone = alone(self.clocks, shared)
+        self._alone = alone(self.clocks, shared if fewest is None else fewest)
         self._on_time = self._by_window(decisions.on_time)
         self._late = self._by_window(decisions.late)
 
