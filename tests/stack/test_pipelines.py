@@ -169,7 +169,9 @@ def test_a_consumer_loses_nothing_in_a_soak(stack: RunningStack) -> None:
     assert "plain_consumer: HOLDS  every row that follows from visits_soak_" in done.stdout
 
 
+# 12 minutes alone, and three times as many beside another worker.
 @pytest.mark.full
+@pytest.mark.timeout(3600)
 def test_the_lesson_on_sinks_proves_its_sentences(stack: RunningStack) -> None:
     done = stack.script("walkthroughs/22_which_sink.sh", check=False)
     print(done.stderr, done.stdout)
