@@ -5,6 +5,7 @@ Paths and fields: https://nightlies.apache.org/flink/flink-docs-release-2.2/docs
 
 from __future__ import annotations
 
+import http.client
 import json
 import socket
 import urllib.error
@@ -44,7 +45,7 @@ def call(base: str, path: str, method: str = "GET", *, seconds: float = STARTING
             refused = error
             if error.code not in not_yet:
                 break
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, http.client.HTTPException) as error:
             raise FlinkError(f"no JobManager answers at {base} ({error}); is the service jobmanager up?") from error
     raise FlinkError(f"{base}{path}: the JobManager answers {refused.code} {refused.reason}") from refused
 

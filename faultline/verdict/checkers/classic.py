@@ -8,7 +8,7 @@ from functools import partial
 from faultline.formats.jobs import CLASSIC, settings_of
 from faultline.settings import Settings
 from faultline.verdict.checker import Checker, Options, Stopwatch, require_whole, source_spans
-from faultline.verdict.checkers.flink import FlinkChecker
+from faultline.verdict.checkers.flink import NOTHING_IS_DUE, FlinkChecker
 from faultline.verdict.classic.judge import ClassicFacts, judge
 from faultline.verdict.cluster import Cluster
 from faultline.verdict.flink.reader import VISITS, WINDOWS, visit_rows, window_rows
@@ -52,7 +52,9 @@ class ClassicChecker(FlinkChecker):
             judgement = judge(store, facts)
         if caught_up:
             self._require_rest(outputs)
-        return replace(judgement, verdict=replace(judgement.verdict, seconds=clock.seconds))
+        verdict = judgement.verdict
+        notes = verdict.notes if positions else (*verdict.notes, NOTHING_IS_DUE)
+        return replace(judgement, verdict=replace(verdict, notes=notes, seconds=clock.seconds))
 
 
 def classic(settings: Settings, cluster: Cluster, options: Options) -> Checker:

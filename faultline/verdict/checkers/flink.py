@@ -40,9 +40,11 @@ _ROUNDING_MS = 2_500
 
 _DECIDED_SECONDS = 10.0
 """The longest wait for the end of the transactions that are open at a look: two checkpoints, and some more."""
-_ANSWER_SECONDS = 5.0
-"""The longest wait for a JobManager."""
-_NOTHING_IS_DUE = (
+_ANSWER_SECONDS = 3.0
+"""The longest wait for one answer of a JobManager."""
+_SAVEPOINT = "SAVEPOINT"
+"""The `checkpoint_type` of a savepoint beside a running job; one that stops it has another."""
+NOTHING_IS_DUE = (
     "a missing record counts as pending: a transaction stays open, or the job has no checkpoint of its own yet, holds"
     " records in flight, or has a JobManager that does not answer"
 )
@@ -88,7 +90,7 @@ def _settings_of_the_run(settings: Settings) -> _Runs:
         raise Unknown(str(error)) from None
     found = [(file, run) for file, run in every if run.windows == own.windows]
     newest_file, newest = found[-1] if found else (None, own)
-    for file, run in every[every.index(found[-1]) if found else 0 :]:
+    for file, run in every:
         if run.windows != newest.windows and (run.group_id, run.visits) == (newest.group_id, newest.visits):
             raise Unknown(
                 f"the job that writes to {run.windows} ({file}) commits offsets in the same group {run.group_id}, so "
@@ -170,22 +172,29 @@ class FlinkChecker:
         unaligned checkpoint commits the offsets of records that it holds and that are not in any window yet: the
         JobManager tells how many bytes, by `persisted_data` of its checkpoint statistics.
         """
+        if not self._runs.unaligned and len(self._runs.runs) == 1:
+            # The offsets are those of its own checkpoints, which hold no records.
+            return None
         again = "restore the job (scripts/flink_restore.sh) and judge again"
         try:
             job = self._newest_job()
             latest = checkpoints(self._rest, job[0], seconds=_ANSWER_SECONDS)["latest"] if job else {}
         except FlinkError as error:
             if not is_absent(error):
-                return Behind(f"it cannot be known if the job has done what its offsets say: {error}", None)
+                return Behind(f"the job may have records left: {error}", None)
             job = None
         if job is None:
             # A job that no JobManager runs has committed what it will, but for the records that a checkpoint holds.
-            text = f"no JobManager tells if the job's newest checkpoint holds records that barriers overtook; {again}"
+            text = f"the job may have records left: no JobManager tells what its newest checkpoint holds; {again}"
             return Behind(text, None) if self._runs.unaligned else None
         job_id, is_active = job
-        newest = max(filter(None, (latest["completed"], latest["savepoint"])), key=lambda one: one["id"], default=None)
+        # A savepoint commits offsets only when it stops the job.
+        found = filter(None, (latest["completed"], latest["savepoint"]))
+        done = [one for one in found if one["checkpoint_type"] != _SAVEPOINT]
+        newest = max(done, key=lambda one: one["id"], default=None)
         if newest is None and (is_active or self._runs.unaligned):
-            return Behind(f"the JobManager knows no checkpoint of job {job_id} yet; wait for one, or {again}", None)
+            remedy = "wait for one" if is_active else again
+            return Behind(f"the job may have records left: {job_id} has no checkpoint of its own yet; {remedy}", None)
         if newest is not None and (size := int(newest["persisted_data"])):
             text = (
                 f"chk-{newest['id']} of the job holds {size:,} bytes of records that barriers overtook, and no window "
@@ -200,7 +209,7 @@ class FlinkChecker:
         Raises FlinkError.
         """
         answer = call(self._rest, "/jobs/overview", seconds=_ANSWER_SECONDS)
-        states = {job["jid"]: job["state"] for job in answer["jobs"]}
+        states = {job["jid"]: job["state"] for job in answer.get("jobs", ())}
         known = [run.job_id for run in self._runs.runs if run.job_id in states]
         active = [job_id for job_id in known if states[job_id] not in TERMINAL_STATES]
         return ((active or known)[-1], bool(active)) if known else None
@@ -236,7 +245,7 @@ class FlinkChecker:
             caught_up=caught_up,
             outputs_at_rest=at_rest,
             as_is=self._options.as_is,
-            notes=(*self._notes(), *((_NOTHING_IS_DUE,) if decided is None else ())),
+            notes=(*self._notes(), *((NOTHING_IS_DUE,) if decided is None else ())),
         )
         with clock.measure("judging"):
             judgement = judge(store, facts)

@@ -62,8 +62,7 @@ def explain_late(
     """Create `set_aside` (visits that belong on the late topic) and set the fault of late copies without explanation.
 
     `shared`: the numbers of clocks now, and at the fewest. `positions`: up to where the job has decided, per partition.
-    Needs tables `visits`, `passed` and `late_fate`; also
-    creates `decided`.
+    Needs tables `visits`, `passed` and `late_fate`; also creates `decided`.
     """
     _fill_decided(store, clocks, shared[1], positions)
     store.execute(_CALLED_LATE)
