@@ -175,8 +175,7 @@ def _store(sizing: Sizing) -> Iterator[Row]:
 
 
 def _requests(sizing: Sizing, kind: str, price: float | None) -> Iterator[Row]:
-    slot, file = (f"checkpoint_{kind}_per_slot", f"batch_{kind}_per_file")
-
+    slot, file = f"checkpoint_{kind}_per_slot", f"batch_{kind}_per_file"
     each = f"{sizing.figure(file):g}"
     if kind == "writes" and sizing.requests_for_parts:
         each = f"({each} + {sizing.requests_for_parts} for parts)"

@@ -111,7 +111,7 @@ def load_metadata(jvm: Any, folder: Location) -> Any:
         cause = java_cause(error)
         if isinstance(error, Py4JNetworkError) or "OutOfMemoryError" in cause:
             raise UnknownFormat(
-                f"{file} has {size_words(len(content))}, for which this program has not the memory: unknown"
+                f"{file} has {size_words(len(content))}, more than this program has memory for: its content is unknown"
             ) from None
         if any(word in cause for word in FROM_ELSEWHERE):
             raise UnknownFormat(

@@ -80,7 +80,7 @@ def _of_transactions(report: Report, what: str) -> str:
     others = report.counts.get("later_runs", 0)
     if report.counts.get("apart") and not others:
         return (
-            f"what its sink wrote since and did not commit is aborted; if the job went on after it, what later"
+            "what its sink wrote since and did not commit is aborted; if the job went on after it, what later"
             f" checkpoints committed stays in the topic, and {what} are written a second time: none is seen from here"
         )
     unless = (

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from faultline.storage.location import Location
@@ -61,7 +61,7 @@ class LogFolder:
     compact: list[int]
     misnamed: dict[int, str] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def interval(self) -> int:
         """Entries from one compact file to the next (CompactibleFileStreamLog.compactInterval)."""
         if len(self.compact) > 1:
@@ -73,7 +73,7 @@ class LogFolder:
         is_plain = any(number >= first and (number + 1) % self._derived == 0 for number in self.numbers)
         return first if is_plain else self._derived
 
-    @property
+    @cached_property
     def _derived(self) -> int:
         """The interval that the default makes of the only compact file (deriveCompactInterval of the same class)."""
         size = self.compact[0] + 1

@@ -37,7 +37,14 @@ from faultline.inspector.spark.sources import (
     named_folders,
     source_folder,
 )
-from faultline.inspector.spark.state_files import PROVIDERS, NeededState, operator_folders, stores_of, what_is_missing
+from faultline.inspector.spark.state_files import (
+    DEFAULT_PROVIDER,
+    PROVIDERS,
+    NeededState,
+    operator_folders,
+    stores_of,
+    what_is_missing,
+)
 from faultline.inspector.words import count
 from faultline.storage.location import Location
 
@@ -231,7 +238,7 @@ def provider_of(path: Location, batch: PlannedBatch | None) -> str:
     if batch and PROVIDER in batch.configuration:
         return batch.configuration[PROVIDER]
     kinds = {kind for folder in operator_folders(path) for store in stores_of(folder, 0) for kind in store.kinds}
-    return next((each for each, known in PROVIDERS.items() if kinds & {*known}), next(iter(PROVIDERS)))
+    return next((each for each, known in PROVIDERS.items() if kinds & {*known}), DEFAULT_PROVIDER)
 
 
 def _partitions_of_state(path: Location, batch: PlannedBatch | None) -> dict[str, int]:
@@ -268,18 +275,19 @@ def _not_looked_at(path: Location, batch: PlannedBatch | None, initial: dict[str
             found.append(f"source {name}, whose kind is not known here")
         elif kind == "kafka" and name not in initial:
             found.append(f"the connector of source {name}")
-    for operator in operator_folders(path):
+    operators = operator_folders(path)
+    for operator in operators:
         with contextlib.suppress(MetadataError):
             metadata = read_metadata(operator)
             if metadata and (there := written_elsewhere(metadata, operator)):
                 found.append(f"the schema files of state/{operator.name}, which its metadata names in {there}")
     provider = provider_of(path, batch)
-    if not operator_folders(path):
+    if not operators:
         if batch and batch.watermark:
             found.append("the state, if the query keeps any: state/ has none, and such a query fails without it")
     elif provider in PROVIDERS:
         found.append("the content of the state's files")
-        if batch and PROVIDER not in batch.configuration and provider != next(iter(PROVIDERS)):
+        if batch and PROVIDER not in batch.configuration and provider != DEFAULT_PROVIDER:
             found.append(f"{PROVIDER}, which the log does not pin, so the session must set it")
     else:
         found.append(f"the state, which {provider} keeps: it is not known here")

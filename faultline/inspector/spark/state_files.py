@@ -30,7 +30,8 @@ PROVIDERS = {
     f"{OF_SPARK}HDFSBackedStateStoreProvider": ("delta", "snapshot"),
     f"{OF_SPARK}RocksDBStateStoreProvider": ("changelog", "zip"),
 }
-"""The providers of Spark, and the kinds of files that each reads."""
+"""The providers of Spark, the default first, and the kinds of files that each reads."""
+DEFAULT_PROVIDER = next(iter(PROVIDERS))
 NULS = bytes(16)
 """The beginning of a file that a crash of the machine left without its content; no codec begins a file so."""
 DEFAULT_STORE = "default"

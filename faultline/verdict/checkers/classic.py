@@ -32,7 +32,7 @@ class ClassicChecker(FlinkChecker):
         window_ms = self._rules.window_ms
         with clock.measure("reading"):
             committed = self._cluster.group_offsets(self._run.group_id, self.source)
-            decided = self._decided() if committed and not caught_up else None
+            decided = self._decided() if committed and not caught_up else {}
             tables = (
                 ("late", self._run.late, VISITS, partial(visit_rows, window_ms=window_ms)),
                 ("windows", self._run.windows, WINDOWS, partial(window_rows, window_ms=window_ms)),
@@ -45,7 +45,7 @@ class ClassicChecker(FlinkChecker):
             clocks = load_source(store, self._cluster, self.source, source, rules=self._rules, arrivals=None)
         # A program without a group of its own is judged by all that it could read.
         ends = {partition: span.end for partition, span in source.items()}
-        positions = ends if caught_up or not committed else decided or {}
+        positions = {} if decided is None else decided or ends
         with clock.measure("judging"):
             closed = min((clock.passed_at(clock.end) or 0 for clock in clocks), default=0)
             facts = ClassicFacts(self._run.windows, self._run.late, window_ms, closed, positions, caught_up)
@@ -53,7 +53,7 @@ class ClassicChecker(FlinkChecker):
         if caught_up:
             self._require_rest(outputs)
         verdict = judgement.verdict
-        notes = verdict.notes if positions else (*verdict.notes, NOTHING_IS_DUE)
+        notes = (*verdict.notes, NOTHING_IS_DUE) if decided is None else verdict.notes
         return replace(judgement, verdict=replace(verdict, notes=notes, seconds=clock.seconds))
 
 

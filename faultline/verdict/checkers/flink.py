@@ -264,13 +264,15 @@ class FlinkChecker:
         What is written now is waited for. The offsets are looked at again, since a job that was restored meanwhile may
         have gone back.
         """
-        offsets = []
-        for await_outputs in (self._await_outputs, lambda: True):
-            offsets.append(self._cluster.group_offsets(self._run.group_id, self.source))
-            if self._in_flight() is not None or not await_outputs():
-                return None
-        first, again = offsets
+        first = self._offsets()
+        if first is None or not self._await_outputs() or (again := self._offsets()) is None:
+            return None
         return {partition: min(offset, again.get(partition, 0)) for partition, offset in first.items()}
+
+    def _offsets(self) -> dict[int, int] | None:
+        """Return the offsets of the group; None while the job has more to do than they say."""
+        committed = self._cluster.group_offsets(self._run.group_id, self.source)
+        return committed if self._in_flight() is None else None
 
     def _await_outputs(self) -> bool:
         """Wait until all that is written now is committed or aborted; False when a transaction stays open."""

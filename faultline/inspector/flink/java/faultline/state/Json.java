@@ -136,11 +136,12 @@ final class Json {
             TypeSerializer[] parts =
                 type instanceof TupleSerializerBase ? ((TupleSerializerBase) type).getFieldSerializers() : null;
             Tuple tuple = (Tuple) value;
+            out.append('[');
             for (int at = 0; at < tuple.getArity(); at++) {
-                out.append(at == 0 ? "[" : ", ");
+                out.append(at == 0 ? "" : ", ");
                 value(tuple.getField(at), parts == null ? null : parts[at]);
             }
-            out.append(tuple.getArity() == 0 ? "[]" : "]");
+            out.append(']');
         } else if (value instanceof org.apache.flink.types.Row) {
             named((org.apache.flink.types.Row) value, type);
         } else if (value instanceof Map) {
