@@ -1,7 +1,8 @@
 """A model of the windowing job for the judge's tests: sources, what a faultless job makes of them, and their verdict.
 
-The model knows the job's contract and nothing of the judge: a clock that follows every visit read, windows that fire
-when it passes their end, late and unparsable records set aside with their headers, every record under its key.
+The model knows the job's contract and nothing of the judge: a clock for each partition that follows its visits, windows
+that fire when the slowest one passes their end, late and unparsable records set aside with their headers, every record
+under its key.
 """
 
 from __future__ import annotations
@@ -111,14 +112,12 @@ class Job:
 
     def __init__(self, partitions: Iterable[int]) -> None:
         self.tops: dict[int, int | None] = dict.fromkeys(partitions)
+        """The newest event time of each partition."""
+        self.passed = dict.fromkeys(self.tops, 0)
+        """The clock of each partition: the end of the last window that it has passed."""
         self.closed = 0
         self.open: dict[tuple[str, int], list[int]] = {}
         self.written = Outputs()
-
-    def clock(self) -> int | None:
-        """Give the event time that every partition has passed, less the bound; None before each has a visit."""
-        tops = [top for top in self.tops.values() if top is not None]
-        return min(tops) - self.bound_ms if len(tops) == len(self.tops) else None
 
     def read(self, record: Record) -> None:
         """Take one record."""
@@ -129,6 +128,7 @@ class Job:
         top = self.tops[record.partition]
         self.tops[record.partition] = visit.event_time if top is None else max(top, visit.event_time)
         self.decide(record, visit, visit.event_time - visit.event_time % self.window_ms + self.window_ms)
+        self.pass_to(record.partition, self.time_of(record, visit) - self.bound_ms)
         self.advance()
 
     def decide(self, record: Record, visit: Visit, end: int) -> None:
@@ -139,15 +139,24 @@ class Job:
             self.open.setdefault((visit.visit_id, end), []).append(visit.event_time)
 
     def passed_for(self, record: Record) -> int:
-        """Give the end of the last window that is over for this record."""
-        return self.closed
+        """Give the end of the last window that is over for this record: by the clock of its own partition."""
+        return self.passed[record.partition]
+
+    def time_of(self, record: Record, visit: Visit) -> int:
+        """Give the time that a visit moves the clock to, but for the bound."""
+        return visit.event_time
+
+    def pass_to(self, partition: int, now: int) -> None:
+        """Move the clock of a partition on."""
+        self.passed[partition] = max(self.passed[partition], now - now % self.window_ms)
+
+    def clock(self) -> int:
+        """Give the end of the last window that every partition has passed."""
+        return min(self.passed.values())
 
     def advance(self) -> None:
-        """Move the clock on and write the windows that it passes, in the order of their ends."""
-        now = self.clock()
-        if now is None:
-            return
-        self.closed = max(self.closed, now - now % self.window_ms)
+        """Write the windows that the slowest clock passes, in the order of their ends."""
+        self.closed = max(self.closed, self.clock())
         for visit_id, end in sorted((key for key in self.open if key[1] <= self.closed), key=lambda key: key[1]):
             self.fire(visit_id, end, self.open.pop((visit_id, end)))
 
@@ -162,31 +171,6 @@ class Job:
     def reject(self, record: Record) -> None:
         """Write an unparsable record."""
         self.written.rejected.append(routed_record(record, refusal_reasons(record.value)[0]))
-
-
-class PartitionJob(Job):
-    """The same with a clock for each partition: it decides by that of the visit's own, the slowest closes windows."""
-
-    def __init__(self, partitions: Iterable[int]) -> None:
-        super().__init__(partitions)
-        self.passed = dict.fromkeys(self.tops, 0)
-
-    def decide(self, record: Record, visit: Visit, end: int) -> None:
-        """Put a visit into its window, or set it aside when its own partition has passed that window before."""
-        super().decide(record, visit, end)
-        self.pass_to(record.partition, visit.event_time - self.bound_ms)
-
-    def passed_for(self, record: Record) -> int:
-        """Give the end of the last window that the record's partition has passed."""
-        return self.passed[record.partition]
-
-    def pass_to(self, partition: int, now: int) -> None:
-        """Move the clock of a partition on."""
-        self.passed[partition] = max(self.passed[partition], now - now % self.window_ms)
-
-    def clock(self) -> int | None:
-        """Give the end of the last window that every partition has passed."""
-        return min(self.passed.values())
 
 
 def any_order(source: Source, chance: random.Random) -> Iterator[Record]:

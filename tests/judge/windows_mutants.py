@@ -8,9 +8,8 @@ from __future__ import annotations
 import json
 import random
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import cast
 
 from faultline.formats.visit import (
@@ -75,21 +74,28 @@ def altered(record: Record, **fields: object) -> Record:
 
 
 class MaximumClock(Job):
-    def clock(self) -> int | None:
-        tops = [top for top in self.tops.values() if top is not None]
-        return max(tops) - self.bound_ms if tops else None
+    def clock(self) -> int:
+        return max(self.passed.values())
 
 
 class OnePartitionClock(Job):
-    def clock(self) -> int | None:
-        top = self.tops[min(self.tops)]
-        return None if top is None else top - self.bound_ms
+    def clock(self) -> int:
+        return self.passed[min(self.passed)]
 
 
 class ImpatientClock(Job):
-    def clock(self) -> int | None:
-        tops = [top for top in self.tops.values() if top is not None]
-        return min(tops) - self.bound_ms if tops else None
+    def clock(self) -> int:
+        return min((passed for passed in self.passed.values() if passed), default=0)
+
+
+class LateBySlowest(Job):
+    def passed_for(self, record: Record) -> int:
+        return self.closed
+
+
+class LateByFastest(Job):
+    def passed_for(self, record: Record) -> int:
+        return max(self.passed.values())
 
 
 class NoBound(Job):
@@ -107,21 +113,15 @@ class LongBound(Job):
 class SteppingClock(Job):
     reads = 0
 
-    def advance(self) -> None:
+    def pass_to(self, partition: int, now: int) -> None:
         self.reads += 1
         if self.reads % 10 == 0:
-            super().advance()
+            super().pass_to(partition, now)
 
 
 class TimestampClock(Job):
-    stamps: Mapping[int, int] = MappingProxyType({})
-
-    def read(self, record: Record) -> None:
-        self.stamps = {**self.stamps, record.partition: record.timestamp}
-        super().read(record)
-
-    def clock(self) -> int | None:
-        return min(self.stamps.values()) - self.bound_ms if len(self.stamps) == len(self.tops) else None
+    def time_of(self, record: Record, visit: Visit) -> int:
+        return record.timestamp
 
 
 class HastyIdleness(Job):
@@ -135,12 +135,10 @@ class HastyIdleness(Job):
         self.recent = [*self.recent[-19:], record.partition]
         super().read(record)
 
-    def clock(self) -> int | None:
+    def clock(self) -> int:
         if len(self.recent) < 20:
             return super().clock()
-        tops = [self.tops[partition] for partition in set(self.recent)]
-        known = [top for top in tops if top is not None]
-        return min(known) - self.bound_ms if len(known) == len(tops) else None
+        return min(self.passed[partition] for partition in set(self.recent))
 
 
 # Windows
@@ -157,8 +155,8 @@ class EarlyWindows(Job):
 
     def advance(self) -> None:
         super().advance()
-        tops = [top for top in self.tops.values() if top is not None]
-        for key in [key for key in self.open if len(tops) == len(self.tops) and key[1] <= min(tops)]:
+        newest = min(top or 0 for top in self.tops.values())
+        for key in [key for key in self.open if key[1] <= newest]:
             self.fire(*key, self.open.pop(key))
 
 
@@ -201,7 +199,7 @@ class SwappedVisits(Job):
     def decide(self, record: Record, visit: Visit, end: int) -> None:
         other, other_end, time = self.before
         times = self.open.get((other, other_end), [])
-        if other_end == end > self.closed and time in times and one_in(10, record):
+        if other_end == end > self.passed_for(record) and time in times and one_in(10, record):
             times[times.index(time)] = visit.event_time
             visit = Visit(visit.visit_id, time)
         super().decide(record, visit, end)
@@ -250,7 +248,7 @@ class LateCountedToo(LateCounted):
 
 class OnTimeSetAside(Job):
     def decide(self, record: Record, visit: Visit, end: int) -> None:
-        if end > self.closed and one_in(50, record):
+        if end > self.passed_for(record) and one_in(50, record):
             self.set_late(record, visit)
         else:
             super().decide(record, visit, end)
@@ -258,7 +256,7 @@ class OnTimeSetAside(Job):
 
 class OnTimeSetAsideToo(Job):
     def decide(self, record: Record, visit: Visit, end: int) -> None:
-        if end > self.closed and one_in(50, record):
+        if end > self.passed_for(record) and one_in(50, record):
             self.set_late(record, visit)
         super().decide(record, visit, end)
 
@@ -294,13 +292,13 @@ class StrictParser(Job):
 
 class ClockJumps(Run):
     def alter(self, state: dict[str, object]) -> None:
-        tops = cast("dict[int, int | None]", state["tops"])
-        state["tops"] = {partition: None if top is None else top + 30_000 for partition, top in tops.items()}
+        passed = cast("dict[int, int]", state["passed"])
+        state["passed"] = {partition: end and end + 30_000 for partition, end in passed.items()}
 
 
 class ClockLost(Run):
     def alter(self, state: dict[str, object]) -> None:
-        state |= {"tops": dict.fromkeys(self.source), "closed": 0}
+        state |= {"passed": dict.fromkeys(self.source, 0), "closed": 0}
 
 
 class WindowsLost(Run):
@@ -503,26 +501,41 @@ def _without(name: str) -> Callable[[Record, list[Record]], Record]:
 CLOCKS = (
     Mutant(
         "clock-maximum",
-        "the clock is the newest time of all partitions, not the least",
+        "windows close by the fastest clock",
         MaximumClock,
         partitions=SEVERAL,
     ),
     Mutant(
-        "clock-of-one-partition", "the clock follows the first partition alone", OnePartitionClock, partitions=SEVERAL
+        "clock-of-one-partition",
+        "windows close by the first clock",
+        OnePartitionClock,
+        partitions=SEVERAL,
     ),
     Mutant(
         "clock-impatient",
-        "the clock does not wait for partitions without a visit so far",
+        "windows do not wait for partitions that have not passed any",
         ImpatientClock,
+        partitions=SEVERAL,
+    ),
+    Mutant(
+        "late-by-the-slowest",
+        "a visit is late by the slowest clock, not by that of its partition",
+        LateBySlowest,
+        partitions=SEVERAL,
+    ),
+    Mutant(
+        "late-by-the-fastest",
+        "a visit is late by the fastest clock, not by that of its partition",
+        LateByFastest,
         partitions=SEVERAL,
     ),
     Mutant("clock-without-bound", "the out-of-orderness bound is 0", NoBound),
     Mutant("clock-bound-doubled", "the out-of-orderness bound is doubled", DoubledBound),
     Mutant("clock-bound-longer", "the out-of-orderness bound is a millisecond long", LongBound, partitions=ONE),
-    Mutant("clock-steps", "the clock moves with every tenth record only", SteppingClock),
+    Mutant("clock-steps", "the clocks move with every tenth visit only", SteppingClock),
     Mutant(
         "clock-timestamps",
-        "the clock follows the timestamps of records, unparsable ones too",
+        "the clocks follow the timestamps of records",
         TimestampClock,
         partitions=(1, 1, 2, 3),
     ),

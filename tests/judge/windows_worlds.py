@@ -19,7 +19,7 @@ from faultline.formats.visit import CLOSING_PREFIX, Visit, parse_visit
 from faultline.verdict.flink.clock import Rules
 from faultline.verdict.records import Record
 from tests import tiers
-from tests.judge.flink_world import BOUND_MS, START, WINDOW_MS, Job, PartitionJob, Source, visit_value
+from tests.judge.flink_world import BOUND_MS, START, WINDOW_MS, Job, Source, visit_value
 from tests.judge.windows_runs import TOPICS, UNPARSABLE, Run, odd_visit_value
 
 IDLE_SECONDS = 5
@@ -67,8 +67,7 @@ class World:
     `live`: the job reads a record when it arrives, and counts idle partitions; else all records are there before the
     job reads, and it reads in any order. `closing`: number of closing visits that each partition has at its end.
     `skews`: how far event time is ahead in each partition. `grid`: event times are multiples of the grid or a
-    millisecond less, so that they meet the edges of windows and the bound. `by_partition`: the job decides by the clock
-    of a visit's own partition, as today's job does; else by the slowest. `ahead`: visits after the closing visits.
+    millisecond less, so that they meet the edges of windows and the bound. `ahead`: visits after the closing visits.
     """
 
     partitions: int
@@ -79,7 +78,6 @@ class World:
     closing: int
     skews: tuple[int, ...] = (0, 0, 0, 0)
     grid: int = 1
-    by_partition: bool = False
     ahead: tuple[Ahead, ...] = ()
 
     def source(self) -> tuple[Source, dict[int, list[int]]]:
@@ -135,7 +133,7 @@ class World:
 
 
 class LiveJob(Job):
-    """The job with idle partitions: one without a visit in five seconds of reading does not hold back the clock."""
+    """The job with idle partitions: the clock of one without a visit in five seconds of reading follows the others."""
 
     def __init__(self, partitions: Iterable[int]) -> None:
         super().__init__(partitions)
@@ -146,7 +144,12 @@ class LiveJob(Job):
 
     def decide(self, record: Record, visit: Visit, end: int) -> None:
         self.look(record)
-        # A partition may be idle from this visit on.
+        idle = [p for p in self.tops if self.seconds - self.read_in[p] >= IDLE_SECONDS]
+        tops = [top for p, top in self.tops.items() if p not in idle]
+        known = [top for top in tops if top is not None]
+        if len(known) == len(tops):
+            for partition in idle:
+                self.pass_to(partition, min(known) - self.bound_ms)
         self.advance()
         super().decide(record, visit, end)
 
@@ -157,29 +160,6 @@ class LiveJob(Job):
         self.second = second
         self.read_in[record.partition] = self.seconds
 
-    def idle(self) -> list[int]:
-        """Give the partitions that do not hold back the clock."""
-        return [p for p in self.tops if self.seconds - self.read_in[p] >= IDLE_SECONDS]
-
-    def clock(self) -> int | None:
-        idle = self.idle()
-        tops = [top for p, top in self.tops.items() if p not in idle]
-        known = [top for top in tops if top is not None]
-        return min(known) - self.bound_ms if len(known) == len(tops) else None
-
-
-class LivePartitionJob(PartitionJob, LiveJob):
-    """The same with a clock for each partition: that of an idle one follows the others."""
-
-    def decide(self, record: Record, visit: Visit, end: int) -> None:
-        self.look(record)
-        now = LiveJob.clock(self)
-        if now is not None:
-            for partition in self.idle():
-                self.pass_to(partition, now)
-        self.advance()
-        PartitionJob.decide(self, record, visit, end)
-
 
 @dataclass
 class Position:
@@ -189,9 +169,6 @@ class Position:
     transactions: int
 
 
-_JOBS = {(False, False): Job, (False, True): PartitionJob, (True, False): LiveJob, (True, True): LivePartitionJob}
-
-
 class Reader:
     """A faultless job that reads a world up to some number of records, and its checkpoints."""
 
@@ -199,7 +176,7 @@ class Reader:
         self.source, self._arrivals = world.source()
         self._live = world.live
         self._now = START
-        self.run = Run(self.source, _JOBS[world.live, world.by_partition])
+        self.run = Run(self.source, LiveJob if world.live else Job)
         self.checkpoints: list[Position] = []
         self._read(world.steps, reads)
         self._checkpoint()
@@ -308,7 +285,6 @@ def worlds(draw: st.DrawFn, closing: tuple[int, ...] = (1, 2), reached: tuple[in
         closing=draw(st.sampled_from(closing)),
         skews=draw(st.tuples(*[st.sampled_from([0, 0, 30_000, -12_000])] * 4)),
         grid=draw(st.sampled_from([1, 2_500, 5_000])),
-        by_partition=draw(st.booleans()),
         ahead=tuple(draw(st.lists(_aheads(reached), max_size=3))),
     )
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from faultline.formats.verdict import Outcome, Verdict
-from faultline.formats.visit import CLOSING_PREFIX, LATE_REASON, NO_EVENT_TIME, iso_time
+from faultline.formats.visit import CLOSING_PREFIX, LATE_REASON, NO_EVENT_TIME, SOURCE_PARTITION_HEADER, iso_time
 from faultline.verdict.records import Record
 from tests.judge.flink_world import (
     BOUND_MS,
@@ -26,6 +26,7 @@ from tests.judge.flink_world import (
     routed_record,
     run_job,
     settle,
+    visit_value,
     window_record,
 )
 
@@ -200,7 +201,7 @@ def late_copy(source: Source, partition: int, offset: int) -> Outputs:
     return Outputs(late=placed([routed_record(source[partition][offset], LATE_REASON)]))
 
 
-def test_a_visit_that_no_order_of_reading_makes_late_is_unexpected_on_the_late_topic() -> None:
+def test_a_visit_that_no_clock_makes_late_is_unexpected_on_the_late_topic() -> None:
     edge = WINDOW_MS + BOUND_MS
     for reached, unexpected in ((edge - 1, 1), (edge, 0)):
         source = source_of([("a", reached), ("a", 2_000)], [("b", reached)])
@@ -228,6 +229,31 @@ def test_a_window_misses_no_more_visits_than_may_still_be_late(counted: int, *, 
     # The job has decided two of the visits; then their partition paused.
     verdict = judge_outputs(source, Outputs(placed([window])), positions={0: 2, 1: 31}).verdict
     assert (verdict.unexpected == 0) == is_right
+
+
+def test_a_partition_that_has_lost_the_clock_that_it_shared_may_count_a_visit_after_its_window() -> None:
+    behind = [("b", 0), ("b", 90_000), ("b", 1_000)]
+    source = settle(source_of([("a", 0)], [("a", 0)], behind))
+    by_own_clock = run_job(source, random.Random(1))
+    counted = window_record("b", START + WINDOW_MS, [START, START + 1_000])
+    windows = [
+        r._replace(value=counted.value) if (r.key, r.timestamp) == (counted.key, counted.timestamp) else r
+        for r in by_own_clock.windows
+    ]
+    late = [r for r in by_own_clock.late if (SOURCE_PARTITION_HEADER, b"2") not in r.headers]
+    for fewest, lost in ((3, 2), (2, 0), (1, 0)):
+        verdict = judge_outputs(source, replace(by_own_clock, windows=windows, late=late), fewest_shared=fewest).verdict
+        assert verdict.lost == lost, fewest
+
+
+def test_a_visit_is_not_late_by_a_pause_that_comes_before_one_on_time() -> None:
+    source = source_of([("a", 0), ("a", 30_000), ("a", 61_000)], [("b", 0)])
+    for second in (60, 61):
+        add(source, 1, b"b", visit_value("b", START + second), START + second * 1_000)
+    assert judge_outputs(source, late_copy(source, 1, 1)).verdict.unexpected == 1
+    assert judge_outputs(source, late_copy(source, 1, 2)).verdict.unexpected == 1
+    both = placed([routed_record(source[1][offset], LATE_REASON) for offset in (1, 2)])
+    assert judge_outputs(source, Outputs(late=both)).verdict.unexpected == 0
 
 
 def test_a_partition_that_pauses_does_not_hold_the_clock() -> None:

@@ -1,20 +1,18 @@
 """The event-time clock that follows from the source: one for each partition, updated record by record.
 
-A visit moves the clock of its partition to the largest event time so far. The job's clock is their minimum, minus
-the out-of-orderness bound; a paused partition does not hold it back. It does not depend on how the job computes it.
+A visit moves the clock of its partition to the largest event time so far, minus the out-of-orderness bound. It does not
+depend on how the job computes it.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-NEVER = 2**62
-"""A position after every offset: the partition never reaches it."""
 _BEFORE_ALL = -(2**62)
 
 PASSED = pa.schema([("kafka_partition", pa.int32()), ("kafka_offset", pa.int64()), ("window_end", pa.int64())])
@@ -53,11 +51,6 @@ class PartitionClock:
     _arrived: int = _BEFORE_ALL
     _behind: list[int] = field(default_factory=list)
     """Offsets of the visits since the newest, all with earlier event times."""
-
-    def position_of(self, window_end: int) -> int:
-        """Return the first position at which this clock is past a window; NEVER when it never is."""
-        index = bisect_left(self.ends, window_end)
-        return self.positions[index] if index < len(self.ends) else NEVER
 
     def passed_at(self, position: int) -> int | None:
         """Return the last window end that the clock has passed at a position, or None."""
@@ -115,12 +108,12 @@ class PartitionClock:
         return [*self._behind, *run] if begin == 0 else run
 
     def end_pauses(self) -> None:
-        """Record the pauses at the end, once everything is read: behind the newest visit of all partitions."""
-        self.pauses += [*self._behind, self.end]
+        """Record the pauses at the end, once everything is read: before the visits behind the newest."""
+        self.pauses += self._behind
 
 
 def finish(clocks: list[PartitionClock], rules: Rules) -> None:
-    """Record the pauses at both ends, once every partition is read: before the first visit, and after the last."""
+    """Record the pauses at both ends, once every partition is read."""
     arrivals = [clock.first_arrival for clock in clocks if clock.first_visit is not None]
     for clock in clocks:
         if clock.first_visit is not None and clock.first_arrival - min(arrivals) >= rules.pause_ms:

@@ -111,7 +111,7 @@ def judge(store: Store, facts: FlinkFacts) -> Judgement:
             )
         )  # fmt: skip
     positions = _positions(store, facts)
-    late = explain_late(store, facts.clocks, (facts.shared, facts.fewest_shared), positions)
+    late = explain_late(store, facts.clocks, facts.shared, facts.fewest_shared, positions)
     _number_copies(store)
     for topic in ("late", "rejected"):
         store.execute(_ROUTED_DISORDERED.format(topic=topic))
@@ -252,8 +252,8 @@ def _late_note(counts: LateCounts) -> tuple[str, ...]:
     if not counts.proven + counts.possible:
         return ()
     return (
-        f"late, proven by the source: {counts.proven:,} (by the clock of their own partition, or in every order of "
-        f"reading that makes the other decisions right); late, possible only: {counts.possible:,}",
+        f"late by the clock of their own partition: {counts.proven:,}; by another one's, while their own was idle or "
+        f"shared its clock: {counts.possible:,}",
     )
 
 
