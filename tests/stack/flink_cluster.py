@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from faultline.formats.visit import iso_time
 from faultline.inspector.model import Report, report_from
@@ -74,6 +74,14 @@ class Cluster:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap})
         for future in admin.create_topics(topics).values():
             future.result(timeout=LIMIT_SECONDS)
+
+    def grow(self, partitions: int) -> None:
+        """Give `visits` this number of partitions; jobs that are submitted from now on know of them."""
+        admin = AdminClient({"bootstrap.servers": self.broker.bootstrap})
+        for future in admin.create_partitions([NewPartitions(self.topics.visits, partitions)]).values():
+            future.result(timeout=LIMIT_SECONDS)
+        self.partitions = range(partitions)
+        self.environment["STACK_TOPIC_PARTITIONS"] = str(partitions)
 
     def start(self, service: str) -> None:
         """Start a service in its own process group."""

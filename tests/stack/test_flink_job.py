@@ -151,6 +151,27 @@ def test_visits_of_an_idle_partition_are_late_also_after_a_restore(cluster: Clus
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("cluster", [NEVER_IDLE], indirect=True)
+def test_a_new_partition_goes_on_with_the_clock_that_it_shared(cluster: Cluster) -> None:
+    for partition in cluster.partitions:
+        send(cluster, partition, range(60))
+    job = cluster.submit()
+    cluster.drain(job)
+    assert cluster.module("flink_job.cancel").returncode == 0
+    cluster.grow(3)
+    # Windows up to here are closed: such a visit is late, and must not be dropped without a trace.
+    send(cluster, 2, [10])
+    job = cluster.submit("--from", newest_checkpoint(cluster, job))
+    cluster.drain(job)
+    for partition in cluster.partitions:
+        send(cluster, partition, [100])
+    cluster.drain(job)
+    result = account(cluster.broker.bootstrap, WINDOW_SECONDS, BOUND_SECONDS, cluster.topics)
+    assert result.wrong == []
+    assert late_of(cluster.broker.bootstrap, cluster.topics) == {(2, 0)}
+
+
+@pytest.mark.full
 @pytest.mark.parametrize("cluster", [{"STACK_FLINK_IDLE_PARTITION_SECONDS": "3"}], indirect=True)
 def test_a_paused_taskmanager_makes_no_partition_idle(cluster: Cluster) -> None:
     # Partition 1 is a minute of event time behind. If it counted as idle after the pause, its visits would be late.

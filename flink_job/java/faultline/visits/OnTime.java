@@ -73,11 +73,18 @@ public final class OnTime extends AbstractStreamOperator implements OneInputStre
         saved = context.getOperatorStateStore().getUnionListState(new ListStateDescriptor("partition-clocks", pair));
         clocks = new long[partitions];
         Arrays.fill(clocks, NO_VISIT_YET);
+        int before = 0;
         Iterator pairs = ((Iterable) saved.get()).iterator();
         while (pairs.hasNext()) {
             Tuple2 clock = (Tuple2) pairs.next();
-            int partition = ((Integer) clock.f0).intValue() % partitions;
+            int partition = ((Integer) clock.f0).intValue();
+            before = Math.max(before, partition + 1);
+            partition %= partitions;
             clocks[partition] = Math.max(clocks[partition], ((Long) clock.f1).longValue());
+        }
+        // A partition that is new shared a clock before; behind it the window operator drops visits without a trace.
+        for (int partition = before; before > 0 && partition < partitions; partition++) {
+            clocks[partition] = clocks[partition % before];
         }
         mine = new int[partitions];
         int count = 0;
