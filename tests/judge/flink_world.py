@@ -113,11 +113,20 @@ class Job:
     def __init__(self, partitions: Iterable[int]) -> None:
         self.tops: dict[int, int | None] = dict.fromkeys(partitions)
         """The newest event time of each partition."""
-        self.passed = dict.fromkeys(self.tops, 0)
-        """The clock of each partition: the end of the last window that it has passed."""
+        self.passed: dict[int, int] = {}
+        """The clocks: the end of the last window that each has passed. Partition p has clock p modulo their number."""
+        self.set_clocks(len(self.tops))
         self.closed = 0
         self.open: dict[tuple[str, int], list[int]] = {}
         self.written = Outputs()
+
+    def set_clocks(self, number: int) -> None:
+        """Start with this number of clocks; a new one goes on with what the one that was shared has passed."""
+        self.passed = {clock: self.passed[clock % len(self.passed)] if self.passed else 0 for clock in range(number)}
+
+    def clock_of(self, partition: int) -> int:
+        """Give the clock of a partition."""
+        return partition % len(self.passed)
 
     def read(self, record: Record) -> None:
         """Take one record."""
@@ -140,7 +149,7 @@ class Job:
 
     def passed_for(self, record: Record) -> int:
         """Give the end of the last window that is over for this record: by the clock of its own partition."""
-        return self.passed[record.partition]
+        return self.passed[self.clock_of(record.partition)]
 
     def time_of(self, record: Record, visit: Visit) -> int:
         """Give the time that a visit moves the clock to, but for the bound."""
@@ -148,7 +157,8 @@ class Job:
 
     def pass_to(self, partition: int, now: int) -> None:
         """Move the clock of a partition on."""
-        self.passed[partition] = max(self.passed[partition], now - now % self.window_ms)
+        clock = self.clock_of(partition)
+        self.passed[clock] = max(self.passed[clock], now - now % self.window_ms)
 
     def clock(self) -> int:
         """Give the end of the last window that every partition has passed."""
@@ -265,13 +275,14 @@ def judge_outputs(
     as_is: bool = False,
     at_rest: bool = True,
     markers: int = 0,
+    shared: int | None = None,
     fewest_shared: int | None = None,
     look: Callable[[Judgement], None] = lambda _: None,
 ) -> Judgement:
     """Judge outputs as the verdict does. `positions`: how far a job that has not caught up has committed.
 
     `at_rest`: no transaction is open on the outputs. `markers`: how many stand at the end of each partition.
-    `fewest_shared`: the fewest clocks of a run, if not one for each partition.
+    `shared`: the number of clocks; `fewest_shared`: the fewest of a run; if not one for each partition.
     """
     topics = Topics(source, outputs, markers)
     store = shared_store.get()
@@ -283,8 +294,8 @@ def judge_outputs(
         FlinkFacts(
             names=NAMES,
             rules=rules,
-            shared=max(1, len(source)),
-            fewest_shared=fewest_shared or max(1, len(source)),
+            shared=shared or max(1, len(source)),
+            fewest_shared=fewest_shared or shared or max(1, len(source)),
             clocks=clocks,
             partitions=dict.fromkeys(outputs_spans, (OUTPUT_PARTITIONS, OUTPUT_PARTITIONS)),
             positions=(

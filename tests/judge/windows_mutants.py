@@ -36,7 +36,7 @@ from tests.judge.flink_world import (
 from tests.judge.windows_runs import TOPICS, Run, Transaction, read_all
 
 ONE, SEVERAL, ANY = (1,), (2, 2, 3), (1, 2, 2, 3, 4)
-"""Numbers of partitions, drawn from with a seed; a mutant of the order of partitions needs several."""
+"""Numbers of partitions, drawn from with a seed; a mutant that mixes up the partitions needs several."""
 
 
 @dataclass(frozen=True)

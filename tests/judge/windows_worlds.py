@@ -68,6 +68,7 @@ class World:
     job reads, and it reads in any order. `closing`: number of closing visits that each partition has at its end.
     `skews`: how far event time is ahead in each partition. `grid`: event times are multiples of the grid or a
     millisecond less, so that they meet the edges of windows and the bound. `ahead`: visits after the closing visits.
+    `clocks`: how many the job has until its second restore, at most one for each partition.
     """
 
     partitions: int
@@ -79,6 +80,7 @@ class World:
     skews: tuple[int, ...] = (0, 0, 0, 0)
     grid: int = 1
     ahead: tuple[Ahead, ...] = ()
+    clocks: int = 4
 
     def source(self) -> tuple[Source, dict[int, list[int]]]:
         """Write the source, and when each record arrives."""
@@ -140,16 +142,17 @@ class LiveJob(Job):
         self.now = 0
         self.second: int | None = None
         self.seconds = 0
-        self.read_in: dict[int, int] = dict.fromkeys(self.tops, 0)
+        self.read_in = dict.fromkeys(self.tops, 0)
 
     def decide(self, record: Record, visit: Visit, end: int) -> None:
         self.look(record)
-        idle = [p for p in self.tops if self.seconds - self.read_in[p] >= IDLE_SECONDS]
-        tops = [top for p, top in self.tops.items() if p not in idle]
+        read_in = {clock: max(self.read_in[p] for p in self.tops if self.clock_of(p) == clock) for clock in self.passed}
+        idle = [clock for clock in self.passed if self.seconds - read_in[clock] >= IDLE_SECONDS]
+        tops = [top for p, top in self.tops.items() if self.clock_of(p) not in idle]
         known = [top for top in tops if top is not None]
         if len(known) == len(tops):
-            for partition in idle:
-                self.pass_to(partition, min(known) - self.bound_ms)
+            for clock in idle:
+                self.pass_to(clock, min(known) - self.bound_ms)
         self.advance()
         super().decide(record, visit, end)
 
@@ -177,6 +180,9 @@ class Reader:
         self._live = world.live
         self._now = START
         self.run = Run(self.source, LiveJob if world.live else Job)
+        self.clocks = self.fewest_clocks = min(world.clocks, world.partitions)
+        self.run.running.set_clocks(self.clocks)
+        self.run.checkpoint()
         self.checkpoints: list[Position] = []
         self._read(world.steps, reads)
         self._checkpoint()
@@ -211,6 +217,9 @@ class Reader:
                 restores -= 1
                 read = sum(self.run.positions.values())
                 self.run.restore()
+                if restores == 1:
+                    self.clocks = len(self.source)
+                self.run.running.set_clocks(self.clocks)
                 # What is rolled back is read once more.
                 budget += read - sum(self.run.positions.values())
                 self._now += 20_000 * (restores % 2)
@@ -286,6 +295,7 @@ def worlds(draw: st.DrawFn, closing: tuple[int, ...] = (1, 2), reached: tuple[in
         skews=draw(st.tuples(*[st.sampled_from([0, 0, 30_000, -12_000])] * 4)),
         grid=draw(st.sampled_from([1, 2_500, 5_000])),
         ahead=tuple(draw(st.lists(_aheads(reached), max_size=3))),
+        clocks=draw(st.sampled_from([4, 4, 4, 1, 2, 3])),
     )
 
 

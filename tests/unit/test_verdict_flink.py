@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from faultline.formats.verdict import Outcome, Verdict
-from faultline.formats.visit import CLOSING_PREFIX, LATE_REASON, NO_EVENT_TIME, SOURCE_PARTITION_HEADER, iso_time
+from faultline.formats.visit import CLOSING_PREFIX, LATE_REASON, NO_EVENT_TIME, iso_time
 from faultline.verdict.records import Record
 from tests.judge.flink_world import (
     BOUND_MS,
@@ -231,19 +231,11 @@ def test_a_window_misses_no_more_visits_than_may_still_be_late(counted: int, *, 
     assert (verdict.unexpected == 0) == is_right
 
 
-def test_a_partition_that_has_lost_the_clock_that_it_shared_may_count_a_visit_after_its_window() -> None:
-    behind = [("b", 0), ("b", 90_000), ("b", 1_000)]
-    source = settle(source_of([("a", 0)], [("a", 0)], behind))
-    by_own_clock = run_job(source, random.Random(1))
-    counted = window_record("b", START + WINDOW_MS, [START, START + 1_000])
-    windows = [
-        r._replace(value=counted.value) if (r.key, r.timestamp) == (counted.key, counted.timestamp) else r
-        for r in by_own_clock.windows
-    ]
-    late = [r for r in by_own_clock.late if (SOURCE_PARTITION_HEADER, b"2") not in r.headers]
-    for fewest, lost in ((3, 2), (2, 0), (1, 0)):
-        verdict = judge_outputs(source, replace(by_own_clock, windows=windows, late=late), fewest_shared=fewest).verdict
-        assert verdict.lost == lost, fewest
+def test_a_clock_that_is_shared_does_not_go_back() -> None:
+    source = settle(source_of([("a", 0), ("a", 1_000), ("a", 2_000)], [("b", 0)], [("c", 0)], [("d", 0)]))
+    for late, unexpected in (([1, 2], 0), ([1], 1)):
+        outputs = Outputs(late=placed([routed_record(source[0][offset], LATE_REASON) for offset in late]))
+        assert judge_outputs(source, outputs, fewest_shared=2).verdict.unexpected == unexpected
 
 
 def test_a_visit_is_not_late_by_a_pause_that_comes_before_one_on_time() -> None:

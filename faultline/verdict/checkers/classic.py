@@ -47,7 +47,7 @@ class ClassicChecker(FlinkChecker):
         ends = {partition: span.end for partition, span in source.items()}
         positions = {} if decided is None else decided or ends
         with clock.measure("judging"):
-            closed = min((clock.passed_at(clock.end) or 0 for clock in clocks), default=0)
+            closed = min((clock.ends[-1] if clock.ends else 0 for clock in clocks), default=0)
             facts = ClassicFacts(self._run.windows, self._run.late, window_ms, closed, positions, caught_up)
             judgement = judge(store, facts)
         if caught_up:

@@ -36,8 +36,6 @@ class PartitionClock:
     """The clock of one partition. A position is the offset that is read next."""
 
     partition: int
-    end: int = 0
-    """Position after the last record."""
     ends: list[int] = field(default_factory=list)
     positions: list[int] = field(default_factory=list)
     """Window ends that the clock passes, ascending, and the position from which each is passed."""
@@ -46,10 +44,9 @@ class PartitionClock:
     first_visit: int | None = None
     """Offset of the first visit."""
     first_arrival: int = _BEFORE_ALL
-    last_visit: int = -1
     _top: int = _BEFORE_ALL
     _arrived: int = _BEFORE_ALL
-    _behind: list[int] = field(default_factory=list)
+    behind: list[int] = field(default_factory=list)
     """Offsets of the visits since the newest, all with earlier event times."""
 
     def passed_at(self, position: int) -> int | None:
@@ -59,8 +56,6 @@ class PartitionClock:
 
     def follow(self, rows: pa.Table, rules: Rules, arrivals: Arrivals | None) -> pa.Table:
         """Read the next rows of this partition (table `visits`); return those that come after their window (PASSED)."""
-        if rows.num_rows:
-            self.end = rows["kafka_offset"][-1].as_py() + 1
         visits = rows.filter(pc.is_valid(rows["event_time"])).combine_chunks()
         if not visits.num_rows:
             return PASSED.empty_table()
@@ -70,7 +65,6 @@ class PartitionClock:
         self._step(offsets, tops, rules)
         self._pause(offsets, _arrived(self.partition, visits, offsets, arrivals), rules)
         self._top = tops[-1].as_py()
-        self.last_visit = offsets[-1].as_py()
         passed = pc.greater_equal(pc.subtract(before, rules.bound_ms), _array(visits, "window_end"))
         return visits.select(PASSED.names).filter(passed)
 
@@ -96,7 +90,7 @@ class PartitionClock:
         long_gaps = pc.indices_nonzero(pc.greater_equal(gaps, rules.pause_ms)).to_pylist()
         for index in long_gaps:
             self.pauses += [*self._run_behind(offsets, is_behind, index), offsets[index].as_py()]
-        self._behind = self._run_behind(offsets, is_behind, len(offsets))
+        self.behind = self._run_behind(offsets, is_behind, len(offsets))
         self._arrived = newest[-1].as_py()
 
     def _run_behind(self, offsets: pa.Array, is_behind: pa.Array, end: int) -> list[int]:
@@ -105,11 +99,7 @@ class PartitionClock:
         while begin and is_behind[begin - 1].as_py():
             begin -= 1
         run: list[int] = offsets[begin:end].to_pylist()
-        return [*self._behind, *run] if begin == 0 else run
-
-    def end_pauses(self) -> None:
-        """Record the pauses at the end, once everything is read: before the visits behind the newest."""
-        self.pauses += self._behind
+        return [*self.behind, *run] if begin == 0 else run
 
 
 def finish(clocks: list[PartitionClock], rules: Rules) -> None:
@@ -118,7 +108,7 @@ def finish(clocks: list[PartitionClock], rules: Rules) -> None:
     for clock in clocks:
         if clock.first_visit is not None and clock.first_arrival - min(arrivals) >= rules.pause_ms:
             clock.pauses.insert(0, clock.first_visit)
-        clock.end_pauses()
+        clock.pauses += clock.behind
 
 
 def _array(rows: pa.Table, column: str) -> pa.Array:

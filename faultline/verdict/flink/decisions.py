@@ -5,14 +5,14 @@ each visit of table `passed` is late, and each other visit is on time. There are
 
 Idle partitions
     The clock of a partition that was idle follows the other partitions. So a visit may be late before its own partition
-    passes the window when another partition passes it, and when a pause lies between this visit and the partition's
-    last visit on time of that window or of an earlier one. Later visits of these windows are late, too: a clock never
-    goes back.
+    passes the window, when another partition passes it and a pause lies before the visit.
 Shared clocks
-    A job that starts with n partitions has n clocks; partition p of a topic that grows uses clock p modulo n. The
-    records do not show in which order two such partitions were read, so a visit of theirs may be late as soon as any
-    partition passes its window. A later run gives partition p a clock of its own, without what the shared one
-    had passed. So visits of a partition that had no clock at the fewest clocks may also be on time after their window.
+    A job that starts with n partitions has n clocks; partition p of a topic that grows uses clock p modulo n, and goes
+    on with it when a later run has more clocks. The records do not show in which order two such partitions were read,
+    so a visit of theirs may be late as soon as another partition passes its window.
+
+A clock never goes back. So a late visit of both kinds comes after all visits on time of its window and of earlier ones,
+and the pause lies between.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ _DECIDED = pa.schema(
         ("free_from", pa.int64()),
         ("shares", pa.bool_()),
         ("others_pass", pa.int64()),
-        ("keeps_clock", pa.bool_()),
     ]
 )
 _PAUSES = pa.schema([("kafka_partition", pa.int32()), ("pause", pa.int64())])
@@ -51,7 +50,7 @@ FROM (
 LEFT JOIN (SELECT kafka_partition, kafka_offset, true AS is_past FROM passed) USING (kafka_partition, kafka_offset)
 """
 
-# Visits that another partition's clock has made late: the first pause after the visits on time comes before them.
+# Visits that another partition's clock has made late. `read`: the position after the visits on time.
 _LATE_BY_OTHERS = """
 CREATE OR REPLACE TABLE late_by_others AS
 WITH on_time AS (
@@ -70,18 +69,19 @@ WITH on_time AS (
 )
 SELECT early.kafka_partition, kafka_offset
 FROM early ASOF LEFT JOIN pauses ON early.kafka_partition = pauses.kafka_partition AND read <= pause
-WHERE shares OR pause <= kafka_offset
+WHERE read <= kafka_offset AND (shares OR pause <= kafka_offset)
 """
 
 # Late visits that nothing makes late are put back into their windows; visits that must be late are taken out.
 _SET_ASIDE = """
 CREATE OR REPLACE TABLE set_aside AS
 SELECT kafka_partition, kafka_offset FROM called_late WHERE is_past
-UNION
+UNION ALL
 SELECT kafka_partition, kafka_offset FROM late_by_others
-UNION
-SELECT kafka_partition, kafka_offset FROM passed JOIN decided USING (kafka_partition)
-WHERE keeps_clock AND kafka_offset < position
+UNION ALL
+SELECT kafka_partition, kafka_offset
+FROM passed ANTI JOIN called_late USING (kafka_partition, kafka_offset) JOIN decided USING (kafka_partition)
+WHERE kafka_offset < position
 """
 
 _NOT_LATE = """
@@ -92,24 +92,26 @@ UPDATE late_fate SET fault = 'not late' WHERE fault IS NULL AND NOT EXISTS (
 
 @dataclass(frozen=True)
 class LateCounts:
-    """Visits that are late by the clock of their own partition, and those that may be late by another one's."""
+    """Visits that are late by the clock of their own partition, and those that are late by another one's."""
 
-    proven: int
-    possible: int
+    own: int
+    others: int
 
 
-def explain_late(
-    store: Store, clocks: list[PartitionClock], shared: int, fewest: int, positions: dict[int, int]
-) -> LateCounts:
+def explain_late(store: Store, clocks: list[PartitionClock], shared: int, positions: dict[int, int]) -> LateCounts:
     """Create `set_aside` (visits that belong on the late topic) and set the fault of late copies that must not be late.
 
-    `shared`: the job's number of clocks now; `fewest`: the fewest that it had in a run. `positions`: up to where the
-    job has decided, per partition. Needs tables `visits`, `passed` and `late_fate`; also creates `decided`.
+    `shared`: the fewest clocks that the job had in a run. `positions`: up to where the job has decided, per partition.
+    Needs tables `visits`, `passed` and `late_fate`; also creates `decided`.
     """
     store.create("decided", _DECIDED)
-    store.append("decided", _decided(clocks, shared, fewest, positions))
+    store.append("decided", _decided(clocks, shared, positions))
     store.create("pauses", _PAUSES)
-    store.append("pauses", _pauses(clocks))
+    for clock in clocks:
+        pauses = pa.array(clock.pauses, pa.int64())
+        store.append(
+            "pauses", pa.table([pa.repeat(pa.scalar(clock.partition, pa.int32()), len(pauses)), pauses], schema=_PAUSES)
+        )
     for statement in (_CALLED_LATE, _LATE_BY_OTHERS, _SET_ASIDE, _NOT_LATE):
         store.execute(statement)
     return LateCounts(
@@ -117,33 +119,18 @@ def explain_late(
     )
 
 
-def _decided(clocks: list[PartitionClock], shared: int, fewest: int, positions: dict[int, int]) -> pa.Table:
+def _decided(clocks: list[PartitionClock], shared: int, positions: dict[int, int]) -> pa.Table:
     """Return for each partition what the rule needs.
 
     `position`: up to where the job has decided. `free_from`: the first offset that another partition's clock may make
     late. `shares`: it had the same clock as another one. `others_pass`: the last window that another partition passes.
-    `keeps_clock`: its clock is in all checkpoints, so that visits after their window are late.
     """
-    sharers = Counter(clock.partition % fewest for clock in clocks)
+    sharers = Counter(clock.partition % shared for clock in clocks)
     rows = []
     for clock in clocks:
-        shares = sharers[clock.partition % fewest] > 1
+        shares = sharers[clock.partition % shared] > 1
         others = [other.ends[-1] for other in clocks if other is not clock and other.ends]
         pause = clock.pauses[0] if others and clock.pauses else _NEVER
-        keeps_clock = clock.partition < fewest or fewest == shared
-        rows.append(
-            (
-                clock.partition,
-                positions.get(clock.partition, 0),
-                0 if shares else pause,
-                shares,
-                max(others, default=0),
-                keeps_clock,
-            )
-        )
+        free_from = 0 if shares else pause
+        rows.append((clock.partition, positions.get(clock.partition, 0), free_from, shares, max(others, default=0)))
     return pa.table([list(column) for column in zip(*rows, strict=True)], schema=_DECIDED)
-
-
-def _pauses(clocks: list[PartitionClock]) -> pa.Table:
-    pairs = [(clock.partition, pause) for clock in clocks for pause in clock.pauses]
-    return pa.table([[p for p, _ in pairs], [pause for _, pause in pairs]], schema=_PAUSES)

@@ -18,7 +18,7 @@ _FAULTS = {
     "other timestamp": "has another timestamp than its source record",
     "other reason": "has a reason that does not apply to its source record",
     "other partition": "is not in the partition of its key",
-    "not late": "cannot have been late: neither its own partition nor another one had passed its window",
+    "not late": "cannot have been late: its partition had not passed its window, and was not idle since visits on time",
 }
 _WRONG_KIND = {"late": "names an unparsable record", "rejected": "names a valid visit"}
 

@@ -24,9 +24,9 @@ class FlinkFacts:
     """Facts that the judge must know besides its tables.
 
     `shared`: number of clocks that the job has; partitions p and p + shared share one. `fewest_shared`: the fewest that
-    it had in a run. `partitions`: for each output
-    topic, its numbers of partitions when its first and when its last record was written. `positions`: up to where the
-    job has committed its decisions, per partition of the source; with `caught_up` that is the end.
+    it had in a run. `partitions`: for each output topic, its numbers of partitions when its first and when its last
+    record was written. `positions`: up to where the job has committed its decisions, per partition of the source; with
+    `caught_up` that is the end.
     `outputs_at_rest`: no transaction is open on the outputs. `as_is`: pending records do not make the outcome unknown.
     """
 
@@ -111,7 +111,7 @@ def judge(store: Store, facts: FlinkFacts) -> Judgement:
             )
         )  # fmt: skip
     positions = _positions(store, facts)
-    late = explain_late(store, facts.clocks, facts.shared, facts.fewest_shared, positions)
+    late = explain_late(store, facts.clocks, facts.fewest_shared, positions)
     _number_copies(store)
     for topic in ("late", "rejected"):
         store.execute(_ROUTED_DISORDERED.format(topic=topic))
@@ -249,11 +249,11 @@ def _verdict(store: Store, facts: FlinkFacts, totals: Totals, late_counts: LateC
 
 
 def _late_note(counts: LateCounts) -> tuple[str, ...]:
-    if not counts.proven + counts.possible:
+    if not counts.own + counts.others:
         return ()
     return (
-        f"late by the clock of their own partition: {counts.proven:,}; by another one's, while their own was idle or "
-        f"shared its clock: {counts.possible:,}",
+        f"late by the clock of their own partition: {counts.own:,}; by another one's, while their own was idle or "
+        f"shared its clock: {counts.others:,}",
     )
 
 

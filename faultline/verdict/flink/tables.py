@@ -21,15 +21,12 @@ def load_source(
     """Fill `visits` and `passed`, and follow the clock of each partition."""
     store.create("visits", VISITS)
     store.create("passed", PASSED)
-    clocks = {partition: PartitionClock(partition, span.end) for partition, span in spans.items()}
+    clocks = {partition: PartitionClock(partition) for partition in spans}
     parse = partial(visit_rows, window_ms=rules.window_ms)
     for partition, rows in topic_rows(reader, topic, spans, parse, store.folder):
         if rows.num_rows:
             store.append("visits", rows)
             store.append("passed", clocks[partition].follow(rows, rules, arrivals))
-    for partition, span in spans.items():
-        # After the last record there may be transaction markers.
-        clocks[partition].end = span.end
     found = list(clocks.values())
     finish(found, rules)
     return found
