@@ -161,9 +161,9 @@ class _Report:
         if self.config.getoption("record"):
             whole = found.get("whole", {})
             units = {*whole}
-            if any("::" in word for word in self.config.args):
+            if parts := {record.ROOT / word.partition("::")[0] for word in self.config.args if "::" in word}:
                 # Some tests of a file were chosen, which proves nothing of the file; those of a split file are units.
-                whole = {unit: count for unit, count in whole.items() if "::" in unit}
+                whole = {unit: count for unit, count in whole.items() if record.ROOT / unit not in parts}
                 units |= record.read().keys()
             green = {unit for unit in self.passed if unit not in self.not_green and not _has_fewer_examples(unit)}
             complete = {unit for unit in green if self.passed[unit] == whole.get(unit)}

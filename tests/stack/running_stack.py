@@ -22,7 +22,7 @@ from faultline.verdict.cluster import Cluster
 from faultline.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMAND_LIMIT_SECONDS = 1800
+COMMAND_LIMIT_SECONDS = 3400
 WELL_SECONDS = 600
 
 

@@ -137,9 +137,10 @@ def test_a_chosen_test_is_put_on_record_where_tests_are_units(
     monkeypatch.setattr(record, "add", add)
     split = "suite/test_x.py"
     suite.mkpydir("whole").joinpath("test_y.py").write_text("def test_a(): pass\ndef test_b(): pass\n")
-    for chosen in (f"{split}::test_split[1]", "whole/test_y.py::test_a", "whole/test_y.py"):
-        suite.runpytest_inprocess("-p", "no:xdist", "--record", chosen)
-    assert added == [{f"{split}::test_split[1]"}, set(), {"whole/test_y.py"}]
+    unit, whole = f"{split}::test_split[1]", "whole/test_y.py"
+    for chosen in ([unit], [f"{whole}::test_a"], [whole], [unit, whole]):
+        suite.runpytest_inprocess("-p", "no:xdist", "--record", *chosen)
+    assert added == [{unit}, set(), {whole}, {unit, whole}]
 
 
 PROMISE = re.compile(r"^\| .+ \| `(tests/\S+\.py)::(\w+)`", re.MULTILINE)
