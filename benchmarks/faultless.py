@@ -19,7 +19,6 @@ from uuid import UUID
 from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from benchmarks.jobs.window_json import window_json
 from faultline.formats.run import SPARK_RUN_FILE, SparkRun, as_json
 from faultline.formats.visit import iso_time, parse_event_time
 from faultline.settings import Settings
@@ -32,6 +31,20 @@ START = parse_event_time("2026-01-01T00:00:00Z") or 0
 STEP_MS = 2
 FILE_LINES = 250_000
 COMMIT_SECONDS = 30
+
+
+def window_json(visit_id: str, start: int, end: int, times: list[int]) -> bytes:
+    """Write a window as the job does; `start` and `end` in ms, `times` the event times of its visits in ms."""
+    return json.dumps(
+        {
+            "visit_id": visit_id,
+            "window_start": iso_time(start),
+            "window_end": iso_time(end),
+            "count": len(times),
+            "first_event_time": iso_time(min(times)),
+            "last_event_time": iso_time(max(times)),
+        }
+    ).encode()
 
 
 class Topics:
