@@ -499,6 +499,27 @@ def test_a_checkpoint_that_is_deleted_while_it_is_read_is_said_so(tmp_path: Path
     assert all("cannot be read (FileNotFoundException: " in line for line in said)
 
 
+UNASKED = """
+import sys
+from faultline.inspector.flink import state
+from faultline.inspector.flink.__main__ import main
+state.UNASKED_BYTES = 100
+sys.exit(main())
+"""
+
+
+def test_large_state_is_read_when_it_is_asked_for() -> None:
+    checkpoint = max(EXACTLY_ONCE.glob("*/chk-*"))
+    for flags, is_read in (((), False), (("--state",), True)):
+        done = process([str(PYTHON), "-c", UNASKED, "describe", *flags, str(checkpoint)], seconds=900)
+        assert done.returncode == 0, done.stderr
+        report = report_from(json.loads(done.stdout))
+        notes = [store.note for operator in report.operators for store in operator.state]
+        assert any("--state reads them" in note for note in notes) != is_read
+        assert report.restart is not None
+        assert any("not looked at: the keyed state" in detail for detail in report.restart.details) != is_read
+
+
 def test_ctrl_c_ends_reading_in_silence(home: Path, tmp_path: Path) -> None:
     command = [
         str(PYTHON),

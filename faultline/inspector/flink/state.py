@@ -21,6 +21,8 @@ ROWS = "RowDataSerializer"
 """The serializer of SQL rows: it knows the types of their fields."""
 NOT_READ = "not read: "
 """The beginning of a note on state that nothing here reads."""
+UNASKED_BYTES = 256 * 2**20
+"""State of an operator that a report reads without `--state`, at most: it reads every entry, which can take hours."""
 WITH_HEADER = ("KeyGroupsStateHandle", "KeyGroupsSavepointStateHandle")
 
 
@@ -62,8 +64,12 @@ def keyed_state(jvm: Any, entry: Entry, rows: int, everything: bool = False) -> 
 
     `everything`: its list and broadcast states too, and a preview of the timers.
     """
-    if not everything and not entry.handles(*KEYED_STATE):
-        return []
+    if not everything:
+        if not entry.handles(*KEYED_STATE):
+            return []
+        if entry.state_bytes > UNASKED_BYTES:
+            size = size_words(entry.state_bytes)
+            return [StateStore("state", "unknown", note=f"{NOT_READ}{size} in all; --state reads them")]
     try:
         return [_store(state, everything) for state in json.loads(reader(jvm, entry).summary(rows, everything))]
     except Py4JError as error:
