@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -46,6 +47,11 @@ def _flink_lines(*words: str) -> Iterator[str]:
     ) as process:
         assert process.stdout is not None
         yield from process.stdout
+    if process.returncode == -signal.SIGKILL:
+        raise InspectorError(
+            "the program that reads Flink's files was killed, as a system does when its memory is used up; read the "
+            "checkpoint where more is free"
+        )
     if process.returncode != 0:
         raise InspectorError(f"reading Flink's files ended with exit code {process.returncode}")
 

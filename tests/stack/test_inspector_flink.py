@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from faultline.inspector.__main__ import main
@@ -518,6 +519,19 @@ def test_large_state_is_read_when_it_is_asked_for() -> None:
         assert any("--state reads them" in note for note in notes) != is_read
         assert report.restart is not None
         assert any("not looked at: the keyed state" in detail for detail in report.restart.details) != is_read
+
+
+def test_a_reader_that_is_killed_is_one_sentence(home: Path) -> None:
+    command = [sys.executable, "-m", "faultline.inspector", "--no-lag", "--follow", str(home / "checkpoints" / "flink")]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline()
+        (reader,) = psutil.Process(process.pid).children()
+        reader.kill()
+        _, said = process.communicate(timeout=60)
+    assert (process.returncode, len(said.splitlines()), "memory is used up" in said) == (1, 1, True)
 
 
 def test_ctrl_c_ends_reading_in_silence(home: Path, tmp_path: Path) -> None:
