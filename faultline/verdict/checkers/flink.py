@@ -233,12 +233,11 @@ class FlinkChecker:
                 store, self._cluster, self.source, source, rules=self._rules, arrivals=self._arrivals(store)
             )
         positions = {partition: span.end for partition, span in source.items()} if caught_up else decided or {}
-        recorded = self._runs.recorded
         facts = FlinkFacts(
             names=self._names,
             rules=self._rules,
-            shared=min(self._run.partitions, len(source)) if recorded else len(source),
-            fewest_shared=min(self._runs.fewest_partitions, len(source)) if recorded else len(source),
+            shared=min(self._run.partitions, len(source)) if self._runs.recorded else len(source),
+            fewest_shared=self._partition_counts(source)[0],
             clocks=clocks,
             partitions={topic: self._partition_counts(spans) for topic, spans in outputs.items()},
             positions=positions,
