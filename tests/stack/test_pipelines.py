@@ -19,7 +19,7 @@ from faultline.pipelines.spec import AT_LEAST_ONCE, read
 from faultline.settings import ROOT
 from faultline.verdict.store import open_store
 from tests.stack.broker import Broker
-from tests.stack.running_stack import RunningStack
+from tests.stack.running_stack import LONG_SECONDS, RunningStack
 from tests.tiers import SEED
 
 LESSON = (ROOT / "scripts" / "walkthroughs" / "22_which_sink.sh").read_text(encoding="utf-8")
@@ -173,7 +173,7 @@ def test_a_consumer_loses_nothing_in_a_soak(stack: RunningStack) -> None:
 @pytest.mark.full
 @pytest.mark.timeout(3600)
 def test_the_lesson_on_sinks_proves_its_sentences(stack: RunningStack) -> None:
-    done = stack.script("walkthroughs/22_which_sink.sh", check=False)
+    done = stack.script("walkthroughs/22_which_sink.sh", check=False, seconds=LONG_SECONDS)
     print(done.stderr, done.stdout)
     heads = re.findall(r"^(PROVEN|NOT PROVEN)  ", done.stdout, re.MULTILINE)
     assert (done.returncode, heads) == (0, ["PROVEN"] * 4)

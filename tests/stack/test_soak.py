@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stack.running_stack import ROOT, RunningStack
+from tests.stack.running_stack import LONG_SECONDS, ROOT, RunningStack
 
 pytestmark = [pytest.mark.full, pytest.mark.split, pytest.mark.timeout(1800)]
 KILLS_THE_SYNCHRONIZER_OFTEN = "2269"
@@ -30,7 +30,9 @@ def test_a_failing_soak_is_cut_down_to_a_script_that_fails_too(tmp_path: Path) -
     with RunningStack(tmp_path, "local", **settings) as running:
         # Whether a kill is between the write and the commit of a batch is a matter of its moment.
         for _ in range(TRIES):
-            soak = running.script("soak.sh", "--minutes", "2", "--seed", KILLS_THE_SYNCHRONIZER_OFTEN, check=False)
+            soak = running.script(
+                "soak.sh", "--minutes", "2", "--seed", KILLS_THE_SYNCHRONIZER_OFTEN, check=False, seconds=LONG_SECONDS
+            )
             print(soak.stderr, soak.stdout)
             if soak.returncode != 0:
                 break
