@@ -216,6 +216,20 @@ WRITTEN: dict[str, tuple[Sequence[bytes], str, str]] = {
         "restore",
         "The empty state of w is that of a Kafka sink that is not transactional",
     ),
+    "writers of two sinks of one name": (
+        [
+            KAFKA,
+            fm.operator("w", state=fm.lists({WRITER: [fm.versioned(1, fm.utf("p"))]}), number=8),
+            fm.operator("w", state=fm.lists({WRITER: []}), number=7),
+        ],
+        "restore",
+        "job: sink = exactly-once (transactions) and no transactions",
+    ),
+    "a Kafka source at its end": (
+        [fm.source("Source: kafka", coordinator=fm.enumerator(2, fm.ints(1) + fm.utf("t") + fm.ints(0, 0) + b"\1"))],
+        "restore",
+        "Restored from chk-5 now, it reads nothing again: 1 Kafka partition had been read to the end",
+    ),
     "raw keyed state": (
         [fm.operator("f", raw=fm.keyed(fm.inline(b"timers")))],
         "restore",

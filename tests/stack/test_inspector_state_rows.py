@@ -7,6 +7,7 @@ import io
 import json
 import shutil
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -147,20 +148,24 @@ def test_a_difference_names_the_keys(say: Say) -> None:
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Rows]:
-    """Savepoints of a job with classes of its own, by backend and format, as rows."""
+    """Savepoints and a checkpoint of a job with classes of its own, by backend, key groups and format, as rows."""
     paths: dict[str, Path] = {}
-    for backend in ("hashmap", "rocksdb"):
+    for backend, groups in product(("hashmap", "rocksdb"), ("8", "1")):
         folder = tmp_path_factory.mktemp(backend)
-        command = [str(PYTHON), str(ROOT / "tests" / "stack" / "written_state.py"), str(folder), backend, str(KEYS)]
+        program = str(ROOT / "tests" / "stack" / "written_state.py")
+        command = [str(PYTHON), program, str(folder), backend, str(KEYS), groups]
         done = process(command, {"PYTHONPATH": str(ROOT)}, seconds=900)
         assert done.returncode == 0, done.stderr[-2000:]
-        canonical, own = done.stdout.splitlines()
-        paths |= {f"{backend} canonical": Path(canonical), f"{backend} native": Path(own)}
+        for name, path in zip(("canonical", "native", "checkpoint"), done.stdout.splitlines(), strict=True):
+            paths[f"{backend} {groups} {name}"] = Path(path)
     found = read_all(list(paths.values()))
     return {name: found[path] for name, path in paths.items()}
 
 
-FORMATS = ("hashmap canonical", "hashmap native", "rocksdb canonical", "rocksdb native")
+FORMATS = [
+    f"{backend} {groups} {name}"
+    for backend, groups, name in product(("hashmap", "rocksdb"), "81", ("canonical", "native", "checkpoint"))
+]
 NUMBERS = range(1, KEYS + 1)
 
 
@@ -189,10 +194,11 @@ def test_a_type_that_is_not_known_is_named_with_its_size(name: str, written: dic
     rows = of(found, "basket")
     # A native savepoint of a heap has the states of a key group one after the other: those behind it are not found.
     behind = {row["state"] for row in found} - {"basket"}
-    assert all(each.startswith("_timer_state/") for each in behind) and (not behind or name == "hashmap native")
+    is_of_heap = name.startswith("hashmap") and not name.endswith("canonical")
+    assert all(each.startswith("_timer_state/") for each in behind) and (not behind or is_of_heap)
     assert {row["value"]["unknown"] for row in rows} == {"faultline.written.Basket"}
     assert all(row["value"]["bytes"] > 0 for row in rows)
-    if name == "hashmap native":
+    if is_of_heap:
         # In this format a value has no length, so the next one cannot be found.
         assert sum(row["value"]["entries"] for row in rows) == KEYS
     else:

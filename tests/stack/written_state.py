@@ -1,8 +1,8 @@
 """Write savepoints of a Flink job whose classes (java/faultline/written) no reader has. Flink environment.
 
-Usage: written_state.py FOLDER hashmap|rocksdb KEYS
+Usage: written_state.py FOLDER hashmap|rocksdb KEYS GROUPS
 
-Prints two paths: a savepoint in canonical format, and one in the format of the backend.
+Prints three paths: a savepoint in canonical format, one in the format of the backend, and a checkpoint.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SOURCES = Path(__file__).parent / "java"
 
 def main() -> None:
     """Compile the job by Flink's compiler into a folder of the class path, and run it."""
-    folder, backend, keys = Path(sys.argv[1]).resolve(), sys.argv[2], int(sys.argv[3])
+    folder, backend, keys, groups = Path(sys.argv[1]).resolve(), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
     with tempfile.TemporaryDirectory() as scratch:
         classes, logging = Path(scratch) / "classes", Path(scratch) / "log4j2.properties"
         classes.mkdir()
@@ -33,7 +33,7 @@ def main() -> None:
         port = launch_gateway(classpath=path, javaopts=options, die_on_exit=True)
         gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auto_convert=True))
         compile_sources(gateway, SOURCES, classes)
-        for written in gateway.jvm.faultline.written.Writer.run(folder.as_uri(), backend, keys):
+        for written in gateway.jvm.faultline.written.Writer.run(folder.as_uri(), backend, keys, groups):
             print(urlparse(written).path)
         gateway.shutdown()
 

@@ -66,8 +66,7 @@ def test_what_no_checkpoint_names_is_found_and_nothing_else(tmp_path: Path, fold
     before = below(copy)
     assert listed(flink_garbage(copy)) == set()
     job = next(copy.glob("*/chk-*")).parent
-    planted = {plant(job / "shared" / NAME), plant(job / "shared" / "job-op-1" / str(uuid.uuid4()))}
-    planted |= {plant(job / "taskowned" / str(uuid.uuid4())), plant(job / "chk-0" / NAME)}
+    planted = {plant(job / folder / str(uuid.uuid4())) for folder in ("shared", "taskowned", "chk-0")}
     found = flink_garbage(copy)
     assert listed(found) == planted == listed(flink_garbage(job))
     remove(found)
@@ -81,6 +80,7 @@ def test_what_may_still_be_written_is_not_listed(tmp_path: Path) -> None:
     plant(job / "shared" / NAME, NOW + 1)
     plant(job / "taskowned" / NAME, NOW - TASK_OWNED_SECONDS + 1)
     plant(job / "shared" / "not-of-flink")
+    plant(job / "shared" / "op_window_attempt_1" / NAME)
     plant(job / "chk-99" / NAME)
     plant(copy / "savepoint-fcae8f-000000000000" / NAME)
     plant(copy / ("a" * 32) / "shared" / NAME)
@@ -88,7 +88,7 @@ def test_what_may_still_be_written_is_not_listed(tmp_path: Path) -> None:
     found = flink_garbage(copy)
     assert listed(found) == set()
     words = "\n".join(found.unseen)
-    for place in ("chk-99", "savepoint-fcae8f-000000000000", "a" * 32):
+    for place in (f"{RUN}/shared", "chk-99", "savepoint-fcae8f-000000000000", "a" * 32):
         assert f"{copy}/" in words and place in words
     assert "running job" in words and "savepoints elsewhere" in words
 

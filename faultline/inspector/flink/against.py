@@ -16,16 +16,24 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 
 from faultline.inspector.against import Comparison
 from faultline.inspector.errors import InspectorError
 from faultline.inspector.flink.folder import METADATA
 from faultline.inspector.flink.hidden import field
 from faultline.inspector.flink.jvm import each, java_cause, program_jvm
-from faultline.inspector.flink.metadata import Entry, load_metadata, missing_files, operators
-from faultline.inspector.flink.offsets import READER_STATE, list_state
-from faultline.inspector.flink.planned import PlannedOperator, planned_operators
+from faultline.inspector.flink.metadata import (
+    Entry,
+    in_flight_bytes,
+    load_metadata,
+    master_hooks,
+    missing_files,
+    operators,
+    state_files,
+)
+from faultline.inspector.flink.offsets import READER_STATE, enumerator_state, list_state
+from faultline.inspector.flink.planned import WRITER, PlannedOperator, planned_operators
 from faultline.inspector.flink.program import run_program
 from faultline.inspector.flink.rescaling import refusal as in_flight_refusal
 from faultline.inspector.flink.sink import COMMITTER_STATE, WRITER_STATE
@@ -45,16 +53,23 @@ def compare(checkpoint: Location, name: str, program: Path, arguments: Sequence[
     """
     comparison = Comparison(str(checkpoint), name)
     with pinned(checkpoint) as held, program_jvm([checkpoint]) as (jvm, scratch):
-        entries = operators(load_metadata(jvm, held))
-        gone = [problem for entry in entries for problem in missing_files(entry)]
+        metadata = load_metadata(jvm, held)
+        entries = operators(metadata)
+        files = {entry.id: state_files(entry) for entry in entries}
+        gone = [problem for entry in entries for problem in missing_files(entry, files[entry.id])]
         comparison.refused += gone
+        comparison.not_compared += [f"the state of the master hook {hook}" for hook in master_hooks(metadata)]
 
         def planned(graph: Any, configuration: Any, loader: Any) -> None:
             job = planned_operators(jvm, graph, loader)
             pairs = set_against(entries, job, comparison)
             if gone:
                 return
-            to_open = [pair for pair in pairs if _can_be_opened(*pair)]
+            for entry, _ in list(pairs):
+                if elsewhere := files[entry.id].elsewhere:
+                    comparison.unknown.append(f"{entry.label}: {next(iter(elsewhere))} cannot be reached from here")
+                    pairs[:] = [pair for pair in pairs if pair[0] is not entry]
+            to_open = [pair for pair in pairs if pair[1].stays_inside]
             reasons = {entry.id: _read_elsewhere(jvm, entry, operator) for entry, operator in pairs}
             if to_open:
                 print("Flink opens the state of each operator in this process; some seconds", file=sys.stderr)
@@ -68,12 +83,19 @@ def compare(checkpoint: Location, name: str, program: Path, arguments: Sequence[
                             pairs.remove((entry, operator))
             for entry, operator in pairs:
                 if reasons[entry.id]:
-                    types = keyed_types(jvm, entry)
+                    types: list[str] = []
+                    # The class of a key or a value may be the job's own.
+                    with suppress(Py4JError):
+                        types = keyed_types(jvm, entry)
                     kept = f"; the checkpoint has {', '.join(types)}" if types else ""
                     comparison.refused.append(f"{entry.label}: {reasons[entry.id]}{kept}")
                 elif operator.is_python:
                     comparison.not_compared.append(
                         f"{entry.label}: the types of what its Python function keeps, which are known when it runs"
+                    )
+                elif not (operator.stays_inside or operator.is_source or operator.is_sink):
+                    comparison.not_compared.append(
+                        f"{entry.label}: the types of its state: {operator.code} knows them, and does not run here"
                     )
             comparison.mapped = [entry.label for entry, _ in pairs if not reasons[entry.id]]
 
@@ -137,13 +159,22 @@ def set_against(entries: Sequence[Entry], job: Sequence[PlannedOperator], compar
             # Flink takes over the state's maximum, unless the job configures another one.
             if operator.max_parallelism not in (-1, entry.max_parallelism):
                 limits.setdefault((entry.max_parallelism, operator.max_parallelism), []).append(entry)
-            elif operator.parallelism > entry.max_parallelism:
+            elif operator.parallelism > entry.max_parallelism and has_state(entry):
                 comparison.refused.append(
                     f"{entry.label}: the job runs it in {count(operator.parallelism, 'task')}, and the maximum"
                     f" parallelism of its state is {entry.max_parallelism}"
                 )
-            if reason := in_flight_refusal([entry], operator.parallelism):
+            reason = in_flight_refusal([entry], operator.parallelism)
+            if reason and operator.keeps_order:
                 comparison.refused.append(f"{entry.label}: {reason}")
+            elif size := in_flight_bytes(entry):
+                comparison.not_compared.append(
+                    f"{entry.label}: {size_words(size)} of records that barriers overtook, which need the same exchange"
+                )
+            if entry.finished:
+                comparison.not_compared.append(
+                    f"{entry.label}: its tasks had ended; Flink refuses a job that chains it with others than before"
+                )
             if has_state(entry):
                 pairs.append((entry, operator))
         elif has_state(entry):
@@ -172,12 +203,6 @@ def _identity(entry: Entry) -> str:
     return f"the uid {entry.uid}" if entry.uid else f"the id {entry.id}, which Flink made from the plan (no uid)"
 
 
-def _can_be_opened(entry: Entry, operator: PlannedOperator) -> bool:
-    """Return whether opening the operator reaches out to nothing: sources, sinks and Python functions do."""
-    outside = {READER_STATE, WRITER_STATE, COMMITTER_STATE}
-    return not (operator.is_python or operator.is_source or operator.is_sink or outside & entry.lists.keys())
-
-
 def _read_elsewhere(jvm: Any, entry: Entry, operator: PlannedOperator) -> str | None:
     """Say why an operator that is not opened cannot take its state; None when it can, or when it is opened."""
     names = entry.lists.keys()
@@ -185,7 +210,7 @@ def _read_elsewhere(jvm: Any, entry: Entry, operator: PlannedOperator) -> str | 
         if READER_STATE in names or operator.is_source:
             _read_splits(jvm, entry, operator)
         elif {WRITER_STATE, COMMITTER_STATE} & names or operator.is_sink:
-            _check_sink(operator)
+            _read_sink(jvm, entry, operator)
         elif operator.is_python:
             _compare_key(jvm, entry, operator)
     except InspectorError as error:
@@ -201,14 +226,32 @@ def _read_splits(jvm: Any, entry: Entry, operator: PlannedOperator) -> None:
     try:
         for element in list_state(jvm, entry, READER_STATE):
             read(source.getSplitSerializer(), element)
+        if state := enumerator_state(jvm, entry):
+            source.getEnumeratorCheckpointSerializer().deserialize(*state)
     except Py4JJavaError as error:
         raise InspectorError(f"the job's source cannot read its positions ({java_cause(error)})") from None
 
 
-def _check_sink(operator: PlannedOperator) -> None:
-    # Their states do not tell a writer from a committer: a restored writer has the committer's, too.
+def _read_sink(jvm: Any, entry: Entry, operator: PlannedOperator) -> None:
+    """Read what a writer kept, by the job's sink. A sink without such a state passes over it."""
     if not operator.is_sink:
+        if not operator.kind.startswith("org.apache.flink."):
+            # Paimon's committer keeps the same name.
+            return
         raise InspectorError(f"its state is that of a sink, and the job's operator is a {operator.short_kind}")
+    # The names of the states do not tell a writer from a committer: a restored writer has the committer's, too.
+    if operator.kind != WRITER or WRITER_STATE not in entry.lists:
+        return
+    sink = field(operator.node.getOperatorFactory(), "sink")
+    keeps_state = jvm.java.lang.Class.forName("org.apache.flink.api.connector.sink2.SupportsWriterState")
+    if not keeps_state.isInstance(sink):
+        return
+    read = jvm.org.apache.flink.core.io.SimpleVersionedSerialization.readVersionAndDeSerialize
+    try:
+        for element in list_state(jvm, entry, WRITER_STATE):
+            read(sink.getWriterStateSerializer(), element)
+    except Py4JJavaError as error:
+        raise InspectorError(f"the job's sink cannot read what its writers kept ({java_cause(error)})") from None
 
 
 def _compare_key(jvm: Any, entry: Entry, operator: PlannedOperator) -> None:

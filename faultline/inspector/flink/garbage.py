@@ -8,6 +8,7 @@ every such name is a UUID (FsCheckpointStreamFactory). So a file is needed when 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from faultline.inspector.errors import InspectorError
 from faultline.inspector.flink.folder import (
@@ -21,7 +22,9 @@ from faultline.inspector.garbage import Garbage
 from faultline.storage.location import Location
 
 SHARED, TASK_OWNED = "shared", "taskowned"
-"""Folders of a job beside its `chk-N`."""
+"""Folders of a job beside its `chk-N`. Their own folders are the live files of running tasks, named or not: databases
+of ForSt (ForStStateBackend.getForStBasePath), and merged files, which tasks open once and append to for each checkpoint
+(AcrossCheckpointFileMergingSnapshotManager)."""
 UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 NAME = re.compile(UUID)
 NAMES = re.compile(f"(?=({UUID}))".encode())
@@ -102,18 +105,21 @@ def _of_a_job(found: Garbage, job: Location, folders: list[CheckpointFolder], na
     newest = max(complete, key=lambda folder: folder.number or 0)
     since = newest.completed_at or 0.0
 
-    def add(folder: Location, why: str, before: float) -> None:
-        for file in folder.rglob("*"):
+    def add(files: Iterable[Location], why: str, before: float) -> None:
+        for file in files:
             if NAME.fullmatch(file.name) and file.name not in named and file.is_file():
                 found.add(file, why, before)
 
-    add(job / SHARED, "no retained checkpoint or savepoint names it", since)
-    add(job / TASK_OWNED, "no retained checkpoint or savepoint names it", since - TASK_OWNED_SECONDS)
+    for name, before in ((SHARED, since), (TASK_OWNED, since - TASK_OWNED_SECONDS)):
+        inside = list((job / name).glob("*"))
+        add(inside, "no retained checkpoint or savepoint names it", before)
+        if any(each.is_dir() for each in inside):
+            found.unseen.append(f"the folders in {job / name}: a running task may still write to a file in them")
     for folder in folders:
         if folder.complete:
             continue
         if (folder.number or 0) < (newest.number or 0):
             # A checkpoint that completes ends those before it (CheckpointCoordinator.dropSubsumedCheckpoints).
-            add(folder.path, f"{folder.name} was not completed, and {newest.name} was", since)
+            add(folder.path.rglob("*"), f"{folder.name} was not completed, and {newest.name} was", since)
         else:
             found.unseen.append(f"{folder.path} is not complete: a running job may be writing it")

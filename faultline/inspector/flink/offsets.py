@@ -13,7 +13,7 @@ import struct
 from contextlib import suppress
 from typing import Any
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JNetworkError
 
 from faultline.inspector.errors import InspectorError, UnknownConnector
 from faultline.inspector.flink.jvm import each, java_cause
@@ -29,6 +29,9 @@ TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 NO_SPLITS = 4
 """Bytes of an empty list: enumerators of other connectors write it too (NumberSequenceSource), Kafka's writes more."""
 
+_UNKNOWN = ("StateMigrationException", "ClassNotFound", "NoClassDefFound", "OutOfMemoryError")
+"""Words of Flink on a state of another serializer, of one whose class is not here, and of more than memory holds."""
+
 Offsets = dict[tuple[str, int], int]
 """(topic, partition) -> offset of the next record to read, or one of MARKERS."""
 
@@ -43,8 +46,7 @@ def _restored_list(jvm: Any, entry: Entry, name: str, serializer: Any) -> list[A
         return _elements(jvm, handles, name, serializer)
     except Py4JError as error:
         why = f"operator {entry.label}: its state {name} cannot be read ({java_cause(error)})"
-        # Another serializer wrote it, or one whose class is not here.
-        if any(word in why for word in ("StateMigrationException", "ClassNotFound", "NoClassDefFound")):
+        if isinstance(error, Py4JNetworkError) or any(word in why for word in _UNKNOWN):
             raise UnknownConnector(why) from None
         raise InspectorError(why) from None
 
@@ -119,15 +121,15 @@ def source_offsets(jvm: Any, entry: Entry) -> Offsets:
         topic, partition, offset = _kafka_split(entry, element)
         offsets[(topic, partition)] = offset
     try:
-        waiting, size = _waiting_splits(jvm, entry)
-        for split in waiting:
+        state = enumerator_state(jvm, entry)
+        for split in each(_kafka_enumerator(jvm, *state).unassignedSplits()) if state else []:
             _check_partition(entry, split.getTopic(), split.getPartition(), split.getStartingOffset())
             offsets.setdefault((split.getTopic(), split.getPartition()), split.getStartingOffset())
     except Py4JError as error:
         raise UnknownConnector(
             f"source {entry.label}: its state is not of this Kafka connector ({java_cause(error)})"
         ) from None
-    if not offsets and size <= NO_SPLITS:
+    if not offsets and (state is None or len(state[1]) <= NO_SPLITS):
         raise UnknownConnector(f"source {entry.label}: it has no split, and nothing says whose")
     return dict(sorted(offsets.items()))
 
@@ -152,20 +154,32 @@ def _check_partition(entry: Entry, topic: str, partition: int, offset: int) -> N
         raise UnknownConnector(f"source {entry.label}: its state is not of this Kafka connector")
 
 
-def _waiting_splits(jvm: Any, entry: Entry) -> tuple[list[Any], int]:
-    """Partitions that the enumerator knew and had not given to a reader; and the bytes of its state.
+def enumerator_state(jvm: Any, entry: Entry) -> tuple[int, Any] | None:
+    """The state of a source's enumerator: the version of its serializer, and its bytes; None when there is none.
 
     SourceCoordinator writes a version, then the enumerator's state with its own version and length.
     """
     handle = entry.state.getCoordinatorState()
     if handle is None:
-        return [], 0
+        return None
     stream = jvm.java.io.DataInputStream(handle.openInputStream())
     stream.readInt()
     version = stream.readInt()
-    content = stream.readNBytes(stream.readInt())
+    return version, stream.readNBytes(stream.readInt())
+
+
+def _kafka_enumerator(jvm: Any, version: int, content: Any) -> Any:
     serializer = jvm.org.apache.flink.connector.kafka.source.enumerator.KafkaSourceEnumStateSerializer()
-    return each(serializer.deserialize(version, content).unassignedSplits()), len(content)
+    return serializer.deserialize(version, content)
+
+
+def partitions_at_their_end(jvm: Any, entry: Entry) -> int:
+    """Count the partitions that readers have given back, of a Kafka source of which no reader has one.
+
+    Flink does not read them again (KafkaSourceEnumerator.getPartitionChange).
+    """
+    state = enumerator_state(jvm, entry)
+    return len(each(_kafka_enumerator(jvm, *state).assignedSplits())) if state else 0
 
 
 def all_offsets(jvm: Any, entries: list[Entry]) -> Offsets:

@@ -29,6 +29,7 @@ from faultline.inspector.flink.offsets import (
     Offsets,
     list_longs,
     list_pairs,
+    partitions_at_their_end,
     source_offsets,
 )
 from faultline.inspector.flink.restart import partitions_of, predict
@@ -57,8 +58,8 @@ COPIED = "copied"
 LEVELS = 4
 """Folders from a checkpoint up, in which a copy of a recorded folder is looked for."""
 CHANGELOG_NOTE = (
-    "its state is of the changelog state backend: a job restores it with the claim mode CLAIM; restored with NO_CLAIM,"
-    " the default, the job fails"
+    "its state is of the changelog state backend: a job that has this backend restores it with the claim mode CLAIM;"
+    " with NO_CLAIM, the default, it fails"
 )
 SINKS = {True: "exactly-once (transactions)", False: "no transactions (at-least-once, if it is Kafka's)"}
 """Words on a sink that keeps transactions, and on one whose state is empty."""
@@ -224,7 +225,7 @@ def _describe(jvm: Any, report: Report, folder: Location, rows: int, everything:
     report.notes += _beside_the_state(reading, folder)
     report.operators.sort(key=lambda operator: (reading.ranks[operator.id], operator.label))
     if reading.sinks:
-        kinds = sorted(set(reading.sinks.values()), reverse=True)
+        kinds = sorted({is_transactional for _, is_transactional in reading.sinks}, reverse=True)
         report.configuration = {"sink": " and ".join(SINKS[each_one] for each_one in kinds)}
     _sources(report, reading, folder)
     if recorded and len(report.problems) == 1:
@@ -239,7 +240,7 @@ def _describe(jvm: Any, report: Report, folder: Location, rows: int, everything:
         report.restart = Restart("restore", int(report.id), why)
     else:
         offsets = [found for _, found in reading.offsets]
-        report.restart = predict(report, offsets, folder.name, reading.sinks, reading.unseen)
+        report.restart = predict(report, offsets, folder.name, reading.sinks, reading.unseen, at_end=reading.at_end)
 
 
 @dataclass
@@ -249,7 +250,7 @@ class _Reading:
     `rows` limits the preview of each state; `everything`: timers and lists have one too.
     `offsets`: those of each source of Kafka, with its label: two operators may have the same. `unread`: words on each
     source whose positions are not read here. `unseen`: what a restore reads and this program does not. `sinks`: whether
-    each one that may be Kafka's keeps transactions.
+    each one that may be Kafka's keeps transactions, with its label. `at_end`: partitions that were read to their end.
     """
 
     rows: int
@@ -257,10 +258,11 @@ class _Reading:
     offsets: list[tuple[str, Offsets]] = field(default_factory=list)
     unread: list[tuple[str, str]] = field(default_factory=list)
     unseen: list[str] = field(default_factory=list)
-    sinks: dict[str, bool] = field(default_factory=dict)
+    sinks: list[tuple[str, bool]] = field(default_factory=list)
     ranks: dict[str, int] = field(default_factory=dict)
     files: StateFiles = field(default_factory=StateFiles)
     overtaken: int = 0
+    at_end: int = 0
 
 
 def _operator(jvm: Any, report: Report, reading: _Reading, entry: Entry) -> None:
@@ -384,7 +386,9 @@ def _source(jvm: Any, reading: _Reading, entry: Entry) -> str:
     legacy = next((name for name in LEGACY_SOURCES if name in entry.lists), None)
     if legacy is None:
         try:
-            reading.offsets.append((entry.label, source_offsets(jvm, entry)))
+            offsets = source_offsets(jvm, entry)
+            reading.offsets.append((entry.label, offsets))
+            reading.at_end += 0 if offsets else partitions_at_their_end(jvm, entry)
         except UnknownConnector:
             splits = count(entry.lists[READER_STATE][1], "split")
             what = (
@@ -405,7 +409,7 @@ def _sink(jvm: Any, report: Report, reading: _Reading, entry: Entry) -> str:
         if COMMITTER_STATE in entry.lists:
             report.transactions += prepared(jvm, entry)
         if WRITER_STATE in entry.lists:
-            reading.sinks[entry.label] = transactional_writers(jvm, entry) > 0
+            reading.sinks.append((entry.label, transactional_writers(jvm, entry) > 0))
     except UnknownConnector:
         what = "its writers keep" if WRITER_STATE in entry.lists else "it prepared to commit"
         size = size_words(entry.state_bytes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from faultline.inspector.flink.offsets import Offsets
 from faultline.inspector.model import Partition, Report, Restart
@@ -15,12 +15,18 @@ def partitions_of(offsets: Offsets) -> list[Partition]:
 
 
 def predict(
-    report: Report, offsets: Sequence[Offsets], name: str, sinks: Mapping[str, bool], unseen: Sequence[str]
+    report: Report,
+    offsets: Sequence[Offsets],
+    name: str,
+    sinks: Sequence[tuple[str, bool]],
+    unseen: Sequence[str],
+    *,
+    at_end: int,
 ) -> Restart:
     """Predict a restore from the checkpoint `name`.
 
     `offsets`: of each source of Kafka. `sinks`: whether each sink that may be Kafka's keeps transactions. `unseen`:
-    what a restore reads and nothing here does.
+    what a restore reads and nothing here does. `at_end`: partitions of Kafka that were read to their end.
     """
     number = int(report.id)
     merged: Offsets = {}
@@ -30,7 +36,9 @@ def predict(
     partitions = partitions_of(merged)
     limits = [f"this is as far as can be seen from here; not looked at: {', '.join(unseen)}"] if unseen else []
     if not partitions:
-        if offsets:
+        if at_end:
+            what = f"it reads nothing again: {count(at_end, 'Kafka partition')} had been read to the end"
+        elif offsets:
             what = "it starts at the job's own starting offsets: no Kafka partition had been read"
         elif unseen:
             what = "it goes on"
@@ -50,7 +58,7 @@ def predict(
     return restart
 
 
-def _repeated(report: Report, sinks: Mapping[str, bool]) -> Iterable[str]:
+def _repeated(report: Report, sinks: Sequence[tuple[str, bool]]) -> Iterable[str]:
     """Say what the sinks write a second time: windows that closed after the checkpoint."""
     open_windows = {window.end for each in report.operators for store in each.state for window in store.windows}
     keys = sum(window.keys for each in report.operators for store in each.state for window in store.windows)
@@ -60,9 +68,9 @@ def _repeated(report: Report, sinks: Mapping[str, bool]) -> Iterable[str]:
         if open_windows
         else "results written since"
     )
-    if any(sinks.values()):
+    if any(is_transactional for _, is_transactional in sinks):
         yield _of_transactions(report, what)
-    if without := [label for label, is_transactional in sinks.items() if not is_transactional]:
+    if without := [label for label, is_transactional in sinks if not is_transactional]:
         # The state of a file sink is empty, too, while it writes to no file.
         yield (
             f"the empty state of {', '.join(without)} is that of a Kafka sink that is not transactional"

@@ -24,8 +24,8 @@ from faultline.inspector.flink.sink import COMMITTER_STATE, prepared
 from faultline.storage.location import Location
 
 SOURCES = Path(__file__).parent / "java"
-OWN_WINDOWS = "windows"
-"""uid under which this project's job keeps its windows (flink_job/names.py)."""
+OWN_WINDOWS = ("windows", "windows per visit_id")
+"""uid and name of the operator in which this project's job keeps its windows (flink_job/names.py)."""
 OWN_FIELDS = ("visits", "first event time", "last event time")
 """Values that the job aggregates in a window, in the job's order: the state itself has types but no names."""
 
@@ -44,7 +44,7 @@ def reader(jvm: Any, entry: Entry) -> Any:
     """Return a reader of an operator's state (Rows.java). Raises Py4JError when it does not compile."""
     new_array = jvm.java.lang.reflect.Array.newInstance
     names = None
-    if entry.uid == OWN_WINDOWS:
+    if (entry.uid, entry.name) == OWN_WINDOWS:
         names = new_array(jvm.java.lang.Class.forName("java.lang.String"), len(OWN_FIELDS))
         for at, name in enumerate(OWN_FIELDS):
             names[at] = name

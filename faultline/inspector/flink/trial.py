@@ -2,7 +2,7 @@
 
 The types of an operator's state are known only when it opens its state, so it is opened: with its state from the
 checkpoint, behind a source that never gives a record, and with nothing behind it. As soon as it runs it is cancelled.
-Nothing outside is read or written but the checkpoint's own files, which are read.
+Only operators that reach out to nothing are opened (planned.py): a sink's committer, for one, commits what it restores.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ LIMIT_SECONDS = 120.0
 _POLL_SECONDS = 0.05
 _OBJECT = re.compile(r"@[0-9a-f]{4,8}\b")
 """The suffix that Java adds to the name of a class to tell objects apart."""
+_REFUSAL = "StateMigrationException"
+"""The exception of a state backend when an operator asks for its state with a type that does not fit."""
 _LEFT_OUT = ("execution.checkpointing.", "state.checkpoints.", "restart-strategy", "high-availability", "jobmanager.")
 """Options of the job that a trial must not have: it takes no checkpoints, and a failure is its answer."""
 
@@ -46,7 +48,8 @@ class Trial:
         job = self._job(planned, entry, loader)
         claim = flink.core.execution.RecoveryClaimMode.NO_CLAIM
         # The other operators' state has no operator here.
-        settings = flink.runtime.jobgraph.SavepointRestoreSettings.forPath(checkpoint.resolve().as_uri(), True, claim)
+        # As text: Flink's Path takes the %20 of a URI for a name.
+        settings = flink.runtime.jobgraph.SavepointRestoreSettings.forPath(str(checkpoint.resolve()), True, claim)
         job.setSavepointRestoreSettings(settings)
         try:
             self._cluster.submitJob(job).get()
@@ -59,7 +62,7 @@ class Trial:
         while time.monotonic() < deadline:
             graph = self._cluster.getExecutionGraph(job_id).get()
             if graph.getState().isGloballyTerminalState():
-                return f"its state cannot be opened: {_words(graph.getFailureInfo().getException())}"
+                return self._refusal(graph.getFailureInfo().getException(), planned)
             states = {vertex.getExecutionState().toString() for vertex in each_of(graph.getAllExecutionVertices())}
             if states == {"RUNNING"}:
                 self._cluster.cancelJob(job_id).get()
@@ -68,6 +71,22 @@ class Trial:
             time.sleep(_POLL_SECONDS)
         self._cluster.cancelJob(job_id).get()
         raise InspectorError(f"{planned.label}: Flink did not restore it within {LIMIT_SECONDS:g} s, nor refuse to")
+
+    @staticmethod
+    def _refusal(exception: Any, planned: PlannedOperator) -> str:
+        """Say what Flink says, innermost. Raises InspectorError unless it refused the types of the state."""
+        refused = False
+        while True:
+            text = str(exception.getMessage() or exception.toString())
+            # What comes from a task has the name of its class in its words alone (SerializedThrowable).
+            refused = refused or _REFUSAL in f"{exception.toString()} {text}"
+            if exception.getCause() is None:
+                break
+            exception = exception.getCause()
+        words = _OBJECT.sub("", text.splitlines()[0]).rstrip(".")
+        if refused:
+            return f"its state cannot be opened: {words}"
+        raise InspectorError(f"{planned.label}: it did not run in this process, whose memory is small: {words}")
 
     def _job(self, planned: PlannedOperator, entry: Entry, loader: Any) -> Any:
         flink = self._jvm.org.apache.flink
@@ -140,14 +159,6 @@ def each_of(iterable: Any) -> Iterator[Any]:
     iterator = iterable.iterator()
     while iterator.hasNext():
         yield iterator.next()
-
-
-def _words(exception: Any) -> str:
-    """Say in one line what Flink says, innermost: class and message."""
-    while exception.getCause() is not None:
-        exception = exception.getCause()
-    text = str(exception.getMessage() or exception.toString()).splitlines()[0]
-    return _OBJECT.sub("", text).rstrip(".")
 
 
 @contextmanager

@@ -1,5 +1,7 @@
 package faultline.written;
 
+import java.io.File;
+import java.net.URI;
 import java.util.concurrent.atomic.AtomicLong;
 
 import org.apache.flink.api.common.functions.OpenContext;
@@ -103,17 +105,32 @@ public final class Writer {
         }
     }
 
-    /** Writes two savepoints of `keys` keys, and returns their paths: canonical, and in the backend's own format. */
-    public static String[] run(String folder, String backend, long keys) throws Exception {
+    private static long newest(File checkpoints) {
+        long found = 0;
+        for (String name : checkpoints.list()) {
+            if (name.startsWith("chk-") && new File(new File(checkpoints, name), "_metadata").exists()) {
+                found = Math.max(found, Long.parseLong(name.substring(4)));
+            }
+        }
+        return found;
+    }
+
+    /**
+     * Writes state of `keys` keys in `groups` key groups, and returns the paths: a canonical savepoint, one in the
+     * backend's own format, and a checkpoint.
+     */
+    public static String[] run(String folder, String backend, long keys, int groups) throws Exception {
         Configuration options = new Configuration();
         options.setString("state.backend.type", backend);
         options.setString("execution.checkpointing.dir", folder);
         options.setString("execution.checkpointing.data-inline-threshold", "0");
         options.setString("rest.bind-address", "127.0.0.1");
         options.setString("rest.bind-port", "0");
-        options.setString("pipeline.max-parallelism", "8");
+        options.setString("execution.checkpointing.interval", "100ms");
+        options.setString("execution.checkpointing.externalized-checkpoint-retention", "RETAIN_ON_CANCELLATION");
+        options.setString("pipeline.max-parallelism", String.valueOf(groups));
         options.setString("io.tmp.dirs", System.getProperty("java.io.tmpdir"));
-        StreamExecutionEnvironment job = StreamExecutionEnvironment.createLocalEnvironment(2, options);
+        StreamExecutionEnvironment job = StreamExecutionEnvironment.createLocalEnvironment(Math.min(2, groups), options);
         KEPT.set(0);
         DataStream numbers = job.addSource(new Numbers(keys), "numbers", Types.LONG).uid("numbers");
         numbers.keyBy(new ByNumber(), Types.STRING).process(new Orders(), Types.LONG).uid("orders")
@@ -126,7 +143,12 @@ public final class Writer {
         }
         String canonical = (String) client.triggerSavepoint(folder, SavepointFormatType.CANONICAL).get();
         String own = (String) client.triggerSavepoint(folder, SavepointFormatType.NATIVE).get();
+        File checkpoints = new File(new URI(folder).getPath(), client.getJobID().toString());
+        long complete = newest(checkpoints) + 1;
+        while (newest(checkpoints) <= complete) {
+            Thread.sleep(20);
+        }
         client.cancel().get();
-        return new String[] {canonical, own};
+        return new String[] {canonical, own, new File(checkpoints, "chk-" + newest(checkpoints)).getPath()};
     }
 }

@@ -157,7 +157,7 @@ final class KeyedFiles {
                 ? SnappyStreamCompressionDecorator.INSTANCE
                 : UncompressedStreamCompressionDecorator.INSTANCE;
             List states = states(header);
-            boolean isOfHeap = !(handle instanceof KeyGroupsSavepointStateHandle) && isOfHeap(handle, in, view);
+            boolean isOfHeap = !(handle instanceof KeyGroupsSavepointStateHandle) && isOfHeap(handle, states.size(), in, view);
             Iterator groups = handle.getGroupRangeOffsets().iterator();
             long[] offsets = new long[handle.getKeyGroupRange().getNumberOfKeyGroups()];
             for (int at = 0; at < offsets.length; at++) {
@@ -189,7 +189,7 @@ final class KeyedFiles {
     }
 
     /** The heap backend begins each key group with its number; RocksDB's full checkpoints with a state and a key. */
-    private static boolean isOfHeap(KeyGroupsStateHandle handle, FSDataInputStream in, DataInputView view)
+    private static boolean isOfHeap(KeyGroupsStateHandle handle, int states, FSDataInputStream in, DataInputView view)
         throws IOException {
         for (Object each : handle.getGroupRangeOffsets()) {
             int group = ((Integer) ((Tuple2) each).f0).intValue();
@@ -204,7 +204,16 @@ final class KeyedFiles {
             return view.readInt() == group;
         }
         in.seek(handle.getOffsetForKeyGroup(0));
-        return view.readInt() == 0;
+        if (view.readInt() != 0) {
+            return false;
+        }
+        // RocksDB's first bytes may be 0, too: those of its first state and of a key's length, which goes on here.
+        int state = view.readShort() & 0xFFFF;
+        if (state == 0 || state >= states) {
+            return state == 0;
+        }
+        in.seek(handle.getStateSize() - 2);
+        return (view.readShort() & FullSnapshotUtil.END_OF_KEY_GROUP_MARK) != FullSnapshotUtil.END_OF_KEY_GROUP_MARK;
     }
 
     private void heap(DataInputView in, List states, FSDataInputStream file, long end) throws Exception {

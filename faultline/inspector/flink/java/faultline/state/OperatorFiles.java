@@ -126,7 +126,7 @@ final class OperatorFiles {
         } catch (InterruptedException stopped) {
             throw stopped;
         } catch (Exception unknown) {
-            sink.unread(row.state, row.kind, unknown.getMessage(), isBroadcast ? -1 : offsets.length, bytes);
+            sink.unread(row.state, row.kind, String.valueOf(unknown.getMessage()), isBroadcast ? -1 : offsets.length, bytes);
         }
     }
 }

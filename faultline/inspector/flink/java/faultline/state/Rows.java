@@ -179,6 +179,8 @@ public final class Rows {
 
         void row(Row row) {
             entries++;
+            unknown(row.key);
+            unknown(row.value);
             long end;
             long start = NO_START.longValue();
             if (row.namespace instanceof Long) {
@@ -207,6 +209,13 @@ public final class Rows {
             namespace = row.namespace;
             if (names != null && row.value instanceof RowData && !((RowData) row.value).isNullAt(0)) {
                 window[1] += ((RowData) row.value).getLong(0);
+            }
+        }
+
+        private void unknown(Object part) {
+            if (part instanceof Row.Unknown) {
+                why = ((Row.Unknown) part).type;
+                bytes = bytes < 0 ? -1 : bytes + ((Row.Unknown) part).bytes.length;
             }
         }
 
