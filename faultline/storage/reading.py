@@ -37,7 +37,8 @@ def read(folder: Location, name: str) -> bytes:
     """
     if not isinstance(folder, Path):
         return (folder / name).read_bytes()
-    descriptor = os.open(f"{folder}/{name}", os.O_RDONLY)
+    # A named pipe would wait for a writer.
+    descriptor = os.open(f"{folder}/{name}", os.O_RDONLY | os.O_NONBLOCK)
     try:
         size = os.fstat(descriptor).st_size
         content = os.read(descriptor, size)

@@ -5,7 +5,9 @@ The outcomes are those of Spark 4.2.0 restarted on such checkpoints, or of the c
 
 from __future__ import annotations
 
+import itertools
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +20,7 @@ from faultline.inspector.flink.folder import list_folders
 from faultline.inspector.model import Report
 from faultline.inspector.recognize import engine_of
 from faultline.inspector.render.prose import render
+from faultline.inspector.spark.releases import TRIED
 from faultline.inspector.spark.report import read_report
 from tests.golden.archives import golden
 
@@ -52,7 +55,10 @@ def outcome(checkpoint: Path, output: Path | None = None) -> tuple[str, int | No
 
 
 def copy(tmp_path: Path, name: str, release: str = "spark-4.2") -> Path:
-    return Path(shutil.copytree(golden(release) / name, tmp_path / name)) / "checkpoint"
+    return (
+        Path(shutil.copytree(golden(release) / name, tmp_path / name, ignore=shutil.ignore_patterns("*.crc")))
+        / "checkpoint"
+    )
 
 
 OFFSETS = {
@@ -166,9 +172,114 @@ def test_continuous_processing_writes_no_metadata(tmp_path: Path) -> None:
     checkpoint = query(tmp_path, *[('{"a":{"0":1}}',)] * 3, commits=2)
     for offsets in (checkpoint / "offsets").iterdir():
         offsets.write_text('v1\n\n{"a":{"0":1}}')
+    action, step, words = outcome(checkpoint)
+    assert (action, step) == ("continue", 2)
+    assert "PROBLEM" not in words
+    assert "offsets/1, as far as can be seen from here; only a query with a continuous trigger goes on" in words
+
+
+def test_a_file_source_that_is_read_twice_has_one_log(tmp_path: Path) -> None:
+    lines = [tuple(f'{{"logOffset":{number}}}' for _ in range(2)) for number in range(3)]
+    checkpoint = query(tmp_path, *lines)
+    log = checkpoint / "sources" / "0"
+    log.mkdir(parents=True)
+    for number in range(3):
+        (log / str(number)).write_text(f'v1\n{{"path":"file:///in/{number}","timestamp":1,"batchId":{number}}}')
+    action, step, words = outcome(checkpoint)
+    assert (action, step) == ("continue", 3)
+    assert "PROBLEM" not in words
+    assert "not looked at: which folder of sources/ is the log of source 0: it may be the same as another one" in words
+
+
+@pytest.mark.parametrize("changed", ["offsets/12", "offsets/11", "commits/12", "metadata", "sources/0/11"])
+def test_a_file_that_was_edited_fails_by_its_checksum(tmp_path: Path, changed: str) -> None:
+    checkpoint = Path(shutil.copytree(golden("spark-4.2") / "files_windowed", tmp_path / "copy")) / "checkpoint"
+    whole = outcome(checkpoint)
+    assert whole[0] != "impossible"
+    file = checkpoint / changed
+    text = file.read_bytes() + b" "
+    file.write_bytes(text)
     action, _, words = outcome(checkpoint)
     assert action == "impossible"
-    assert "only a query with a continuous trigger, which writes none, goes on: with epoch 2, from offsets/1" in words
+    assert f"{file}" in words and f".{file.name}.crc beside it has the checksum from before" in words
+    file.with_name(f".{file.name}.crc").write_bytes(b"no checksum")
+    assert outcome(checkpoint)[:2] == whole[:2]
+
+
+@pytest.mark.parametrize(
+    ("offset", "start", "released"),
+    [('{"a":{"0":5}}', b"", "impossible"), ("9", b"", "impossible"), ("9", b"v1\n1772600000000", "re-run")],
+    ids=["kafka", "rate", "a whole one"],
+)
+def test_where_a_source_began_is_read_by_its_first_batch(
+    tmp_path: Path, offset: str, start: bytes, released: str
+) -> None:
+    checkpoint = query(tmp_path, (offset,), commits=0)
+    (checkpoint / "sources" / "0").mkdir(parents=True)
+    (checkpoint / "sources" / "0" / "0").write_bytes(start)
+    assert outcome(checkpoint)[0] == released
+    for name in ("offsets", "commits"):
+        shutil.rmtree(checkpoint / name)
+        (checkpoint / name).mkdir()
+    action, step, words = outcome(checkpoint)
+    assert (action, step) == ("continue", 0)
+    assert "batch 0, as far as can be seen from here: nothing was planned yet; not looked at: sources/0" in words
+
+
+def test_a_query_that_keeps_state_has_no_asynchronous_progress(tmp_path: Path) -> None:
+    checkpoint = copy(tmp_path, "files_windowed")
+    for number, folder in itertools.product(("10", "11"), ("offsets", "commits")):
+        (checkpoint / folder / number).unlink()
+    action, _, words = outcome(checkpoint)
+    assert action == "impossible"
+    assert "asynchronous progress tracking writes" not in words
+
+
+def test_a_topic_that_did_not_exist_is_no_other_source(tmp_path: Path) -> None:
+    checkpoint = query(tmp_path, ('{"a":{"0":4}}',), ("{}",), ('{"b":{"0":3}}',), commits=2)
+    (checkpoint / "sources" / "0").mkdir(parents=True)
+    (checkpoint / "sources" / "0" / "0").write_bytes(b"\0v1\n{}")
+    action, step, words = outcome(checkpoint)
+    assert (action, step) == ("re-run", 2)
+    assert "two queries wrote here" not in words
+
+
+def test_a_named_pipe_is_an_empty_file(tmp_path: Path) -> None:
+    checkpoint = query(tmp_path, ("-",), ("-",))
+    for name in ("offsets/1", "metadata"):
+        (checkpoint / name).unlink()
+        os.mkfifo(checkpoint / name)
+    assert outcome(checkpoint)[0] == "impossible"
+
+
+def releases_that_go_on(checkpoint: Path) -> list[str]:
+    report = read_report(checkpoint, None, None)
+    assert report.restart is not None
+    found = dict.fromkeys(TRIED, report.restart.action)
+    found |= {release: each.action for each in report.restart.elsewhere for release in each.releases}
+    return [release for release, action in found.items() if action == "continue"]
+
+
+@pytest.mark.parametrize(
+    ("batches", "releases"), [(20, ["4.1", "4.2", "4.3"]), (60, ["4.2", "4.3"]), (600, [])], ids=str
+)
+def test_an_older_snapshot_and_the_changes_since_stand_in_for_one(
+    tmp_path: Path, batches: int, releases: list[str]
+) -> None:
+    checkpoint = query(tmp_path, *[("-",)] * batches)
+    store = checkpoint / "state" / "0" / "0"
+    store.mkdir(parents=True)
+    for version in range(1, batches + 1):
+        (store / f"{version}.delta").write_bytes(b"x")
+    (store / f"{batches}.snapshot").touch()
+    assert releases_that_go_on(checkpoint) == releases
+
+
+def test_an_older_snapshot_with_an_id_stands_in_since_later(tmp_path: Path) -> None:
+    checkpoint = copy(tmp_path, "state_ids")
+    (file,) = (checkpoint / "state/0/0").glob("4_*.zip")
+    file.write_bytes(file.read_bytes()[:500])
+    assert releases_that_go_on(checkpoint) == ["4.2", "4.3"]
 
 
 @pytest.mark.parametrize(("before", "after"), [("9", "5"), ('{"logOffset":0}', "5")], ids=["back", "another kind"])
@@ -277,24 +388,31 @@ def test_a_release_before_the_tried_ones_is_not_named_as_one_of_them(tmp_path: P
 State = Callable[[Path], object]
 
 
+def found(checkpoint: Path, pattern: str) -> list[Path]:
+    """The files of a pattern, which must be there."""
+    files = sorted(checkpoint.glob(pattern))
+    assert files, pattern
+    return files
+
+
 def unlink(pattern: str) -> State:
     def change(checkpoint: Path) -> None:
-        for file in checkpoint.glob(pattern):
+        for file in found(checkpoint, pattern):
             file.unlink()
 
     return change
 
 
 def empty(pattern: str) -> State:
-    return lambda checkpoint: [file.write_bytes(b"") for file in checkpoint.glob(pattern)]
+    return lambda checkpoint: [file.write_bytes(b"") for file in found(checkpoint, pattern)]
 
 
 def cut(pattern: str, bytes_less: int) -> State:
-    return lambda checkpoint: [file.write_bytes(file.read_bytes()[:-bytes_less]) for file in checkpoint.glob(pattern)]
+    return lambda checkpoint: [file.write_bytes(file.read_bytes()[:-bytes_less]) for file in found(checkpoint, pattern)]
 
 
 def nuls(pattern: str) -> State:
-    return lambda checkpoint: [file.write_bytes(bytes(file.stat().st_size)) for file in checkpoint.glob(pattern)]
+    return lambda checkpoint: [file.write_bytes(bytes(file.stat().st_size)) for file in found(checkpoint, pattern)]
 
 
 def a_store_more(checkpoint: Path) -> None:
@@ -464,9 +582,26 @@ CHANGES: dict[str, tuple[str, State, str]] = {
     ),
     "markers of a store": ("files_windowed", markers, ""),
     "a stray batch": ("files_windowed", lambda path: (path / "offsets" / "99999999999999999999").touch(), ""),
+    "partitions without end": (
+        "files_windowed",
+        lambda path: (
+            edited("offsets/[0-9]*", '"spark.sql.shuffle.partitions":"2"', '"spark.sql.shuffle.partitions":"x"')(path),
+            edited("state/0/_metadata/metadata", '"numPartitions":2', '"numPartitions":999999999999')(path),
+        ),
+        "state/0/2 has no 1.delta",
+    ),
+    "entries of no batch": (
+        "files_windowed",
+        lambda path: (
+            unlink("sources/0/[4-8]")(path),
+            edited("sources/0/9.compact", '"batchId":', '"batchId":[1],"x":')(path),
+            edited("offsets/11", '{"logOffset":11}', '{"logOffset":3}')(path),
+        ),
+        "of the log",
+    ),
     "a partition that is gone": ("files_windowed", lambda path: shutil.rmtree(path / "state/0/1"), "state/0/1"),
     "an empty delta": ("files_windowed", empty("state/0/0/13.delta"), "13.delta"),
-    "an empty snapshot": ("files_windowed", empty("state/0/0/13.snapshot"), ""),
+    "an empty snapshot": ("files_windowed", lambda path: (path / "state/0/0/13.snapshot").touch(), ""),
     "a log of RocksDB beside its files": ("rocksdb", rocksdb_logs, ""),
     "a file of RocksDB that is gone": ("rocksdb", without_changes(unlink("state/0/0/SSTs/*.sst")), ".sst is missing"),
     "a snapshot of RocksDB without its end": ("rocksdb", without_changes(cut("state/0/0/*.zip", 30)), ""),

@@ -67,7 +67,13 @@ def opened(checkpoint: Path, last: int | None = None, output: Path | None = None
 @pytest.fixture
 def killed(tmp_path: Path) -> Path:
     """A copy of the checkpoint whose query was killed inside batch 3."""
-    return Path(shutil.copytree(golden("spark-4.0") / "kafka_killed" / "checkpoint", tmp_path / "query"))
+    return Path(
+        shutil.copytree(
+            golden("spark-4.0") / "kafka_killed" / "checkpoint",
+            tmp_path / "query",
+            ignore=shutil.ignore_patterns("*.crc"),
+        )
+    )
 
 
 def test_a_planned_batch_is_rerun_from_the_end_of_the_batch_before(killed: Path) -> None:
@@ -84,7 +90,14 @@ def test_a_planned_batch_is_rerun_from_the_end_of_the_batch_before(killed: Path)
 
 
 def test_the_file_sink_repeats_nothing_and_foreachbatch_is_no_word_of_another_restart(tmp_path: Path) -> None:
-    checkpoint = Path(shutil.copytree(golden("spark-4.2") / "files_windowed", tmp_path / "query")) / "checkpoint"
+    checkpoint = (
+        Path(
+            shutil.copytree(
+                golden("spark-4.2") / "files_windowed", tmp_path / "query", ignore=shutil.ignore_patterns("*.crc")
+            )
+        )
+        / "checkpoint"
+    )
     output = checkpoint.parent / "output"
     assert "foreachBatch" not in restart_sentence(opened(checkpoint))
     (checkpoint / "commits" / "12").unlink()

@@ -34,7 +34,9 @@ def opened(folder: Path) -> Report:
 
 
 def copied(release: str, recipe: str, target: Path) -> Path:
-    return Path(shutil.copytree(golden(f"spark-{release}") / recipe, target / recipe))
+    return Path(
+        shutil.copytree(golden(f"spark-{release}") / recipe, target / recipe, ignore=shutil.ignore_patterns("*.crc"))
+    )
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -20,8 +20,6 @@ NEWEST = 3
 class Commit:
     """One commit file. `state_ids`: by operator, partition and store; `sinks`: what is on record of each, by name."""
 
-    number: int
-    watermark: int
     version: int
     state_ids: dict[str, list[list[str]]] = field(default_factory=dict)
     sinks: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -58,9 +56,8 @@ def read_commits(folder: LogFolder) -> Commits:
         try:
             version, lines = read_versioned(folder.path, str(number), NEWEST, trims=True)
             document = parse(lines[0]) if lines else {}
+            _check_watermark(document)
             found.commits[number] = Commit(
-                number,
-                _watermark(document),
                 version,
                 {
                     str(operator): [[str(each) for each in ids] for ids in partitions]
@@ -83,8 +80,8 @@ def read_commits(folder: LogFolder) -> Commits:
     return found
 
 
-def _watermark(document: dict[str, Any]) -> int:
+def _check_watermark(document: dict[str, Any]) -> None:
     value = document.get("nextBatchWatermarkMs") or 0
     if isinstance(value, str):
         raise TypeError
-    return int(value)
+    int(value)

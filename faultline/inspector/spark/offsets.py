@@ -53,6 +53,14 @@ class Offsets:
     errors: dict[int, str] = field(default_factory=dict)
     unknown: dict[int, str] = field(default_factory=dict)
 
+    @property
+    def is_continuous(self) -> bool:
+        """Return whether a query with a continuous trigger wrote it: ContinuousExecution.addOffset writes no metadata.
+
+        MicroBatchExecution.markMicroBatchStart writes it into each file.
+        """
+        return not self.batches and not self.unknown and set(self.errors.values()) == {NO_METADATA}
+
 
 def read_planned(folder: LogFolder, number: int) -> PlannedBatch:
     """Read one offsets file. Raises LogError."""

@@ -40,8 +40,11 @@ BEFORE_THE_OLDEST = (
     "spark.sql.streaming.statefulOperator.useStrictDistribution",
 )
 """Settings that every release from 3.3 on pins, and that came after 2.4 (OffsetSeqMetadata.relevantSQLConfs)."""
-REPAIRS_SNAPSHOTS_SINCE = "4.1"
-"""From here on an older snapshot of the state is taken where the newest one cannot be read (AutoSnapshotLoader)."""
+MOST_REPLAYED = {"4.1": 50, "4.2": 500}
+"""From these releases on an older snapshot of the state, and so many changes after it, stand in for one that cannot be
+read (AutoSnapshotLoader; the default of autoSnapshotRepair.maxChangeFileReplay)."""
+REPAIRS_WITH_IDS_SINCE = "4.2"
+"""From here on this holds of state with ids, too (RocksDB.loadSnapshotWithCheckpointId)."""
 OFFSETS_SINCE = {1: "3.5", 2: "4.2"}
 COMMITS_SINCE = {1: "3.5", 2: "4.0", 3: "4.2"}
 """The first release that reads each version of the logs."""
@@ -76,6 +79,13 @@ def older(batch: PlannedBatch) -> str:
     if all(name in batch.configuration for name in BEFORE_THE_OLDEST):
         return "3.5.3 or older"
     return "older than 3.5"
+
+
+def most_replayed(release: str, *, has_ids: bool) -> int | None:
+    """Return after how many changes at most a release takes an older snapshot; None when it never takes one."""
+    if has_ids and is_before(release, REPAIRS_WITH_IDS_SINCE):
+        return None
+    return next((most for since, most in reversed(MOST_REPLAYED.items()) if not is_before(release, since)), None)
 
 
 def is_before(release: str, other: str) -> bool:

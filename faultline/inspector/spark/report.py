@@ -5,13 +5,22 @@ from __future__ import annotations
 import contextlib
 import itertools
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from faultline.inspector.errors import InspectorError
 from faultline.inspector.model import Report, Restart, Sink, Step
 from faultline.inspector.spark.commits import Commits, read_commits
 from faultline.inspector.spark.growth import read_growth
-from faultline.inspector.spark.log import COMPACT_INTERVAL, LogError, UnknownVersion, list_log, parse
+from faultline.inspector.spark.log import (
+    COMPACT_INTERVAL,
+    LogError,
+    LogFolder,
+    UnknownVersion,
+    checksum_fails,
+    list_log,
+    parse,
+)
 from faultline.inspector.spark.moved import written_elsewhere
 from faultline.inspector.spark.offsets import Offsets, PlannedBatch, read_all
 from faultline.inspector.spark.operator_metadata import MetadataError
@@ -22,6 +31,7 @@ from faultline.inspector.spark.releases import (
     formats,
     in_words,
     is_before,
+    most_replayed,
     older,
     writers,
 )
@@ -35,6 +45,7 @@ from faultline.inspector.spark.sources import (
     kafka_partitions,
     kind_of,
     named_folders,
+    one_log_of_many,
     source_folder,
 )
 from faultline.inspector.spark.state_files import (
@@ -47,6 +58,7 @@ from faultline.inspector.spark.state_files import (
 )
 from faultline.inspector.words import count
 from faultline.storage.location import Location
+from faultline.storage.reading import read
 
 LOGS = ("offsets", "commits")
 PARTS = (*LOGS, "metadata", "sources", "state")
@@ -83,15 +95,18 @@ def read_report(path: Location, last: int | None, output: Location | None) -> Re
     except PermissionError as error:
         raise InspectorError(f"{error.filename} cannot be read: no permission; ask its owner") from None
     committed = set(committed_log.numbers)
+    _compare_checksums(offsets, commits, listed, committed_log)
     _say_what_is_wrong(report, path, offsets, commits)
-    asynchronous = _is_asynchronous(listed.numbers, committed)
+    # AsyncProgressTrackingMicroBatchExecution refuses a query that keeps state.
+    asynchronous = _is_asynchronous(listed.numbers, committed) and not operator_folders(path)
     if asynchronous:
         report.notes.append(
             "the logs have gaps, and always in both: asynchronous progress tracking writes them now and then, not for"
             " each batch"
         )
     report.problems += _gaps(path, listed.numbers, committed, asynchronous) + _wrongly_called(path)
-    initial, unread = _initial(path, offsets.batches, report.problems)
+    initial, unread, unreadable = _initial(path, offsets.batches)
+    report.problems += [f"{path}/sources/{name}/0 cannot be read: {why}" for name, why in unreadable.items()]
     report.counts = {"batches": len(listed.numbers), "committed": len(committed & set(listed.numbers))}
     if listed.numbers:
         report.counts |= {"first": listed.numbers[0], "last": listed.numbers[-1]}
@@ -113,10 +128,10 @@ def read_report(path: Location, last: int | None, output: Location | None) -> Re
                 " a new one with the next batch, and a reader fails on those that are not in it"
             )
     report.growth = read_growth(path, offsets.batches, output)
-    state, unrepaired = _missing_state(path, listed.numbers, batch, commits, report.problems)
+    state = _missing_state(path, listed.numbers, batch, commits, report.problems)
     unseen = (*_not_looked_at(path, batch, initial), *unread)
     left = "" if listed.numbers else _left(path)
-    logs = Logs(path, offsets, commits, committed, initial, identity, state, unrepaired, unseen, asynchronous, left)
+    logs = Logs(path, offsets, commits, committed, initial, identity, state, unseen, asynchronous, left, unreadable)
     report.restart = predict(logs, report.releases)
     report.notes += _changed_sources(path, offsets.batches)
     report.problems += _backwards(path, offsets.batches, report.restart)
@@ -189,7 +204,8 @@ def _changed_sources(path: Location, batches: dict[int, PlannedBatch]) -> list[s
 
 
 def _other_kind(before: str, after: str) -> bool:
-    return before != after and "none" not in (before, after)
+    # A query that subscribes to a pattern, and finds no topic, writes {}.
+    return before != after and not {"none", "unknown"} & {before, after}
 
 
 def _left(path: Location) -> str:
@@ -201,13 +217,10 @@ def _left(path: Location) -> str:
 
 def _missing_state(
     path: Location, planned: list[int], batch: PlannedBatch | None, commits: Commits, problems: list[str]
-) -> tuple[str, str]:
-    """Say what the state that the next batch loads lacks, and make it a problem.
-
-    The second sentence is for releases that take no older snapshot instead of one that cannot be read.
-    """
+) -> dict[str, str]:
+    """Say by release what the state that the next batch loads lacks; what the newest one finds is a problem."""
     if not planned:
-        return "", ""
+        return {}
     newest = max([*commits.commits, *commits.errors, *commits.unknown], default=-1)
     version = planned[-1] + (newest == planned[-1])
     ids = {number + 1: commit.state_ids for number, commit in commits.commits.items() if commit.state_ids}
@@ -216,18 +229,19 @@ def _missing_state(
         ids[version] = ids[newest + 1]
     provider = provider_of(path, batch)
     if provider not in PROVIDERS:
-        return "", ""
+        return {}
+    limits = {release: most_replayed(release, has_ids=bool(ids)) for release in TRIED}
     try:
         needed = NeededState(version, _partitions_of_state(path, batch), ids, provider)
-        whys = [what_is_missing(path, needed, repairs) for repairs in (True, False)]
+        whys = {limit: what_is_missing(path, needed, limit) for limit in set(limits.values())}
     except PermissionError as error:
         problems.append(f"{error.filename} cannot be read: no permission")
-        return "", ""
+        return {}
     except FileNotFoundError:
         # A running query deleted an old folder or file meanwhile.
-        return "", ""
-    problems += [whys[0]] if whys[0] else []
-    return whys[0], whys[1]
+        return {}
+    problems += [why] if (why := whys[limits[TRIED[-1]]]) else []
+    return {release: whys[limit] for release, limit in limits.items()}
 
 
 def provider_of(path: Location, batch: PlannedBatch | None) -> str:
@@ -259,22 +273,11 @@ def _partitions_of_state(path: Location, batch: PlannedBatch | None) -> dict[str
 
 def _not_looked_at(path: Location, batch: PlannedBatch | None, initial: dict[str, Any]) -> list[str]:
     """List everything that Spark reads at a start and this program does not."""
-    found = []
-    for name, end in batch.ends.items() if batch else ():
-        kind = kind_of(end)
-        named = [each.name for each in named_folders(path, name, kind)] if kind == "file" else []
-        if len(named) > 1:
-            found.append(f"which of sources/{', sources/'.join(named)} is the log of source {name}")
-        log = list_log(source_folder(path, name, kind)) if kind == "file" else None
-        if log and log.is_longer:
-            found.append(
-                f"spark.sql.streaming.fileSource.log.compactInterval, which was more than {COMPACT_INTERVAL}: the log"
-                f" of source {name} has {log.latest + 1} entries and {count(len(log.compact), 'compact file')}"
-            )
-        if kind == "unknown" or (kind == "counter" and name not in initial):
-            found.append(f"source {name}, whose kind is not known here")
-        elif kind == "kafka" and name not in initial:
-            found.append(f"the connector of source {name}")
+    if batch is None:
+        # Kafka's and rate's have the offset that they began with, a file source's is its log.
+        found = [f"sources/{each.name}" for each in sorted((path / "sources").glob("*")) if any(each.glob("*"))]
+    else:
+        found = [what for name in batch.ends for what in _unread_of_a_source(path, batch, name, name in initial)]
     operators = operator_folders(path)
     for operator in operators:
         with contextlib.suppress(MetadataError):
@@ -294,9 +297,47 @@ def _not_looked_at(path: Location, batch: PlannedBatch | None, initial: dict[str
     return found
 
 
+def _unread_of_a_source(path: Location, batch: PlannedBatch, name: str, has_initial: bool) -> Iterator[str]:
+    """List what a source of the newest batch reads at a start and this program does not."""
+    kind = kind_of(batch.ends[name])
+    if kind == "file":
+        named = [each.name for each in named_folders(path, name, kind)]
+        if len(named) > 1:
+            yield f"which of sources/{', sources/'.join(named)} is the log of source {name}"
+        elif one_log_of_many([batch.ends]):
+            yield f"which folder of sources/ is the log of source {name}: it may be the same as another one"
+        log = list_log(source_folder(path, name, kind))
+        if log.is_longer:
+            yield (
+                f"spark.sql.streaming.fileSource.log.compactInterval, which was more than {COMPACT_INTERVAL}: the log"
+                f" of source {name} has {log.latest + 1} entries and {count(len(log.compact), 'compact file')}"
+            )
+    elif kind == "unknown" or (kind == "counter" and not has_initial):
+        yield f"source {name}, whose kind is not known here"
+    elif kind == "rate-micro-batch":
+        yield f"source {name}, which looks like rate-micro-batch"
+    elif kind == "kafka" and not has_initial:
+        yield f"the connector of source {name}"
+    elif kind == "delta":
+        # DeltaSourceMetadataTrackingLog reads its newest entry when the source is made.
+        yield from (f"{each.name} of source {name}" for each in sorted(path.glob("_schema_log_*")))
+
+
+def _compare_checksums(offsets: Offsets, commits: Commits, planned: LogFolder, committed: LogFolder) -> None:
+    """Make errors of the files that a start reads and Hadoop refuses: the newest two batches, and the newest commit."""
+    for log, errors, there, newest in (
+        (planned, offsets.errors, offsets.batches, planned.numbers[-2:]),
+        (committed, commits.errors, commits.commits, committed.numbers[-1:]),
+    ):
+        for number in newest:
+            if number in there and (why := checksum_fails(log.path, str(number))):
+                errors[number] = why
+                del there[number]
+
+
 def _say_what_is_wrong(report: Report, path: Location, offsets: Offsets, commits: Commits) -> None:
     """Damaged files are problems; files of a version that is not known here are notes."""
-    for number, why in offsets.errors.items():
+    for number, why in offsets.errors.items() if not offsets.is_continuous else ():
         report.problems.append(f"{path}/offsets/{number} cannot be read: {why}")
     for number, why in commits.errors.items():
         report.problems.append(f"{path}/commits/{number} cannot be read: {why}; Spark counts the batch by its file")
@@ -327,7 +368,7 @@ def _query_id(path: Location, problems: list[str]) -> tuple[str, str]:
     """The query's id, and whether its file is there, missing or damaged."""
     file = path / "metadata"
     try:
-        found = str(parse(file.read_bytes())["id"])
+        found = str(parse(read(path, file.name))["id"])
     except FileNotFoundError:
         problems.append(
             f"{file} is missing: {in_words(_before_needed())} give the query a new id and go on with these offsets,"
@@ -340,6 +381,9 @@ def _query_id(path: Location, problems: list[str]) -> tuple[str, str]:
     except (OSError, LogError, KeyError, TypeError):
         problems.append(f"{file} {CUT}: a restart fails on it")
         return "", "damaged"
+    if why := checksum_fails(path, file.name):
+        problems.append(f"{file} cannot be read: {why}")
+        return found, "damaged"
     if not QUERY_ID.fullmatch(found):
         problems.append(f"{file} has an id that is not a UUID: a restart fails on it")
         return "", "damaged"
@@ -393,15 +437,15 @@ def _run(first: int, last: int) -> str:
     return f"{first} is" if first == last else f"{first} to {last} are"
 
 
-def _initial(path: Location, batches: dict[int, PlannedBatch], problems: list[str]) -> tuple[dict[str, Any], list[str]]:
-    """The offsets that sources began with, by source (Kafka and rate keep them), and files that are not read here."""
+def _initial(path: Location, batches: dict[int, PlannedBatch]) -> tuple[dict[str, Any], list[str], dict[str, str]]:
+    """The offsets that sources began with (Kafka and rate keep them), files not read here, and what is damaged."""
     kinds: dict[str, str] = {}
     for number in sorted(batches):
         for name, kind in batches[number].kinds.items():
             if kind not in ("none", "unknown"):
                 kinds[name] = kind
     found: dict[str, Any] = {}
-    unread = []
+    unread, damaged = [], {}
     for name, kind in kinds.items():
         try:
             began = initial_offset(path, name, kind)
@@ -409,18 +453,19 @@ def _initial(path: Location, batches: dict[int, PlannedBatch], problems: list[st
             unread.append(f"sources/{name}/0, since {error}")
             continue
         except (LogError, OSError) as error:
-            why = "no permission" if isinstance(error, PermissionError) else error
-            problems.append(f"{path}/sources/{name}/0 cannot be read: {why}")
+            damaged[name] = "no permission" if isinstance(error, PermissionError) else str(error)
             continue
         if began is not None:
             found[name] = began
-    return found, unread
+    return found, unread, damaged
 
 
 def _step(path: Location, number: int, offsets: Offsets, initial: dict[str, Any]) -> Step:
     """One batch as its offsets file has it; its state is empty when the commit has to decide it."""
     step = Step(number, f"batch {number}", "", path=str(path))
-    if number in offsets.errors:
+    if offsets.is_continuous:
+        step.reason = "an epoch of a continuous query, without metadata"
+    elif number in offsets.errors:
         step.state, step.reason = "unreadable", offsets.errors[number]
     elif number in offsets.unknown:
         step.state, step.reason = "unknown", offsets.unknown[number]

@@ -12,7 +12,8 @@ A prediction covers only what this program reads. It names the files that Spark 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from faultline.inspector.model import Elsewhere, Partition, Restart, SourceRange
@@ -27,6 +28,7 @@ from faultline.inspector.spark.sources import (
     file_source_fails,
     kafka_partitions,
     kind_of,
+    one_log_of_many,
 )
 from faultline.inspector.words import count, positions, ranges
 from faultline.storage.location import Location
@@ -38,11 +40,11 @@ SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 class Logs:
     """Inputs of a restart: the logs, the initial offsets of the sources, and the condition of the file `metadata`.
 
-    `committed`: batches by the files in `commits/`. `identity`: "there", "missing" or "damaged". `state`: what is
-    wrong with the state that the next batch would load, empty when nothing is; `state_unrepaired`: the same for
-    releases that take no older snapshot. `unseen`: what Spark reads and this program does not. `asynchronous`: the gaps
-    in the logs are those that asynchronous progress tracking leaves. `left`: a file in a folder that must be empty
-    before the first batch (MicroBatchExecution.verifyNewCheckpointDirectory).
+    `committed`: batches by the files in `commits/`. `identity`: "there", "missing" or "damaged". `state`: by release
+    what is wrong with the state that the next batch would load, empty when nothing is. `unseen`: what Spark reads and
+    this program does not. `asynchronous`: the gaps in the logs are those that asynchronous progress tracking leaves.
+    `left`: a file in a folder that must be empty before the first batch
+    (MicroBatchExecution.verifyNewCheckpointDirectory). `unreadable`: why the initial offset of a source cannot be read.
     """
 
     checkpoint: Location
@@ -51,11 +53,11 @@ class Logs:
     committed: set[int]
     initial: dict[str, Any]
     identity: str = "there"
-    state: str = ""
-    state_unrepaired: str = ""
+    state: Mapping[str, str] = field(default_factory=dict)
     unseen: tuple[str, ...] = ()
     asynchronous: bool = False
     left: str = ""
+    unreadable: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def previous(self) -> int | None:
@@ -99,16 +101,23 @@ def _by_logs(logs: Logs, release: str) -> Restart:
     if not batches and not logs.offsets.errors and not logs.offsets.unknown:
         return _begin(logs, release)
     last = max([*batches, *logs.offsets.errors, *logs.offsets.unknown])
+    epoch = max(logs.committed, default=-1)
+    if logs.offsets.is_continuous and epoch in logs.offsets.errors:
+        # ContinuousExecution.getStartOffsets
+        words = (
+            f"A restart goes on with epoch {epoch + 1}, from {logs.checkpoint}/offsets/{epoch}, as far as can be seen"
+        )
+        what = f"only a query with a continuous trigger goes on: {NO_METADATA}"
+        return Restart("continue", epoch + 1, f"{words} from here", details=[what])
     stopped = _at_offsets(logs, release, last) or _at_commit(logs, release, last) or _before_last(logs, release, last)
     if stopped is not None:
         return stopped
     if max(logs.committed, default=-1) > last:
         return _taken(logs.checkpoint, last, min(each for each in logs.committed if each >= last))
     restart = _continue(logs, last) if last in logs.committed else _rerun(logs, last)
-    if logs.unseen:
-        restart.details.append(f"not looked at: {', '.join(logs.unseen)}")
+    restart.details += _limits(logs)
     newest = max(logs.committed, default=-1)
-    if newest in logs.commits.commits and logs.commits.commits[newest].state_ids:
+    if newest in logs.commits.commits and logs.commits.commits[newest].version > 1:
         restart.details.append(
             "this holds with spark.sql.streaming.stateStore.checkpointFormatVersion=2, as the commits were written"
         )
@@ -126,14 +135,7 @@ def _at_offsets(logs: Logs, release: str, last: int) -> Restart | None:
     if last in offsets.unknown:
         return _not_known(last, f"{file} is the newest, and {offsets.unknown[last]}")
     if last in offsets.errors:
-        restart = _impossible(last, f"Spark reads {file} first, and {offsets.errors[last]}")
-        if set(offsets.errors.values()) == {NO_METADATA} and not offsets.batches and logs.committed:
-            epoch = max(logs.committed)
-            restart.details.append(
-                f"only a query with a continuous trigger, which writes none, goes on: with epoch {epoch + 1}, from"
-                f" offsets/{epoch}"
-            )
-        return restart
+        return _impossible(last, f"Spark reads {file} first, and {offsets.errors[last]}")
     version = offsets.batches[last].version
     evolving = offsets.batches[last].configuration.get(releases.EVOLUTION) == "true"
     if evolving and version == 1 and not releases.is_before(release, releases.EVOLUTION_NEEDS_V2_SINCE):
@@ -175,9 +177,8 @@ def _before_last(logs: Logs, release: str, last: int) -> Restart | None:
         return restart
     if not releases.is_before(release, releases.REPARTITION_CHECKED_SINCE) and _repartitions(logs, last):
         return _impossible(last, f"batch {last} changes {SHUFFLE_PARTITIONS}, and this repartition is not committed")
-    state = logs.state_unrepaired if releases.is_before(release, releases.REPAIRS_SNAPSHOTS_SINCE) else logs.state
     try:
-        why = _sources_fail(logs, last, previous) or state
+        why = _sources_fail(logs, last, previous) or logs.state.get(release, "")
     except UnknownVersion as error:
         return _not_known(last, str(error))
     except LogError as error:
@@ -203,9 +204,15 @@ def _sources_fail(logs: Logs, last: int, previous: int | None) -> str:
             f"{logs.checkpoint}/offsets/{previous} has {count(len(before.ends), 'source')} and offsets/{last} has"
             f" {len(newest.ends)}: Spark reads both, and both must have as many as the query"
         )
+    ends = [before.ends, newest.ends] if before else [newest.ends]
     for name, end in newest.ends.items():
         start = before.ends.get(name) if before else None
-        if kind_of(end) == "file":
+        # A rate source reads where it began whenever it starts, and Kafka's when there is no batch to go on from.
+        if name in logs.unreadable and (kind_of(end) == "counter" or (again and before is None)):
+            return f"{logs.checkpoint}/sources/{name}/0 cannot be read: {logs.unreadable[name]}"
+        if kind_of(end) == "file" and one_log_of_many(ends):
+            why = ""
+        elif kind_of(end) == "file":
             why = file_source_fails(logs.checkpoint, name, start, end)
         elif kind_of(end) == "delta" or (again and name in logs.initial):
             why = _does_not_fit(name, start, end)
@@ -222,7 +229,7 @@ def _does_not_fit(source: str, start: Any, end: Any) -> str:
     DeltaSource.getBatch reads both, also of a committed batch, and both must be of its table (DeltaSourceOffset.apply);
     Kafka and rate read the start when the batch runs (MicroBatchStream.deserializeOffset).
     """
-    if kind_of(start) not in ("none", kind_of(end)):
+    if kind_of(start) not in ("none", kind_of(end)) and not (kind_of(end) == "kafka" and start == {}):
         return f"source {source} cannot read the offset {json.dumps(start)}, from which its batch starts"
     if start is not None and kind_of(end) == "delta" and start["reservoirId"] != end["reservoirId"]:
         return f"source {source} has another reservoirId in the newest batch than in the one before: two tables"
@@ -242,7 +249,9 @@ def _begin(logs: Logs, release: str) -> Restart:
         return _impossible(0, f"no batch is planned, so it begins with batch 0, and {taken} is there already")
     if logs.left and not releases.is_before(release, releases.EMPTY_NEEDED_SINCE):
         return _impossible(0, f"no batch is planned, and {logs.left} is there already")
-    return Restart("continue", 0, "A restart begins with batch 0: nothing was planned yet")
+    restart = Restart("continue", 0, f"A restart begins with batch 0{_seen(logs)}: nothing was planned yet")
+    restart.details += _limits(logs)
+    return restart
 
 
 def _taken(checkpoint: Location, last: int, taken: int) -> Restart:
@@ -254,6 +263,10 @@ def _taken(checkpoint: Location, last: int, taken: int) -> Restart:
         f"A restart re-runs batch {last}, because the newest commit is not that of the newest offsets{again}; it fails"
         f" when batch {taken} is to be committed: {checkpoint}/commits/{taken} is there already",
     )
+
+
+def _limits(logs: Logs) -> list[str]:
+    return [f"not looked at: {', '.join(logs.unseen)}"] if logs.unseen else []
 
 
 def _seen(logs: Logs) -> str:

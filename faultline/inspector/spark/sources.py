@@ -6,11 +6,22 @@ A source is recognized by the shape of its offset: the log does not name it.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
+from itertools import combinations
 from pathlib import PurePosixPath
 from typing import Any
 
 from faultline.inspector.model import Partition, SourceRange
-from faultline.inspector.spark.log import LogError, LogFolder, list_log, misnamed, parse, read_lines, versioned
+from faultline.inspector.spark.log import (
+    LogError,
+    LogFolder,
+    checksum_fails,
+    list_log,
+    misnamed,
+    parse,
+    read_lines,
+    versioned,
+)
 from faultline.inspector.words import count, ranges, time_words
 from faultline.storage.location import Location
 
@@ -45,17 +56,19 @@ def kind_of(offset: Any) -> str:
     if offset is None:
         return "none"
     if isinstance(offset, int) and not isinstance(offset, bool):
-        return "counter"
+        return "counter" if abs(offset) < 2**63 else "unknown"
     shape = _shape(offset)
     if shape == "kafka":
         # JsonUtils.partitionOffsets: topics, partitions, offsets.
         sound = all(
             isinstance(partitions, dict)
-            and all(type(value) is int and _is_partition(key) for key, value in partitions.items())
+            and all(
+                type(value) is int and abs(value) < 2**63 and _is_partition(key) for key, value in partitions.items()
+            )
             for partitions in offset.values()
         )
     else:
-        sound = all(type(offset.get(name)) is int for name in NUMBERS.get(shape, ()))
+        sound = all(type(offset.get(name)) is int and abs(offset[name]) < 2**63 for name in NUMBERS.get(shape, ()))
     return shape if sound else "unknown"
 
 
@@ -105,6 +118,17 @@ def source_folder(checkpoint: Location, source: str, kind: str) -> Location:
     return fitting[0] if len(fitting) == 1 else folder
 
 
+def one_log_of_many(batches: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether two file sources have been at one offset in each of these batches, given by their offsets.
+
+    They may be one source that the query reads twice: it then has one log for both, and the logs of the sources behind
+    it have other numbers (MicroBatchExecution.logicalPlan makes a source for each distinct relation).
+    """
+    newest = batches[-1]
+    files = [name for name, end in newest.items() if name.isdecimal() and kind_of(end) == "file"]
+    return any(all(each.get(one) == each.get(other) for each in batches) for one, other in combinations(files, 2))
+
+
 def named_folders(checkpoint: Location, source: str, kind: str) -> list[Location]:
     """List the folders below `sources/` that may be those of a source that has no folder of its number."""
     folder = checkpoint / "sources" / source
@@ -138,9 +162,11 @@ def initial_offset(checkpoint: Location, source: str, kind: str) -> Any:
     content = (folder / "0").read_bytes().removeprefix(b"\0")
     if not content:
         raise LogError("it is empty")
+    if why := checksum_fails(folder, "0"):
+        raise LogError(why)
     # Spark 2.1 wrote no version.
     found = parse(b"\n".join(versioned(content, 1)[1]) if content.startswith(b"v") else content)
-    if kind_of(found) != kind:
+    if kind_of(found) != kind and not (kind == "kafka" and found == {}):
         raise ForeignFile("it does not say where such a source began: another source may have written it")
     return found
 
@@ -227,7 +253,11 @@ def file_source_fails(checkpoint: Location, source: str, start: Any, end: Any) -
 
 def _lacks(log: LogFolder, first: int, last: int) -> str:
     """Say what a file source's log lacks of itself, and of the entries after `first` up to `last`. Raises LogError."""
-    whole = [log_entries(log, number) for number in log.valid() if log.has(number)]
+    there = [number for number in log.valid() if log.has(number)]
+    for name in map(log.file, there):
+        if why := checksum_fails(log.path, name):
+            raise LogError(f"{log.path / name} cannot be read: {why}")
+    whole = [log_entries(log, number) for number in there]
     if any(not isinstance(entry.get("timestamp"), int) for entries in whole for entry in entries):
         # FileEntry has no default for it.
         return f"{log.path} has an entry without a timestamp, and the file source reads its whole log first of all"
@@ -237,7 +267,9 @@ def _lacks(log: LogFolder, first: int, last: int) -> str:
     if last - first > MOST_ENTRIES:
         return ""
     missing = [each for each in range(first + 1, last + 1) if not log.has(each)]
-    folded = {entry.get("batchId") for entry in whole[0]} if missing and whole else set()
+    folded = (
+        {entry["batchId"] for entry in whole[0] if type(entry.get("batchId")) is int} if missing and whole else set()
+    )
     lacking = [each for each in missing if each not in folded]
     if lacking:
         return f"{log.path / log.file(lacking[0])} doesn't exist: batch {lacking[0]} of the log"

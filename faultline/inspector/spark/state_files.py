@@ -46,8 +46,6 @@ LISTED_IN = {".sst": "SSTs", ".log": "logs"}
 
 StateIds = Mapping[str, Sequence[Sequence[str]]]
 """Operator -> for each partition the ids of its stores, as a commit of version 2 has them."""
-MOST_REPLAYED = 50
-"""Changes up to which a snapshot stands in for one that cannot be read (autoSnapshotRepair.maxChangeFileReplay)."""
 
 
 @dataclass
@@ -64,12 +62,13 @@ class StoreFiles:
     formats: tuple[str, str] = PROVIDERS[f"{OF_SPARK}HDFSBackedStateStoreProvider"]
     """Kinds of changes and of snapshots that the provider reads."""
 
-    def missing(self, version: int, ids: Mapping[int, Sequence[str]], repairs: bool) -> str:
+    def missing(self, version: int, ids: Mapping[int, Sequence[str]], most_replayed: int | None) -> str:
         """Say why a version cannot be loaded; empty when nothing that is looked at stands against it.
 
-        `ids`: by version those that the commits name, none without state ids. `repairs`: the release takes an older
-        snapshot where the newest one cannot be read (AutoSnapshotLoader).
+        `ids`: by version those that the commits name, none without state ids. `most_replayed`: the release takes an
+        older snapshot where the newest one cannot be read, with so many changes at most; None: it takes none.
         """
+        repairs = most_replayed is not None
         self._keep(ids)
         if ids.get(version) and version not in self.changes and version not in self.snapshots:
             return f"{self.path} has no file {version}_{ids[version][0]}: the commit names the state of that attempt"
@@ -85,7 +84,7 @@ class StoreFiles:
             if not repairs:
                 return broken
         why = self._changes(base, version)
-        return (broken or why) if why or (broken and version - base > MOST_REPLAYED) else ""
+        return (broken or why) if why or (broken and version - base > (most_replayed or 0)) else ""
 
     def _keep(self, ids: Mapping[int, Sequence[str]]) -> None:
         """Forget the files of attempts that no commit names: a load follows the ids (RocksDB.loadWithCheckpointId)."""
@@ -170,6 +169,9 @@ def _broken_part(folder: Location, part: str, size: int, snapshot: str) -> str:
         found = file.stat().st_size
     except FileNotFoundError:
         return f"{file} is missing, which {snapshot} lists"
+    except (OSError, ValueError) as error:
+        # A name that no file can have, or a file in the place of the folder.
+        return f"{file} cannot be read ({error}), and {snapshot} lists it"
     if found != size:
         return f"{file} has {found} bytes, and {snapshot} lists it with {size}"
     hollow = _hollow(file) if size else ""
@@ -251,7 +253,8 @@ def _partitions(operator: Location, partitions: int) -> Iterator[tuple[int, list
     there = {int(each.name): each for each in numbered(operator)}
     names = _stores(operator, there.values()) - {DEFAULT_STORE}
     # An operator without a key has one partition, whatever the number of shuffle partitions is.
-    wanted = {0} if set(there) == {0} and not _has_key(operator) else set(range(partitions))
+    # Behind those that are there, one that lacks says all.
+    wanted = {0} if set(there) == {0} and not _has_key(operator) else set(range(min(partitions, len(there) + 1)))
     for number in sorted(wanted or there):
         folder = operator / str(number)
         yield number, [read_store(folder / name) for name in sorted(names)] if names else [read_store(folder)]
@@ -316,18 +319,20 @@ class NeededState:
         return {version: found[partition] for version, found in stores.items() if partition < len(found)}
 
 
-def what_is_missing(checkpoint: Location, needed: NeededState, repairs: bool) -> str:
-    """Say what the state lacks; empty when nothing is missing. `repairs` as for a store."""
+def what_is_missing(checkpoint: Location, needed: NeededState, most_replayed: int | None) -> str:
+    """Say what the state lacks; empty when nothing is missing. `most_replayed` as for a store."""
     if needed.version == 0:
         return ""
     folders = operator_folders(checkpoint)
     numbers = {int(each.name) for each in folders}
     # An empty folder that does not follow another one is a stray one.
     folders = [each for each in folders if each.name == "0" or int(each.name) - 1 in numbers or any(each.iterdir())]
-    return next(filter(None, _reasons(checkpoint, folders, needed, repairs)), "")
+    return next(filter(None, _reasons(checkpoint, folders, needed, most_replayed)), "")
 
 
-def _reasons(checkpoint: Location, operators: list[Location], needed: NeededState, repairs: bool) -> Iterator[str]:
+def _reasons(
+    checkpoint: Location, operators: list[Location], needed: NeededState, most_replayed: int | None
+) -> Iterator[str]:
     """Yield what stands against a load, one after the other as Spark would meet it, with empty ones between."""
     ids = needed.ids.get(needed.version, {})
     yield _missing_operator(checkpoint / "state", {int(each.name) for each in operators}, ids)
@@ -338,7 +343,7 @@ def _reasons(checkpoint: Location, operators: list[Location], needed: NeededStat
         for number, found in stores:
             for store in found:
                 store.formats = PROVIDERS[needed.provider]
-                yield store.missing(needed.version, needed.named(operator.name, number), repairs)
+                yield store.missing(needed.version, needed.named(operator.name, number), most_replayed)
 
 
 def _missing_operator(state: Location, there: set[int], ids: StateIds) -> str:
