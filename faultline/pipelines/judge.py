@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ import duckdb
 
 from faultline.formats.verdict import Finding, Outcome, Verdict
 from faultline.pipelines.readers import reader_of
-from faultline.pipelines.readers.files import BROKEN, is_nested, sql_name
+from faultline.pipelines.readers.files import BROKEN, LINES, is_nested, sql_name
 from faultline.pipelines.readers.topic import BINARY, KEPT, TEXT, load_topic
 from faultline.pipelines.spec import AT_LEAST_ONCE, EXACTLY_ONCE, NONE, Pipeline, SpecError
 from faultline.verdict.checker import Stopwatch, source_spans
@@ -23,7 +24,11 @@ CATEGORIES = ("expected", "observed", "lost", "duplicated", "unexpected")
 
 _MUST, _THERE, _UNFIT = map(sql_name, ("rows expected", "rows there", "no row of these types"))
 """Columns beside those of a query, by names that no query is likely to use."""
+_DECIMAL = "DECIMAL(38,12)"
 _WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
+_NUMBERS = re.compile(rf'"[^"]*"|\b(?:{"|".join(_WHOLE)}|DECIMAL\(\d+,\d+\))(?=[^\w(]|$)')
+"""In the name of a nested type: a quoted name of a field, or a type of numbers that a cast rounds to."""
+_WITH_ZONE = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS")
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,18 @@ class Counts:
 def columns_of(store: Store, pipeline: Pipeline) -> dict[str, str]:
     """Check the query on an empty table `source`; returns name and type of its columns. Raises SpecError."""
     store.create("source", BINARY if pipeline.source.binary else TEXT)
-    return _columns(store, pipeline, "expected.sql", pipeline.expected.sql)
+    columns, output = _columns(store, pipeline, "expected.sql", pipeline.expected.sql), pipeline.output
+    if output.sql and output.reader in ("json", "kafka"):
+        # The columns of the others are known once the output is there.
+        store.create("output", LINES if output.reader == "json" else BINARY if output.binary else TEXT)
+        _columns(store, pipeline, "output.sql", output.sql)
+    for name, kind in columns.items() if output.reader == "postgres" and not output.sql else ():
+        if kind == "BLOB" or is_nested(kind):
+            raise SpecError(
+                f"{pipeline.file}: column {name!r} of expected.sql is of type {kind}, and Postgres is read as text,"
+                " which has other forms of it; yield its parts (->>), or make the column by output.sql"
+            )
+    return columns
 
 
 def _columns(store: Store, pipeline: Pipeline, key: str, query: str) -> dict[str, str]:
@@ -73,14 +89,21 @@ def _said(error: duckdb.Error) -> str:
 def _changed(quoted: str, written: str, kind: str) -> list[str]:
     """Return the condition under which a value loses something in the query's type: 1.6 is not the 2 that it casts to.
 
-    `written`: its type in the output, in which it is compared; a text is compared as a decimal or a time.
+    `written`: its type in the output, in which it is compared; a text is compared as a decimal or a time, and the whole
+    numbers and decimals in a nested value as decimals.
     """
-    if written == kind or is_nested(written) or is_nested(kind):
+    if kind in (written, "JSON"):
         return []
     wide = written
-    if written == "VARCHAR":
+    if is_nested(kind):
+        wide = _NUMBERS.sub(lambda found: found[0] if found[0].startswith('"') else _DECIMAL, kind)
+        if wide == kind:
+            return []
+    elif is_nested(written):
+        return []
+    elif written == "VARCHAR":
         if kind in _WHOLE or kind.startswith("DECIMAL"):
-            wide = "DECIMAL(38,12)"
+            wide = _DECIMAL
         elif kind == "DATE":
             wide = "TIMESTAMP"
         else:
@@ -130,8 +153,12 @@ class Judge:
                 _columns(store, self._pipeline, "output.sql", output.sql)
                 self._run("output_made", output.sql, "output.sql")
                 store.execute("CREATE OR REPLACE TABLE output AS FROM output_made")
-            self._fit()
-            return self._count()
+            try:
+                self._fit()
+                return self._count()
+            except duckdb.Error as error:
+                file = self._pipeline.file
+                raise Unknown(f"{file}: the output cannot be set against expected.sql: {_said(error)}") from None
 
     def _fit(self) -> None:
         """Make table `observed`: the columns of the query in their types; _UNFIT says why a row has none of them."""
@@ -145,8 +172,11 @@ class Judge:
         fitted, unfit = [], [f"{broken} IS NOT NULL"] if BROKEN in there else []
         for name, kind in self._columns.items():
             quoted = sql_name(name)
-            fitted.append(f"TRY_CAST({quoted} AS {kind}) AS {quoted}")
-            unfit.append(f"({quoted} IS NOT NULL AND TRY_CAST({quoted} AS {kind}) IS NULL)")
+            # A text may have the offset of a zone, which a cast to a time without one leaves out.
+            has_zone = there[name] == "VARCHAR" and kind in _WITH_ZONE
+            value = f"TRY_CAST({quoted} AS TIMESTAMPTZ)" if has_zone else quoted
+            fitted.append(f"TRY_CAST({value} AS {kind}) AS {quoted}")
+            unfit.append(f"({quoted} IS NOT NULL AND TRY_CAST({value} AS {kind}) IS NULL)")
             unfit += _changed(quoted, there[name], kind)
         raw = ", ".join(f"{sql_name(name)}::VARCHAR" for name in self._columns)
         shown = f"concat_ws(', ', {raw})"

@@ -18,12 +18,13 @@ _IDLE = b"Z\0\0\0\x05I"
 class Line:
     """Connections to a server, passed on byte by byte.
 
-    `port`: where the proxy listens; set by `open_line`. `lost`: answers that were not delivered.
+    `port`: where the proxy listens; set by `open_line`. `lost`: answers that were not delivered. `refused`: connections
+    that ended or were not accepted because the line was cut.
     """
 
     def __init__(self, address: str, target: int) -> None:
         self._address, self._target = address, target
-        self.port = self.lost = 0
+        self.port = self.lost = self.refused = 0
         self._is_cut = False
         self._loses: Callable[[], bool] | None = None
         self._open: set[socket.socket] = set()
@@ -33,6 +34,7 @@ class Line:
         """End all connections, and accept no new one until `mend`."""
         with self._guard:
             self._is_cut = True
+            self.refused += len(self._open)
             for each in self._open:
                 _end(each)
 
@@ -53,6 +55,7 @@ class Line:
         with socket.create_connection((self._address, self._target)) as server:
             with self._guard:
                 if self._is_cut:
+                    self.refused += 1
                     return
                 self._open |= {client, server}
             asks = threading.Thread(target=_pass_on, args=(client, server), daemon=True)

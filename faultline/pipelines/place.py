@@ -34,6 +34,8 @@ class Place:
     """The environment of its start command."""
     line: Line | None = None
     """The way from the start command to the Postgres that was started for it."""
+    names: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """The placeholders of its commands."""
     upgraded: Callable[[], Place] | None = field(default=None, repr=False)
     """Makes what the upgraded pipeline needs, which may be another release of its engine."""
 
@@ -56,6 +58,7 @@ def placed(stack: Stack, pipeline: Pipeline, run: str = "", *, starts: bool = Tr
     of the block. Raises StackError, SpecError.
     """
     work = stack.home.root.joinpath(*_FOLDER, pipeline.name, run or "run")
+    _claim(work.parent, pipeline)
     topic = f"{pipeline.source.topic}_{run}" if run else pipeline.source.topic
     bootstrap = pipeline.source.bootstrap or bootstrap_of(stack)
     names = {"topic": topic, "bootstrap": bootstrap, "work": str(work), "here": str(pipeline.file.resolve().parent)}
@@ -78,9 +81,22 @@ def placed(stack: Stack, pipeline: Pipeline, run: str = "", *, starts: bool = Tr
             environ, jars = _started(stack, written) if starts else ({}, {})
             filled = written.filled({**names, **jars})
             source = replace(filled.source, bootstrap=bootstrap)
-            return Place(replace(filled, source=source, output=judged), work, stack, environ, line)
+            return Place(replace(filled, source=source, output=judged), work, stack, environ, line, {**names, **jars})
 
         yield replace(place_of(pipeline), upgraded=lambda: place_of(pipeline.upgraded))
+
+
+def _claim(folder: Path, pipeline: Pipeline) -> None:
+    """Note whose runs a folder has. Raises SpecError when they are those of another file of the same name."""
+    note, own = folder / "pipeline", str(pipeline.file.resolve())
+    folder.mkdir(parents=True, exist_ok=True)
+    if not note.exists():
+        note.write_text(own, encoding="utf-8")
+    elif (other := note.read_text(encoding="utf-8")) != own:
+        raise SpecError(
+            f"{pipeline.file}: {folder} has the runs of {other}, a file of the same name; rename one of the two files,"
+            " or move the folder away"
+        )
 
 
 def _started(stack: Stack, pipeline: Pipeline) -> tuple[Mapping[str, str], Mapping[str, str]]:

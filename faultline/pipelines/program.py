@@ -12,12 +12,12 @@ from dataclasses import replace
 from faultline.command import CommandError, Flags
 from faultline.formats.verdict import Verdict, Verdicts
 from faultline.pipelines.judge import CATEGORIES, Judge, columns_of
-from faultline.pipelines.place import find, is_on, placed
+from faultline.pipelines.place import Place, find, is_on, placed
 from faultline.pipelines.readers import reader_of
 from faultline.pipelines.rows import ROWS, Row, applies, try_row
 from faultline.pipelines.soak import soak
 from faultline.pipelines.spec import Pipeline, SpecError, read
-from faultline.pipelines.trial import broker_running, command_of, words_of
+from faultline.pipelines.trial import broker_running, feed_file, words_of
 from faultline.stack.stack import Stack, open_stack
 from faultline.stop import interrupt_once
 from faultline.verdict.cluster import Cluster
@@ -54,19 +54,27 @@ def check(stack: Stack, pipeline: Pipeline) -> int:
                 print(f"output: the reader {output.reader} can reach it")
             except Unknown as reason:
                 missing.append(str(reason))
-        start, feed = place.pipeline.start, place.pipeline.feed
-        if start:
-            print(f"start: {command_of(place)[0]} is there")
-            others = {"start.stop": start.stop, "start.kill": start.kill, "feed.command": feed.command}
-            for key, command in others.items():
-                if command:
-                    print(f"{key}: {words_of(place, key, command)[0]} is there")
+        if place.pipeline.start:
+            _check_commands(place)
     for row in ROWS:
         if lacks := applies(row, pipeline, stack):
             print(f"row {row.name} does not apply: {lacks}")
     for line in missing:
         print(f"{NAME}: {line}", file=sys.stderr)
     return 2 if missing else 0
+
+
+def _check_commands(place: Place) -> None:
+    """Print that the programs and the file of a run are there. Raises SpecError when one is not."""
+    start, feed = place.pipeline.start, place.pipeline.feed
+    commands = {"feed.command": feed.command}
+    if start:
+        commands = {"start": start.command, "start.stop": start.stop, "start.kill": start.kill, **commands}
+    for key, command in commands.items():
+        if command:
+            print(f"{key}: {words_of(place, key, command)[0]} is there")
+    if feed.file:
+        print(f"feed.file: {feed_file(place.pipeline)} is there")
 
 
 def judge(stack: Stack, pipeline: Pipeline, *, as_json: bool) -> int:
@@ -102,7 +110,7 @@ def faults(stack: Stack, pipeline: Pipeline, names: Sequence[str]) -> int:
     for row in chosen:
         try:
             verdict = replace(try_row(stack, pipeline, row), pipeline=row.name)
-        except CommandError as error:
+        except (CommandError, OSError) as error:
             # The other rows are tried all the same.
             verdict = unknown(row.name, str(error))
         _show(verdict)

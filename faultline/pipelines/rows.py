@@ -64,6 +64,14 @@ def _lose_answer(trial: Trial) -> None:
     trial.line.lose_answer(lambda: trial.mark() != before)
 
 
+def _mend(trial: Trial) -> None:
+    trial.line.mend()
+    if not trial.line.refused:
+        raise StackError(
+            f"{trial.pipeline.name} had no connection by the line while the line was cut: nothing is shown"
+        )
+
+
 def _require_lost_answer(trial: Trial) -> None:
     if not trial.line.lost:
         raise StackError(f"{trial.pipeline.name} has written rows, and no answer to a commit came by the line")
@@ -74,13 +82,14 @@ FEED, FED = Step("feed the topic", Trial.feed), Step("wait for the feed", Trial.
 SETTLE = Step("wait until nothing is missing, or nothing more comes", Trial.settle)
 KILL = Step("SIGKILL, as soon as the output grows", Trial.kill_in_flight)
 SECOND = Step("start it a second time", lambda trial: trial.start(may_end=True))
+BOTH = Step("look whether both have run", Trial.look_for_the_second)
 GROWTH = Step("wait until the output grows", Trial.await_growth)
 REST = Step(f"wait until the output has not grown for {_REST_SECONDS:g} s", lambda trial: trial.rest(_REST_SECONDS))
 AWAY: dict[str, tuple[Step, ...]] = {
-    "kill-broker": (_on_broker(of_stack.Kill("kafka")), _wait(5), _on_broker(of_stack.Start("kafka"))),
+    "kill-broker": (_on_broker(of_stack.Kill("kafka")), _wait(5), _on_broker(of_stack.Start("kafka")), FEED),
     "sink-away": (
-        Step("cut the line to the database", lambda trial: trial.line.cut()), _wait(30),
-        Step("mend the line", lambda trial: trial.line.mend()),
+        Step("cut the line to the database", lambda trial: trial.line.cut()), FEED, _wait(30),
+        Step("mend the line", _mend),
     ),
 }  # fmt: skip
 """That which is taken from a running pipeline for a while, by the name of the row."""
@@ -153,7 +162,7 @@ ROWS = (
         ),
         upgrade=True,
     ),
-    Row("two-drivers", "the same command runs twice", (START, SECOND, *ALL, REST, STOP)),
+    Row("two-drivers", "the same command runs twice", (START, SECOND, *ALL, REST, BOTH, STOP)),
     Row(
         "sink-away",
         "the database cannot be reached for 30 s",
@@ -189,16 +198,18 @@ def applies(row: Row, pipeline: Pipeline, stack: Stack) -> str:
             placeholders(pipeline.output).isdisjoint({"topic", "work", "postgres"})
             and not _is_below_work(pipeline.output.path)
         ),
-        "a row moves its own checkpoint, so checkpoint.folder needs {topic} or {work}, or is below the run's folder": (
+        "a row moves its own checkpoint, so checkpoint.folder is relative, or begins with {work}/": (
             pipeline.checkpoint is not None
-            and placeholders(pipeline.checkpoint).isdisjoint({"topic", "work"})
-            and not _is_below_work(pipeline.checkpoint.folder)
+            and not _is_below_work(pipeline.checkpoint.folder.removeprefix("{work}").lstrip("/"))
+        ),
+        "a row has a topic of its own, so feed.command needs {topic}": (
+            bool(feed.command) and "topic" not in placeholders(feed)
         ),
         "nothing feeds the topic; add feed.file or feed.command": (
             not feed.file and not feed.command and not reads_visits(stack, pipeline)
         ),
         "the file has no key checkpoint.folder": row.checkpoint and pipeline.checkpoint is None,
-        "it is for checkpoints of Spark": row.spark and start is not None and not start.environment.startswith("spark"),
+        "it is for checkpoints of Spark": row.spark and start is not None and start.environment in ("flink", "python"),
         "the file has no table [upgrade]": row.upgrade and pipeline.upgrade is None,
         "the broker is not one of this stack": row.broker and not is_on(stack, pipeline),
         "the output is no Postgres at {postgres}": row.line and "postgres" not in placeholders(pipeline.output),

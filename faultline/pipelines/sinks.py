@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from faultline.command import run
+from faultline.command import CommandError, run
 from faultline.files import replace_text
 from faultline.formats.verdict import Outcome
 from faultline.locks import locked_packages
@@ -172,7 +172,11 @@ def try_sinks(names: Sequence[str]) -> None:
             if (pipeline.name, row.name) in known or applies(row, pipeline, stack):
                 continue
             say(f"{pipeline.name}: {row.title}")
-            cell = tried(stack, pipeline, row)
+            try:
+                cell = tried(stack, pipeline, row)
+            except CommandError as error:
+                say(str(error))
+                continue
             if cell["outcome"] == Outcome.UNKNOWN.value:
                 say(f"{pipeline.name}, {row.name}: unknown; run this again")
                 continue

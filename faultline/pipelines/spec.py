@@ -26,6 +26,9 @@ PLACEHOLDERS = ("bootstrap", "topic", "work", "here", "spark_jars", "flink_jars"
 FLINK_JARS = ("postgres", "iceberg")
 """Readers whose sinks need jars that Flink's environment lacks: it has those of Kafka and of files."""
 
+STEP_SECONDS = 600.0
+"""The most seconds that a step of a run takes: a feed, or the output until it rests."""
+_COMMANDS = ("command", "stop", "kill")
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _TYPES = {str: "a string", int: "a whole number", bool: "true or false"}
 
@@ -146,7 +149,7 @@ class Pipeline:
         return replace(self, start=replace(self.start, **changed), upgrade=None)
 
     def filled(self, names: Mapping[str, str]) -> Pipeline:
-        """Return the pipeline with the placeholders filled in; those that `names` lacks stay."""
+        """Return the pipeline with the placeholders filled in, but in its commands; those that `names` lacks stay."""
         tables = {name: _filled(getattr(self, name), names) for name in ("output", "start", "feed", "checkpoint")}
         source = replace(self.source, topic=names.get("topic", self.source.topic))
         return replace(self, source=source, **tables)
@@ -240,13 +243,29 @@ def _checked(pipeline: Pipeline) -> Pipeline:
     for key, value in [*counts, ("source.partitions", pipeline.source.partitions)]:
         if value < 1:
             raise SpecError(f"{file}: {key} is {value}; write a number above 0")
+    _check_seconds(pipeline)
     return pipeline
+
+
+def _check_seconds(pipeline: Pipeline) -> None:
+    """Refuse times that no run can keep. Raises SpecError."""
+    file, feed, start = pipeline.file, pipeline.feed, pipeline.start
+    if not (feed.file or feed.command) and feed.records / feed.per_second > STEP_SECONDS:
+        raise SpecError(
+            f"{file}: feed.records at feed.per_second takes {feed.records / feed.per_second:,.0f} s, and a feed has"
+            f" {STEP_SECONDS:g} s; write fewer records, or more a second"
+        )
+    for key, value in (
+        {"stop_seconds": start.stop_seconds, "quiet_seconds": start.quiet_seconds}.items() if start else ()
+    ):
+        if not 0 <= value < STEP_SECONDS / 2:
+            raise SpecError(f"{file}: start.{key} is {value}; write a number from 0 to {STEP_SECONDS / 2:g}")
 
 
 def _require_words(pipeline: Pipeline) -> None:
     """Raise SpecError when the quotes of a command do not match."""
     for key in ("start", "upgrade", "feed"):
-        for name in ("command", "stop", "kill"):
+        for name in _COMMANDS:
             try:
                 shlex.split(getattr(getattr(pipeline, key), name, ""))
             except ValueError as error:
@@ -262,10 +281,10 @@ def placeholders(table: Any) -> frozenset[str]:
 def _filled(table: Any, names: Mapping[str, str]) -> Any:
     if table is None:
         return None
-    texts = {each.name: getattr(table, each.name) for each in fields(table) if each.name != "sql"}
-    changed = {
-        key: _PLACEHOLDER.sub(lambda found: names.get(found[1], found[0]), text)
-        for key, text in texts.items()
-        if isinstance(text, str)
-    }
-    return replace(table, **changed)
+    texts = {each.name: getattr(table, each.name) for each in fields(table) if each.name not in ("sql", *_COMMANDS)}
+    return replace(table, **{key: filled(text, names) for key, text in texts.items() if isinstance(text, str)})
+
+
+def filled(text: str, names: Mapping[str, str]) -> str:
+    """Return a text with the placeholders filled in; those that `names` lacks stay."""
+    return _PLACEHOLDER.sub(lambda found: names.get(found[1], found[0]), text)

@@ -28,7 +28,7 @@ from faultline.pipelines.judge import Judge
 from faultline.pipelines.line import Line
 from faultline.pipelines.place import Place, is_on, placed
 from faultline.pipelines.readers import reader_of
-from faultline.pipelines.spec import Pipeline, SpecError, Start
+from faultline.pipelines.spec import STEP_SECONDS, Pipeline, SpecError, Start, filled
 from faultline.settings import ROOT, as_environment
 from faultline.stack.backend import RUNNING
 from faultline.stack.errors import StackError
@@ -41,7 +41,6 @@ from faultline.waiting import TimedOut, attempts, wait_until
 
 ALIVE_SECONDS = 3.0
 """A pipeline that still runs after this is alive."""
-_STEP_SECONDS = 600.0
 _LOOK_SECONDS = 1.0
 _WATCH_SECONDS = 0.002
 """Pause between two looks at an output whose next row is the moment of a fault."""
@@ -96,8 +95,9 @@ class Trial:
                 raise
             say(str(failed))
         finally:
-            for program in [*self.programs, *([self._feeder] if self._feeder else [])]:
-                program.close()
+            with contextlib.ExitStack() as held:
+                for program in [*self.programs, *([self._feeder] if self._feeder else [])]:
+                    held.callback(program.close)
 
     @property
     def pipeline(self) -> Pipeline:
@@ -119,7 +119,7 @@ class Trial:
 
     def start(self, *, may_end: bool = False) -> None:
         """Start it, and wait until it is alive; with `may_end`, one that ends at once is a note and no error."""
-        words, name = command_of(self.place), self.pipeline.name
+        words, name = words_of(self.place, "start.command", self._start.command), self.pipeline.name
         self._started += 1
         self._may_run = True
         self._before, self._waits_since = self.mark(), time.monotonic()
@@ -166,11 +166,11 @@ class Trial:
         try:
             done = subprocess.run(
                 words_of(self.place, "start.stop or start.kill", command), env=dict(self.place.environ),
-                cwd=self.place.work, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_STEP_SECONDS,
+                cwd=self.place.work, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=STEP_SECONDS,
                 check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            raise StackError(f"{self.pipeline.name}: {command} did not end within {_STEP_SECONDS:g} s") from None
+            raise StackError(f"{self.pipeline.name}: {command} did not end within {STEP_SECONDS:g} s") from None
         if done.returncode:
             words = " ".join((done.stderr or done.stdout).split())
             raise StackError(f"{self.pipeline.name}: {command} failed (exit code {done.returncode}): {words}")
@@ -191,6 +191,13 @@ class Trial:
             program.close()
         self.programs.clear()
         self._may_run = False
+
+    def look_for_the_second(self) -> None:
+        """Note that a copy of the pipeline has ended before the end of the row."""
+        for program in self.programs:
+            if not program.running:
+                words = program.last_line() or "no output"
+                self.notes.append(f"one of the copies of {self.pipeline.name} ended by itself: {words}")
 
     def upgrade(self) -> None:
         """From the next start on, the upgraded pipeline runs. Raises StackError when its release cannot be had."""
@@ -235,8 +242,8 @@ class Trial:
             self.require_running()
             return not feeder.running
 
-        wait_until(ended, f"the feed of {self.pipeline.source.topic}", seconds=_STEP_SECONDS)
-        code = feeder.wait(seconds=_STEP_SECONDS)
+        wait_until(ended, f"the feed of {self.pipeline.source.topic}", seconds=STEP_SECONDS)
+        code = feeder.wait(seconds=STEP_SECONDS)
         if code:
             raise StackError(f"the feed failed (exit code {code}): {feeder.last_line()}; see {feeder.log}")
         feeder.close()
@@ -257,10 +264,10 @@ class Trial:
             return self.mark() not in (before, None)
 
         try:
-            wait_until(grown, "the output to grow", seconds=_STEP_SECONDS, every=every)
+            wait_until(grown, "the output to grow", seconds=STEP_SECONDS, every=every)
         except TimedOut:
             raise StackError(
-                f"{self.pipeline.name} wrote nothing within {_STEP_SECONDS:g} s; see its logs in {self.place.work}"
+                f"{self.pipeline.name} wrote nothing within {STEP_SECONDS:g} s; see its logs in {self.place.work}"
             ) from None
         self._has_grown()
 
@@ -288,7 +295,7 @@ class Trial:
         last, since = self.mark(), time.monotonic()
         if last not in (self._before, None):
             self._waits_since = None
-        for _ in attempts(_STEP_SECONDS, _LOOK_SECONDS):
+        for _ in attempts(STEP_SECONDS, _LOOK_SECONDS):
             if done():
                 return
             self.require_running()
@@ -303,7 +310,7 @@ class Trial:
                 if self._waits_since is not None:
                     self.notes.append(f"the output did not grow in the {rested:.0f} s after the last start")
                 return
-        raise StackError(f"the output of {self.pipeline.name} still grows after {_STEP_SECONDS:g} s; feed less")
+        raise StackError(f"the output of {self.pipeline.name} does not rest within {STEP_SECONDS:g} s; feed less")
 
     def _has_grown(self) -> None:
         if self._waits_since is not None:
@@ -319,6 +326,12 @@ class Trial:
         if self.pipeline.checkpoint is None:
             raise SpecError(f"{self.pipeline.file} has no key checkpoint.folder")
         folder = self.place.work / self.pipeline.checkpoint.folder
+        inside, work = folder.resolve(), self.place.work.resolve()
+        if work not in inside.parents or inside.is_relative_to(work / "aside"):
+            raise SpecError(
+                f"{self.pipeline.file}: checkpoint.folder is {inside}, which a row would move; name one below {work},"
+                " the folder of the run"
+            )
         if not folder.is_dir():
             raise StackError(f"checkpoint {folder} does not exist; is checkpoint.folder right?")
         return folder
@@ -330,14 +343,10 @@ class Trial:
         return folder / name
 
 
-def command_of(place: Place) -> list[str]:
-    """Return the words of the start command. Raises SpecError when its program is not found."""
-    return words_of(place, "start.command", place.pipeline.start.command if place.pipeline.start else "")
-
-
 def words_of(place: Place, key: str, command: str) -> list[str]:
     """Return the words of a command of the file. Raises SpecError when its program is not found."""
-    start, words = place.pipeline.start, shlex.split(command)
+    # A placeholder may stand for a path with a space.
+    start, words = place.pipeline.start, [filled(word, place.names) for word in shlex.split(command)]
     # A path is relative to the folder of the run.
     program = str(place.work / words[0]) if words and "/" in words[0] else "".join(words[:1])
     if not shutil.which(program, path=place.environ.get("PATH")):
@@ -352,13 +361,21 @@ def words_of(place: Place, key: str, command: str) -> list[str]:
 def _feed_command(place: Place) -> list[str]:
     feed, source = place.pipeline.feed, place.pipeline.source
     if feed.file:
-        file = place.pipeline.file.resolve().parent / feed.file
+        file = feed_file(place.pipeline)
         words = [source.bootstrap, source.topic, str(file), str(feed.per_second)]
         return [sys.executable, "-m", "faultline.pipelines.feed", *words]
     if not reads_visits(place.stack, place.pipeline):
         raise SpecError(f"{place.pipeline.file}: nothing feeds topic {source.topic}; add feed.file or feed.command")
     flags = ["--total", str(feed.records), "--rate", str(feed.per_second)]
     return [str(ROOT / "faultline" / "services" / "generator.sh"), *flags]
+
+
+def feed_file(pipeline: Pipeline) -> Path:
+    """Return the file that feeds the topic. Raises SpecError when it is not there."""
+    file = pipeline.file.resolve().parent / pipeline.feed.file
+    if not file.is_file():
+        raise SpecError(f"{pipeline.file}: feed.file is {file}, which is no file; name one with a record a line")
+    return file
 
 
 def reads_visits(stack: Stack, pipeline: Pipeline) -> bool:

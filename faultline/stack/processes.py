@@ -113,12 +113,19 @@ def _from_ps(mark: str) -> Iterator[Process]:
 
 
 def send(processes: Sequence[Process], number: signal.Signals) -> None:
-    """Send a signal to each; processes that have ended meanwhile are skipped."""
+    """Send a signal to each; processes that have ended meanwhile are skipped, also where another has the pid now."""
     for process in processes:
-        try:
-            os.kill(process.pid, number)
-        except ProcessLookupError:
-            continue
+        with contextlib.suppress(ProcessLookupError):
+            if _is_still(process):
+                os.kill(process.pid, number)
+
+
+def _is_still(process: Process) -> bool:
+    """Return whether the process still has its pid: another one has another start. Without /proc, take it for so."""
+    try:
+        return int(_fields(_PROC / str(process.pid))[19]) == process.age_order
+    except OSError:
+        return not _PROC.joinpath("self", "environ").exists()
 
 
 def end(find: Callable[[], Sequence[Process]], what: str) -> None:
@@ -244,6 +251,7 @@ class Program:
                 self._process.wait(timeout=seconds)
         # Children that are still running end too.
         end(self.processes, self.log.stem)
-        self.wait(seconds=_KILL_SECONDS)
         if self._process.stdin is not None:
+            # Its keeper ends a program that cannot be seen from here.
             self._process.stdin.close()
+        self.wait(seconds=_KILL_SECONDS)

@@ -77,6 +77,8 @@ def spec(folder: Path, *, sql: str = SQL, promise: str = "exactly-once", output:
             ("consumer.py {bootstrap}", "consumer.py 'a {bootstrap}"),
             "start.command is no command: No closing quotation",
         ),
+        (("[start]", "[start]\nquiet_seconds = -1"), "start.quiet_seconds is -1; write a number from 0 to 300"),
+        (("[start]", "[feed]\nrecords = 9000\nper_second = 10\n[start]"), "takes 900 s, and a feed has 600 s"),
         (("[source]", "[source"), "is not TOML"),
         (('[source]\ntopic = "orders"', ""), "has no table [source]"),
     ],
@@ -114,6 +116,24 @@ def test_a_wrong_query_is_refused_in_one_line(tmp_path: Path, sql: str, words: s
         judged.columns_of(store, spec(tmp_path, sql=sql))
     assert words in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (('reader = "json"', 'reader = "json"\nsql = "SELEC line"'), "output.sql is no valid query: Parser Error"),
+        (('reader = "json"', 'reader = "json"\nsql = "SELECT n FROM output"'), "output.sql is no valid query: Binder"),
+        (
+            ('reader = "json"', 'reader = "postgres"\nurl = "{postgres}"\ntable = "t"'),
+            "column 'n' of expected.sql is of",
+        ),
+    ],
+)
+def test_a_query_that_does_not_fit_the_output_is_refused(tmp_path: Path, change: tuple[str, str], words: str) -> None:
+    text = SPEC.format(promise="exactly-once", path="out", sql="SELECT (value->'n')::INT[] AS n FROM source")
+    with open_store(in_memory=True) as store, pytest.raises(SpecError) as refused:
+        judged.columns_of(store, read(write(tmp_path, text.replace(*change))))
+    assert words in str(refused.value)
 
 
 def records(values: list[str | bytes]) -> list[Record]:
@@ -268,6 +288,43 @@ def test_a_value_that_loses_something_in_the_querys_type_is_unexpected(
     for typed, outcome in {"2.0": Outcome.HOLDS, "1.6": Outcome.VIOLATED}.items():
         store.execute(f"COPY (SELECT 'a1' AS id, {typed}::DOUBLE AS n) TO '{tmp_path}/out.parquet' (FORMAT parquet)")
         assert verdict(store, parquet, [visit(1, typed)]).outcome is outcome
+
+
+@pytest.mark.parametrize(
+    ("kind", "right", "wrong"),
+    [("INT[]", [2], [1.6]), ("STRUCT(a INT)", {"a": 2}, {"a": 1.6}), ("MAP(VARCHAR, INT)", {"int": 2}, {"int": 1.6})],
+)
+def test_a_number_inside_a_value_loses_nothing(
+    store: Store, tmp_path: Path, kind: str, right: object, wrong: object
+) -> None:
+    pipeline = spec(tmp_path, sql=f"SELECT value->>'id' AS id, (value->'n')::{kind} AS n FROM source")
+    for there, outcome in ((right, Outcome.HOLDS), (wrong, Outcome.VIOLATED)):
+        (tmp_path / "out.jsonl").write_text(visit(1, there))
+        assert verdict(store, pipeline, [visit(1, right)]).outcome is outcome
+
+
+def test_the_name_of_a_file_is_no_pattern(store: Store, tmp_path: Path) -> None:
+    folder = tmp_path / "out.csv"
+    folder.mkdir()
+    for number, name in enumerate(("a?.csv", "ab.csv", "[a]*.csv")):
+        (folder / name).write_text(f"id,n\na{number},1\n")
+    pipeline = read(write(tmp_path, spec_of(tmp_path, "csv")))
+    assert verdict(store, pipeline, [visit(number) for number in range(3)]).outcome is Outcome.HOLDS
+
+
+@pytest.mark.parametrize(
+    ("written", "outcome"),
+    [
+        ("2026-07-01T10:00:00Z", Outcome.HOLDS), ("2026-07-01 12:00:00+02:00", Outcome.HOLDS),
+        ("2026-07-01 10:00:00", Outcome.HOLDS), ("2026-07-01T10:00:00+02:00", Outcome.VIOLATED),
+    ],
+)  # fmt: skip
+def test_a_text_with_the_offset_of_a_zone_is_that_moment(
+    store: Store, tmp_path: Path, written: str, outcome: Outcome
+) -> None:
+    pipeline = spec(tmp_path, sql=SQL.replace("::INT", "::TIMESTAMP"))
+    (tmp_path / "out.jsonl").write_text(visit(1, written))
+    assert verdict(store, pipeline, [visit(1, "2026-07-01T10:00:00Z")]).outcome is outcome
 
 
 @pytest.mark.parametrize("name", ["must", "there", "unfit", "Broken_Line"])

@@ -10,10 +10,10 @@ import psutil
 import pytest
 
 from faultline.pipelines.judge import Judge
-from faultline.pipelines.place import Place
-from faultline.pipelines.rows import ROWS, applies
+from faultline.pipelines.place import Place, placed
+from faultline.pipelines.rows import BOTH, ROWS, applies
 from faultline.pipelines.spec import SpecError, read
-from faultline.pipelines.trial import Trial, command_of
+from faultline.pipelines.trial import Trial, words_of
 from faultline.settings import ROOT, as_environment
 from faultline.stack.errors import StackError
 from faultline.stack.stack import Stack, open_stack
@@ -50,7 +50,8 @@ def place(folder: Path, command: str, more: str = "") -> Place:
     file.write_text(SPEC.format(command=command, more=more), encoding="utf-8")
     work = folder / "work"
     pipeline = read(file).filled({"work": str(work)})
-    return Place(pipeline, work, stack_in(folder), {**os.environ, "PYTHONPATH": str(ROOT)})
+    names = {"work": str(work), "here": str(folder)}
+    return Place(pipeline, work, stack_in(folder), {**os.environ, "PYTHONPATH": str(ROOT)}, names=names)
 
 
 def trial(store: Store, where: Place, *, forgiving: bool = False) -> Trial:
@@ -86,7 +87,57 @@ def test_a_second_command_that_does_not_stay_is_a_note(store: Store, tmp_path: P
 
 def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"no-such, the program of start\.command, is not on PATH of the user"):
-        command_of(place(tmp_path, "no-such {work}"))
+        words_of(place(tmp_path, "sleep 99"), "start.command", "no-such {work}")
+
+
+def test_a_placeholder_is_one_word(tmp_path: Path) -> None:
+    folder = tmp_path / "it's my folder"
+    folder.mkdir()
+    where = place(folder, "sleep 99")
+    assert words_of(where, "start.command", 'ls {here}/main.py "{work} x"') == [
+        "ls", f"{folder}/main.py", f"{folder}/work x",
+    ]  # fmt: skip
+
+
+def test_two_files_of_one_name_do_not_share_their_runs(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    for folder in (one, other):
+        folder.mkdir()
+        (folder / "orders.toml").write_text(SPEC.format(command="sleep 99", more=""), encoding="utf-8")
+    stack = stack_in(tmp_path)
+    for _ in range(2):
+        with placed(stack, read(one / "orders.toml"), starts=False):
+            pass
+    with (
+        pytest.raises(SpecError, match=r"has the runs of .*/one/orders\.toml, a file of the same name"),
+        placed(stack, read(other / "orders.toml"), starts=False),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("inside", ["{work}", "{work}/../shared", "{work}/aside", "/"])
+def test_a_checkpoint_outside_the_run_is_not_moved(store: Store, tmp_path: Path, inside: str) -> None:
+    (tmp_path / "shared").mkdir()
+    where = place(tmp_path, "sleep 99", f'[checkpoint]\nfolder = "{inside}"')
+    with trial(store, where) as running, pytest.raises(SpecError, match="which a row would move; name one below"):
+        _ = running.checkpoint
+
+
+def test_a_program_that_cannot_be_seen_ends_with_the_trial(store: Store, tmp_path: Path) -> None:
+    where = place(tmp_path, 'env -i bash -c "echo $$ > main; exec sleep 99"')
+    with pytest.raises(StackError, match=r"its processes cannot be seen"), trial(store, where) as running:
+        running.start()
+    assert not alive(where.work / "main")
+
+
+def test_the_end_of_one_of_two_copies_is_a_note(store: Store, tmp_path: Path) -> None:
+    where = place(tmp_path, 'bash -c "mkdir taken && sleep 99; echo locked; sleep 4"')
+    with trial(store, where) as running:
+        running.start()
+        running.start(may_end=True)
+        wait_until(lambda: not running.programs[1].running, "its end", seconds=60)
+        BOTH.act(running)
+        assert running.notes == ["one of the copies of orders ended by itself: locked"]
 
 
 def alive(file: Path) -> bool:

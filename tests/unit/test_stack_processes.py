@@ -8,13 +8,14 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from faultline.settings import ROOT
 from faultline.stack.errors import StackError
-from faultline.stack.processes import KEEPER, Process, Program, end, keep, of_stack
+from faultline.stack.processes import KEEPER, Process, Program, end, keep, of_stack, send
 from faultline.waiting import wait_until
 
 ENVIRON = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -58,6 +59,15 @@ def test_children_outside_of_the_group_are_found_and_ended(start: Started) -> No
     end(start.family, "the family")
     keeper.wait(timeout=LIMIT_SECONDS)
     assert '"exit_code": -9' in (start.folder / "record").read_text()
+
+
+def test_a_pid_that_another_process_has_now_gets_no_signal(start: Started) -> None:
+    start("sleep", "1000")
+    (found,) = start.family()
+    send([replace(found, age_order=found.age_order - 1)], signal.SIGKILL)
+    assert start.family() == [found]
+    send([found], signal.SIGKILL)
+    wait_until(lambda: not start.family(), "its end", seconds=LIMIT_SECONDS)
 
 
 def test_a_process_that_executes_another_program_has_not_ended(start: Started) -> None:

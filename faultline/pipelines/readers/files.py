@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +21,8 @@ BROKEN = "broken line"
 """Column of `output` with a line that is not JSON; NULL in other rows."""
 CSV = "delim = ',', quote = '\"', skip = 0, nullstr = '', allow_quoted_nulls = false"
 """The form of CSV files, for DuckDB."""
-_LINES = pa.schema([("line", pa.string())])
+LINES = pa.schema([("line", pa.string())])
+_PATTERN = re.compile(r"[*?\[]")
 _BATCH_BYTES = 8 << 20
 _NESTED = ("STRUCT", "MAP", "JSON")
 
@@ -33,7 +35,8 @@ def load(store: Store, output: Output, columns: dict[str, str]) -> list[str]:
         if not output.sql:
             _take_members(store, output, columns)
         return notes
-    names = [str(each.path) for each in files if each.size]
+    # DuckDB takes a name for a pattern.
+    names = [_PATTERN.sub(r"[\g<0>]", str(each.path)) for each in files if each.size]
     if not names:
         listed = ", ".join(f"NULL::VARCHAR AS {sql_name(name)}" for name in columns)
         store.execute(f"CREATE OR REPLACE TABLE output AS SELECT {listed} WHERE false")
@@ -54,12 +57,15 @@ def load(store: Store, output: Output, columns: dict[str, str]) -> list[str]:
     try:
         store.execute(f"CREATE OR REPLACE TABLE output AS SELECT * FROM {read}($names, {more})", **asked)
     except duckdb.Error as error:
-        raise Unknown(f"output {output.path} cannot be read as {output.reader}: {_first_line(error)}") from None
+        raise Unknown(f"output {output.path} cannot be read as {output.reader}: {_in_a_line(error)}") from None
     return notes
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0]
+def _in_a_line(error: Exception) -> str:
+    """Say the error, and the cause that DuckDB gives in lines of their own."""
+    first, *rest = str(error).strip().splitlines()
+    cause = next((line for line in rest if line.startswith(("Error when", "Original Line", "Possible"))), "")
+    return f"{first} {cause}".strip()
 
 
 def _files(path: Path) -> tuple[list[OutputFile], list[str]]:
@@ -84,10 +90,10 @@ def _files(path: Path) -> tuple[list[OutputFile], list[str]]:
 
 
 def _load_lines(store: Store, files: list[OutputFile]) -> None:
-    store.create("output", _LINES)
+    store.create("output", LINES)
     for each in files:
         for lines in _lines(each):
-            store.append("output", pa.table([pa.array(lines, pa.string())], _LINES))
+            store.append("output", pa.table([pa.array(lines, pa.string())], LINES))
 
 
 def _lines(file: OutputFile) -> Iterator[list[str]]:

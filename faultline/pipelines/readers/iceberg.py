@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from pyiceberg.table import StaticTable
@@ -10,8 +11,8 @@ from faultline.pipelines.spec import Output
 from faultline.verdict.model import Unknown
 from faultline.verdict.store import Store
 
-_HINT = "metadata/version-hint.text"
-"""Number of the newest version. org.apache.iceberg.hadoop.HadoopTableOperations writes it after each commit."""
+_VERSION = re.compile(r"v([0-9]+)\.metadata\.json")
+"""A version of the table. The file version-hint.text is written after a commit, and may be behind or missing."""
 
 
 def load(store: Store, output: Output, columns: dict[str, str]) -> list[str]:  # noqa: ARG001 - as all readers
@@ -27,8 +28,10 @@ def load(store: Store, output: Output, columns: dict[str, str]) -> list[str]:  #
     return [f"version {version} of the Iceberg table"]
 
 
-def _version(output: Output) -> str:
-    return Path(output.path, _HINT).read_text(encoding="utf-8").strip()
+def _version(output: Output) -> int:
+    """Return the number of the newest version: the files of versions count, as in HadoopTableOperations.refresh."""
+    names = (_VERSION.fullmatch(each.name) for each in Path(output.path, "metadata").iterdir())
+    return max(int(found[1]) for found in names if found)
 
 
 def mark(output: Output) -> object:
@@ -44,5 +47,10 @@ def mark(output: Output) -> object:
 
 def reach(output: Output) -> None:
     """Raise Unknown when the folder is there and is no table."""
-    if Path(output.path).exists() and not Path(output.path, _HINT).exists():
-        raise Unknown(f"{output.path} has no {_HINT}, so it is no Iceberg table of a Hadoop catalog")
+    if Path(output.path).exists():
+        try:
+            _version(output)
+        except (OSError, ValueError):
+            raise Unknown(
+                f"{output.path} has no metadata/vN.metadata.json, so it is no Iceberg table of a Hadoop catalog"
+            ) from None

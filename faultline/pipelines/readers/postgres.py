@@ -68,5 +68,7 @@ def _table(output: Output) -> sql.Identifier:
 
 
 def _said(error: Exception) -> str:
-    """Say what the error says in one line; the address in it has no password."""
+    """Say what the error says in one line; of an address that cannot be parsed, nothing: it may have a password."""
+    if type(error) is psycopg.ProgrammingError:
+        return "output.url is no address of Postgres; write postgresql://USER@HOST:PORT/DATABASE"
     return " ".join(str(error).split())
