@@ -13,13 +13,13 @@ import json
 import sys
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import duckdb
 
 from faultline.command import drop_output, fail, seconds
-from faultline.formats.verdict import ALL, SOURCE, Kept, Verdict, Verdicts
+from faultline.formats.verdict import ALL, SOURCE, Kept, Outcome, Verdict, Verdicts
 from faultline.settings import Settings, SettingsError
 from faultline.storage.words import location_argument
 from faultline.verdict.checker import Options, judge
@@ -59,19 +59,23 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _judge(name: str, settings: Settings, bootstrap: str, options: Options, folder: Path | None) -> Verdict:
-    """Judge one pipeline; an error in it does not stop the others. Raises NotJudged."""
+def _judge(
+    name: str, settings: Settings, options: Options, arguments: argparse.Namespace, sources: dict[str, str]
+) -> Verdict:
+    """Judge one pipeline, and add its topic to `sources`; an error in it does not stop the others. Raises NotJudged."""
     try:
-        cluster = Cluster(bootstrap)
+        cluster = Cluster(arguments.bootstrap or settings.bootstrap)
         checker = CHECKERS[name](settings, cluster, options)
+        sources[name] = checker.source
         with open_store() as store:
             judgement = judge(checker, cluster, store, options)
-            if folder is not None:
+            if arguments.dump is not None:
                 try:
-                    dump(folder, judgement)
-                except OSError as error:
+                    dump(arguments.dump, judgement)
+                except (OSError, Unknown) as error:
                     # Findings that are not written do not change what was found.
-                    sys.stderr.write(f"verdict: not every finding is in --dump {folder}: {error.strerror}\n")
+                    why = error.strerror if isinstance(error, OSError) else error
+                    sys.stderr.write(f"verdict: not every finding is in --dump {arguments.dump}: {why}\n")
         return judgement.verdict
     except Unknown as reason:
         return unknown(name, str(reason))
@@ -92,13 +96,25 @@ def _judge_all(names: Sequence[str], settings: Settings, arguments: argparse.Nam
         as_is=arguments.as_is,
         wait_seconds=arguments.wait,
     )
-    verdicts, notes = [], []
+    verdicts: list[Verdict] = []
+    notes: list[str] = []
+    sources: dict[str, str] = {}
     for name in names:
         try:
-            verdicts.append(_judge(name, settings, arguments.bootstrap or settings.bootstrap, options, arguments.dump))
+            verdicts.append(_judge(name, settings, options, arguments, sources))
         except NotJudged as reason:
             notes.append(f"{name}: {reason}")
-    return Verdicts(tuple(verdicts), tuple(notes))
+    return Verdicts(tuple(_of_one_source(verdict, sources) for verdict in verdicts), tuple(notes))
+
+
+def _of_one_source(verdict: Verdict, sources: Mapping[str, str]) -> Verdict:
+    """Let the source hold only if it is the topic that the pipelines have read, which their own settings name."""
+    judged = sources.get(SOURCE)
+    others = {name: topic for name, topic in sources.items() if topic != judged}
+    if verdict.pipeline != SOURCE or verdict.outcome is not Outcome.HOLDS or not others:
+        return verdict
+    name, topic = next(iter(others.items()))
+    return unknown(SOURCE, f"topic {judged} holds, and {name} has read {topic}; judge with STACK_VISITS_TOPIC={topic}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

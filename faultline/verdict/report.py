@@ -47,9 +47,10 @@ def print_report(found: Verdicts, *, verbose: bool = False, categories: Sequence
     if isinstance(sys.stdout, io.TextIOWrapper):
         # An ASCII-only terminal or pipe gets escapes, not an error.
         sys.stdout.reconfigure(errors="backslashreplace")
-    console = _Console(file=sys.stdout, highlight=False, soft_wrap=False)
+    # `:fire:` in a record is text.
+    console = _Console(file=sys.stdout, highlight=False, emoji=False, soft_wrap=False)
     if not console.is_terminal:
-        console = _Console(file=sys.stdout, highlight=False, width=_PLAIN_COLUMNS)
+        console = _Console(file=sys.stdout, highlight=False, emoji=False, width=_PLAIN_COLUMNS)
     known = [verdict for verdict in found.verdicts if verdict.outcome is not Outcome.UNKNOWN or verdict.records]
     if known:
         console.print(_table(known, categories))

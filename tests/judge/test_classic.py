@@ -54,7 +54,7 @@ def judged(
     store: Store,
     windows: Sequence[Window],
     *,
-    late: Sequence[Visit] = LATE,
+    late: Sequence[Visit | bytes] = LATE,
     more: Sequence[Visit] = (),
     position: int | None = None,
 ) -> Verdict:
@@ -62,7 +62,11 @@ def judged(
     source = [*(visit(*one) for one in (*SOURCE, *more)), b"junk"]
     tables = (
         ("visits", VISITS, visit_rows(batch_of(records(source)), WINDOW_MS)),
-        ("late", VISITS, visit_rows(batch_of(records([visit(*one) for one in late])), WINDOW_MS)),
+        (
+            "late",
+            VISITS,
+            visit_rows(batch_of(records([one if isinstance(one, bytes) else visit(*one) for one in late])), WINDOW_MS),
+        ),
         ("windows", WINDOWS, window_rows(batch_of(records([window(*one) for one in windows])), WINDOW_MS)),
     )
     for name, schema, rows in tables:
@@ -118,13 +122,25 @@ ALL = [*RIGHT, ("b", 20, 1)]
         ([*LATE, ("zzz", 4)], [], ALL, (0, 1)),
         ([*LATE, ("b", 4)], [], ALL, (0, 1)),
         ([*LATE, ("c", 4), ("c", 4), ("c", 4)], [("c", 4)], ALL, (2, 0)),
+        ([*LATE, b"junk", b"\xff"], [], ALL, (0, 2)),
         (LATE, [("closing-0", 5)], [*ALL, ("closing-0", 0, 7), ("closing-0", 0, 9)], (1, 1)),
         (LATE, [], [("a", 0, 1), ("a", 0, 3), *ALL[1:]], (1, 1)),
     ],
-    ids=["late-of-nothing", "late-of-another-time", "late-again", "closing-miscounted", "counts-that-cancel"],
+    ids=[
+        "late-of-nothing",
+        "late-of-another-time",
+        "late-again",
+        "late-unreadable",
+        "closing-miscounted",
+        "counts-that-cancel",
+    ],
 )
 def test_what_was_never_sent_or_is_there_too_often_is_violated(
-    store: Store, late: Sequence[Visit], more: Sequence[Visit], windows: Sequence[Window], counts: tuple[int, int]
+    store: Store,
+    late: Sequence[Visit | bytes],
+    more: Sequence[Visit],
+    windows: Sequence[Window],
+    counts: tuple[int, int],
 ) -> None:
     verdict = judged(store, windows, late=late, more=more)
     assert verdict.outcome is Outcome.VIOLATED

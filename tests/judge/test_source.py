@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,10 @@ from faultline.formats.ledger import acked_line
 from faultline.formats.verdict import Outcome, Verdict
 from faultline.formats.visit import iso_time
 from faultline.verdict.model import Unknown
-from faultline.verdict.records import Span
+from faultline.verdict.records import Batch, Span, Spans
 from faultline.verdict.source.judge import not_judged
 from faultline.verdict.source.ledger import ledgers_of
-from tests.judge.source_world import OTHER_ID, START, TOPIC_ID, World, judge_source, random_world
+from tests.judge.source_world import OTHER_ID, START, TOPIC_ID, MemoryTopic, World, judge_source, random_world
 from tests.tiers import seeds
 
 Counts = tuple[int, int, int]
@@ -226,6 +227,34 @@ def test_a_foreign_record_cannot_forge_a_line(tmp_path: Path) -> None:
     assert strange.names["timestamp"] == 2**62
 
 
+def test_findings_stand_when_the_broker_dies_after_the_judging(tmp_path: Path) -> None:
+    world = small_world()
+    for number in range(5):
+        world.topic.append(1, b"x", b"%d" % number, START)
+
+    class Dying(MemoryTopic):
+        reads = 0
+
+        def read(self, topic: str, spans: Spans) -> Iterator[Batch]:
+            self.reads += 1
+            if self.reads > len(spans_read):
+                raise Unknown("the broker does not answer")
+            yield from super().read(topic, spans)
+
+    spans_read = world.topic.spans()
+    world.topic.__class__ = Dying
+    judged = judge_source(world, tmp_path)
+    assert (judged.verdict.outcome, judged.verdict.unexpected) == (Outcome.VIOLATED, 5)
+    assert all(finding.text.endswith(": it cannot be read again") for finding in judged.findings["unexpected"])
+
+
+def test_a_key_may_be_as_long_as_a_record(tmp_path: Path) -> None:
+    world = small_world()
+    for _ in range(3):
+        world.send(0, "\u00e9".encode() * 350_000, b"value", START, arrives=True, acked=True)
+    assert judge_source(world, tmp_path).verdict.outcome is Outcome.HOLDS
+
+
 def test_findings_far_apart_are_read_in_several_runs(tmp_path: Path) -> None:
     world = small_world()
     for end in (10, 60_000, 60_001, 200_000):
@@ -305,6 +334,9 @@ def test_lines_out_of_order_are_refused(tmp_path: Path) -> None:
     assert f"{FILE} line 4 acknowledges visit 1, which no line before it sends: " in refused(world, tmp_path)
     world.runs[0].lines = [*lines[:2], *lines[4:]]
     assert f"{FILE} line 4 sends visit 2 where visit 1 is due: " in refused(world, tmp_path)
+    # The first and the last number are right, and so is how many there are.
+    world.runs[0].lines = [*lines[:2], lines[4], *lines[3:]]
+    assert f"{FILE} line 4 sends visit 2 where visit 1 is due: " in refused(world, tmp_path)
     world.runs[0].lines = [*lines, lines[0]]
     assert f"{FILE} line 10 sends visit 0 where visit 4 is due: " in refused(world, tmp_path)
 
@@ -334,9 +366,11 @@ def test_a_ledger_that_was_never_begun_is_left_out(tmp_path: Path) -> None:
 def test_a_ledger_that_cannot_be_opened_is_unknown(tmp_path: Path) -> None:
     path = small_world().write(tmp_path)[0]
     path.unlink()
-    path.mkdir()
-    with pytest.raises(Unknown, match="cannot be read: Is a directory"):
-        ledgers_of([path], TOPIC_ID)
+    for make in (os.mkdir, os.mkfifo):
+        make(path)
+        with pytest.raises(Unknown, match=r"is no file; move it out of the folder of the ledgers"):
+            ledgers_of([path], TOPIC_ID)
+        path.rename(tmp_path / make.__name__)
 
 
 @pytest.mark.parametrize("cut", range(1, 60, 7))

@@ -87,10 +87,30 @@ def test_paths_written_under_another_root_are_found_below_the_folder(folder: Pat
     write_part(folder, part(0))
     write_part(folder, "day=1/" + part(1))
     write_log(folder, "0", [part(0), "day=1/" + part(1)], root="/faultline/output/visits_json")
-    write_log(folder, "1", [part(2)], root="/elsewhere/visits_json/x/visits_json")
+    write_log(folder, "1", [part(2)], root="/faultline/output/visits_json")
     output = list_output(folder, FILES, 1)
     assert [file.path for file in output.files] == [folder / part(0), folder / "day=1" / part(1)]
     assert output.missing == {part(2): 1}
+
+
+def test_a_reader_sees_the_files_of_one_root(folder: Path) -> None:
+    """As after a move of the folder, with the query that goes on: its log has two paths, and a reader has one."""
+    for number in range(3):
+        write_part(folder, part(number))
+    write_log(folder, "0", [part(0)], root="/faultline/output/visits_json")
+    write_log(folder, "1", [part(1)], root="/elsewhere/visits_json/x/visits_json")
+    write_log(folder, "2", [part(2)])
+    output = list_output(folder, FILES, 2)
+    assert [file.name for file in output.files] == [part(2)]
+    assert [note for note in output.notes if "is not read: it was written under /faultline/output/visits_json" in note]
+
+
+def test_files_that_readers_of_a_folder_pass_over_are_notes(folder: Path) -> None:
+    for name in (part(0), f"day=1/{part(1)}", f"sub/{part(2)}", f"{part(3)}._COPYING_"):
+        write_part(folder, name)
+    output = list_output(folder, FOREACH_APPEND, None)
+    assert [file.name for file in output.files] == [f"day=1/{part(1)}", part(0)]
+    assert [note.rpartition(": ")[2] for note in output.notes] == ["it is being copied", "it is in a subfolder"]
 
 
 def test_paths_are_uris(tmp_path: Path) -> None:
@@ -112,7 +132,7 @@ def test_a_logged_file_that_is_gone_is_missing_and_one_that_grew_is_noted(folder
 def test_a_file_named_twice_is_read_twice(folder: Path) -> None:
     write_part(folder, part(0))
     write_log(folder, "0", [part(0)])
-    write_log(folder, "1", [part(0)], root="/faultline/output/visits_json")
+    write_log(folder, "1", [part(0)])
     output = list_output(folder, FILES, 1)
     assert [(file.name, file.order) for file in output.files] == [(part(0), 0), (part(0), 1)]
     assert output.notes == [f"{part(0)} is named again by batch 1 of the sink's log: readers read it again"]
@@ -229,7 +249,7 @@ def test_what_is_not_a_file_is_named_and_not_read(folder: Path) -> None:
         os.chdir(folder)
         server.bind("socket")
         os.chdir(here)
-        output = list_output(folder, FOREACH_APPEND, None)
+        output = list_output(folder, FOREACH_OVERWRITE, None)
     assert [file.name for file in output.files] == ["link.txt", "sub/x.txt"]
     assert output.special == {
         "sub/pipe": "a named pipe",

@@ -143,12 +143,12 @@ def test_violated_comes_before_unknown_before_holds() -> None:
 
 
 def test_the_report_is_plain_in_a_pipe_and_keeps_brackets(capsys: pytest.CaptureFixture[str]) -> None:
-    example = Finding("unexpected", "x.txt line 1 was never sent: [red]{}[/]", {})
+    example = Finding("unexpected", 'x.txt line 1 was never sent: [red]{"a":fire:1}[/]', {})
     verdict = Verdict("spark", Outcome.VIOLATED, "why", examples=(example,), records={"source": 1, "lost": 1})
     print_report(Verdicts((verdict, unknown("flink", "no broker"))))
     output = capsys.readouterr().out
     assert "\x1b" not in output
-    assert "[red]{}[/]" in output
+    assert '[red]{"a":fire:1}[/]' in output
     assert output.splitlines()[-2:] == ["spark: VIOLATED  why", "flink: UNKNOWN  no broker"]
 
 

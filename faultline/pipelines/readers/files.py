@@ -13,7 +13,7 @@ import pyarrow as pa
 from faultline.pipelines.spec import Output, SpecError
 from faultline.storage.reading import walk
 from faultline.verdict.model import Unknown
-from faultline.verdict.spark.output import FILES, FOREACH_APPEND, OutputFile, list_output
+from faultline.verdict.spark.output import FILES, FOREACH_OVERWRITE, OutputFile, list_output
 from faultline.verdict.spark.sink_log import METADATA_FOLDER
 from faultline.verdict.store import Store
 
@@ -75,7 +75,8 @@ def _files(path: Path) -> tuple[list[OutputFile], list[str]]:
     if not path.exists():
         raise Unknown(f"output {path} does not exist; did the pipeline write anything?")
     has_log = (path / METADATA_FOLDER).is_dir()
-    found = list_output(path, FILES if has_log else FOREACH_APPEND, None)
+    # Without a log, files in subfolders count too: not only Spark writes such a folder.
+    found = list_output(path, FILES if has_log else FOREACH_OVERWRITE, None)
     notes = list(found.notes)
     # The log gives each of its files an order.
     seen = [each for each in found.files if each.order is not None or not has_log]

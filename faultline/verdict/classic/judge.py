@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from faultline.formats.verdict import CATEGORIES, Finding, Outcome, Verdict
 from faultline.formats.visit import iso_time
-from faultline.verdict.escape import printable
+from faultline.verdict.escape import name_of, printable
 from faultline.verdict.flink.reader import decode
 from faultline.verdict.model import Judgement, first_findings, plural
 from faultline.verdict.store import Store
@@ -105,7 +105,9 @@ def judge(store: Store, facts: ClassicFacts) -> Judgement:
         """SELECT count(*) FILTER (WHERE expected > 0), sum(records), sum(lost), sum(duplicated), sum(unexpected),
                sum(pending) FROM fates"""
     )
-    (unreadable,) = store.numbers("SELECT count(*) FROM windows WHERE visit IS NULL")
+    (unreadable,) = store.numbers(
+        "SELECT count(*) FROM (SELECT visit FROM windows UNION ALL SELECT visit FROM late) WHERE visit IS NULL"
+    )
     unparsable, closing = store.numbers(
         """SELECT count(*) FILTER (WHERE visit IS NULL),
                sum(coalesce(expected, 0)) FILTER (WHERE closing) FROM (
@@ -178,13 +180,15 @@ def _findings(store: Store, facts: ClassicFacts, category: str) -> Iterator[Find
             ORDER BY window_end, visit_id"""
     )
     yield from _late_findings(store, facts, category)
+    if category == "unexpected":
+        yield from _unreadable_findings(store, facts)
     for visit_id, end, expected, records, counted in rows:
         start = int(str(end)) - facts.window_ms
         names: dict[str, object] = {
             "topic": facts.windows, "visit_id": decode(visit_id), "window_start": iso_time(start),
         }  # fmt: skip
         text = _FINDINGS[category].format(
-            id=names["visit_id"],
+            id=printable(name_of(decode(visit_id))),
             start=names["window_start"],
             expected=plural(int(str(expected)), "visit"),
             counted=int(str(counted)),
@@ -192,6 +196,18 @@ def _findings(store: Store, facts: ClassicFacts, category: str) -> Iterator[Find
             times=records,
         )
         yield Finding(category, text, names)
+
+
+def _unreadable_findings(store: Store, facts: ClassicFacts) -> Iterator[Finding]:
+    for table, topic in (("windows", facts.windows), ("late", facts.late)):
+        for partition, offset in store.stream(
+            f"SELECT kafka_partition, kafka_offset FROM {table} WHERE visit IS NULL ORDER BY ALL"
+        ):
+            names: dict[str, object] = {"topic": topic, "partition": partition, "offset": offset}
+            text = (
+                f"{topic} partition {partition} offset {offset} cannot be read, and nothing in the source explains it"
+            )
+            yield Finding("unexpected", text, names)
 
 
 def _late_findings(store: Store, facts: ClassicFacts, category: str) -> Iterator[Finding]:
@@ -202,5 +218,5 @@ def _late_findings(store: Store, facts: ClassicFacts, category: str) -> Iterator
         f"SELECT visit_id, event_time, sent, late FROM late_copies WHERE {condition} ORDER BY event_time, visit_id"
     ):
         time = iso_time(int(str(event_time)))
-        text = _LATE_FINDINGS[category].format(id=printable(decode(visit_id)), time=time, sent=sent, late=late)
+        text = _LATE_FINDINGS[category].format(id=printable(name_of(decode(visit_id))), time=time, sent=sent, late=late)
         yield Finding(category, text, {"topic": facts.late, "visit_id": decode(visit_id), "event_time": time})

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
+
+from confluent_kafka import KafkaException
 
 from faultline.formats.verdict import FAULTS, Finding
 from faultline.formats.visit import iso_time, parse_event_time
 from faultline.verdict.checker import Stopwatch
-from faultline.verdict.escape import printable, shown
+from faultline.verdict.escape import name_of, printable, shown
 from faultline.verdict.loading import TopicReader
-from faultline.verdict.model import EXAMPLES_PER_CATEGORY, Judgement
+from faultline.verdict.model import EXAMPLES_PER_CATEGORY, Judgement, Unknown
 from faultline.verdict.records import Record
 from faultline.verdict.source.judge import SourceFacts, judge
 from faultline.verdict.source.reader import Position, with_records
@@ -90,7 +93,7 @@ class SourceFindings:
             f"visit {shown(content)} ({self._line(lost.file, lost.number)}) was acknowledged at {self.facts.topic} "
             f"partition {lost.partition} offset {lost.offset}: {_instead(lost)}",
             {
-                "visit_id": content.decode("utf-8", "replace"),
+                "visit_id": name_of(content.decode("utf-8", "replace")),
                 "topic": self.facts.topic,
                 "partition": lost.partition,
                 "offset": lost.offset,
@@ -101,9 +104,18 @@ class SourceFindings:
         )
 
     def _extra(self, category: str, query: str) -> Iterator[Finding]:
-        places = (Position(int(str(row[0])), int(str(row[1])), row[2:]) for row in self.store.stream(query))
-        for place, record in with_records(self.reader, self.facts.topic, places):
-            yield self._record(category, place, record)
+        found = 0
+        try:
+            for place, record in with_records(self.reader, self.facts.topic, self._places(query)):
+                yield self._record(category, place, record)
+                found += 1
+        except (Unknown, KafkaException, OSError):
+            # What was found stands without the records, which a broker that died does not give.
+            for place in islice(self._places(query), found, None):
+                yield self._record(category, place, None)
+
+    def _places(self, query: str) -> Iterator[Position]:
+        return (Position(int(str(row[0])), int(str(row[1])), row[2:]) for row in self.store.stream(query))
 
     def _record(self, category: str, place: Position, record: Record | None) -> Finding:
         topic, partition, offset = self.facts.topic, place.partition, place.offset
@@ -117,7 +129,7 @@ class SourceFindings:
         names: dict[str, object] = {"topic": topic, "partition": partition, "offset": offset}
         if record is not None:
             content = f"key {shown(record.key)}, value {shown(record.value)}"
-            visit_id = None if record.key is None else record.key.decode("utf-8", "replace")
+            visit_id = None if record.key is None else name_of(record.key.decode("utf-8", "replace"))
             names = {"visit_id": visit_id, **names, "timestamp": _moment(record.timestamp)}
         return Finding(category, f"{topic} partition {partition} offset {offset} {said}: {content}", {**names, **line})
 

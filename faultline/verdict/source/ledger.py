@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISREG
 from typing import BinaryIO
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from faultline.verdict.progress import ReadProgress
 from faultline.verdict.store import Store
 
 _CHUNK_BYTES = 16 * 2**20
+_FIRST_LINE_BYTES = 4096
 
 _TOPIC_LINE = re.compile(rb"topic,,,,,\d{1,18},([\w-]{22}),[\w.~%-]*\n", re.ASCII)
 _LINE = re.compile(
@@ -48,6 +50,7 @@ END
 # Contents of a chunk: invalid lines, visits sent and their first and last number, the last one acknowledged.
 _SURVEY = f"""
 SELECT count(*) FILTER (coalesce({_READABLE}, FALSE) = FALSE), count(*) FILTER (event = 'sent'),
+       count(DISTINCT number) FILTER (event = 'sent'),
        min(number) FILTER (event = 'sent'), max(number) FILTER (event = 'sent'),
        coalesce(max(number) FILTER (event = 'acked'), -1), count(*)
 FROM ledger_lines
@@ -89,7 +92,7 @@ def ledgers_of(files: Sequence[Path], topic_id: str) -> tuple[list[Path], int]:
     chosen, others = [], 0
     for path in files:
         with _opened(path) as file:
-            found = _topic_of(path, file.readline())
+            found = _topic_of(path, file.readline(_FIRST_LINE_BYTES))
         if found == topic_id:
             chosen.append(path)
         elif found is not None:
@@ -120,6 +123,8 @@ def load_ledgers(store: Store, files: Sequence[Path], topic_id: str) -> LedgerSu
 
 def _opened(path: Path) -> BinaryIO:
     try:
+        if not S_ISREG(path.stat().st_mode):
+            raise Unknown(f"ledger {path} is no file; move it out of the folder of the ledgers")
         return path.open("rb")
     except OSError as error:
         raise Unknown(f"ledger {path} cannot be read: {error.strerror}") from None
@@ -142,13 +147,13 @@ def _load(store: Store, index: int, path: Path, progress: ReadProgress) -> int:
         length = os.fstat(file.fileno()).st_size
         for chunk in _chunks(file, length - len(file.readline())):
             rows = _parse(chunk)
-            survey = (1, 0, 0, 0, 0, 0)
+            survey = (1, 0, 0, 0, 0, 0, 0)
             if rows is not None:
                 store.connection.register("ledger_lines", rows)
                 survey = store.numbers(_SURVEY)  # type: ignore[assignment]
-            bad, count, first, last, last_acked, lines = survey
+            bad, count, distinct, first, last, last_acked, lines = survey
             # Numbers increase by one: a missing or repeated line breaks the sequence.
-            in_order = count == 0 or (first == sent and last == sent + count - 1)
+            in_order = count == 0 or (first == sent and last == sent + count - 1 and distinct == count)
             if bad or not in_order or last_acked >= sent + count:
                 raise _complaint(path, chunk, line, sent)
             store.execute(
@@ -185,7 +190,8 @@ def _parse(chunk: bytes) -> pa.Table | None:
     try:
         return pyarrow.csv.read_csv(
             pa.BufferReader(chunk),
-            read_options=pyarrow.csv.ReadOptions(column_names=FIELDS),
+            # A line may be as long as a key of a record, and has to be in one block.
+            read_options=pyarrow.csv.ReadOptions(column_names=FIELDS, block_size=max(len(chunk), 1)),
             parse_options=pyarrow.csv.ParseOptions(quote_char=False, escape_char=False, ignore_empty_lines=False),
             convert_options=pyarrow.csv.ConvertOptions(column_types=_TYPES, null_values=[""]),
         )

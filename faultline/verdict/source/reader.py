@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -61,16 +62,15 @@ def with_records(
 ) -> Iterator[tuple[Position, Record | None]]:
     """Yield places, ordered by partition and offset, each with the record that is there."""
     for run in _runs(places):
-        wanted = {place.offset for place in run}
         span = Span(run[0].offset, run[-1].offset + 1)
-        found = {
-            record.offset: record
-            for batch in reader.read(topic, {run[0].partition: span})
-            for record in batch.records()
-            if record.offset in wanted
-        }
-        for place in run:
-            yield place, found.get(place.offset)
+        # One record at a time: a run of large ones does not fit into memory.
+        left = deque(run)
+        for record in (each for batch in reader.read(topic, {run[0].partition: span}) for each in batch.records()):
+            while left and left[0].offset <= record.offset:
+                place = left.popleft()
+                yield place, record if place.offset == record.offset else None
+        for place in left:
+            yield place, None
 
 
 def _runs(places: Iterable[Position]) -> Iterator[list[Position]]:

@@ -28,15 +28,23 @@ def locations(settings: Settings, options: Options) -> Locations:
     """Find the locations of a query. Raises Unknown when its own settings contradict the flags or the folder."""
     sink = _known(options.sink or settings.text("SPARK_SINK"), "--sink" if options.sink else "SPARK_SINK")
     query = settings.query(sink)
-    checkpoint = (options.checkpoint or spark_checkpoints(settings) / query).resolve()
+    checkpoint = _resolved(options.checkpoint or spark_checkpoints(settings) / query)
     notes = notes_of(checkpoint, settings)
     run = _run_in(notes) if notes else None
     if notes is None or run is None:
         note = f"no settings of a run in {notes or checkpoint}, judged with those of .env"
-        output = (options.output or spark_outputs(settings) / query).resolve()
+        output = _resolved(options.output or spark_outputs(settings) / query)
         return Locations(settings.text("VISITS_TOPIC"), sink, output, checkpoint, (note,))
     _refuse_contradiction(run, notes, checkpoint, settings, options)
     return Locations(run.topic, run.sink, location_noted(run.output, settings), checkpoint)
+
+
+def _resolved(path: Location) -> Location:
+    try:
+        return path.resolve()
+    except RuntimeError as error:
+        # A loop of links.
+        raise Unknown(f"{path} leads nowhere: {error}; name the folder itself") from None
 
 
 def _known(sink: str, where: str) -> str:

@@ -11,7 +11,7 @@ from faultline.storage.reading import walk
 from faultline.verdict.checker import Moved
 from faultline.verdict.escape import printable
 from faultline.verdict.model import EXAMPLES_PER_CATEGORY, Unknown
-from faultline.verdict.spark.sink_log import METADATA_FOLDER, Log, read_sink_log
+from faultline.verdict.spark.sink_log import METADATA_FOLDER, Log, read_sink_log, why_skipped
 
 FILES, FOREACH_APPEND, FOREACH_OVERWRITE = SINKS
 
@@ -67,8 +67,13 @@ def list_output(folder: Location, sink: str, committed: int | None) -> Output:
         if sink == FILES:
             _by_the_log(output, present, committed)
         else:
+            read = [name for name in sorted(present) if not (sink == FOREACH_APPEND and why_skipped(name))]
             output.files = [
-                OutputFile(name, folder / name, present[name], order=_batch_of(name, sink)) for name in sorted(present)
+                OutputFile(name, folder / name, present[name], order=_batch_of(name, sink)) for name in read
+            ]
+            output.notes += [
+                f"{printable(name)} is not read by readers of the folder: {why_skipped(name)}"
+                for name in sorted(present.keys() - set(read))[:EXAMPLES_PER_CATEGORY]
             ]
         return output
     except FileNotFoundError as error:

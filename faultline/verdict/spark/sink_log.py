@@ -87,22 +87,30 @@ def _entries(lines: list[tuple[int, LoggedFile]], compacted: int, output: Locati
     A compacted file has the batches one after the other, each with its files by the number of their task: where that
     number does not grow, a batch begins.
     """
-    is_copy = not any(_name_in(output, line.path) for _, line in lines)
+    places = [_place_in(output, line.path) for _, line in lines]
+    # A reader has one path for the folder, and reads no file that was logged under another one.
+    root = next((root for name, root in reversed(places) if name), None)
+    is_copy = root is None
     order, last = -1, (-1, -1)
-    for batch, line in lines:
+    for (batch, line), (place, its_root) in zip(lines, places, strict=True):
         task = _TASK.match(posixpath.basename(line.path))
         number = int(task[1]) if task else last[1] + 1
         if batch != last[0] or (batch == compacted and number <= last[1]):
             order += 1
         last = (batch, number)
         # A folder that was copied to another name is judged by its files' names.
-        name = _name_in(output, line.path) or (posixpath.basename(line.path) if is_copy else "")
-        skipped = _why_skipped(name, is_folder=line.is_folder)
+        name = place or (posixpath.basename(line.path) if is_copy else "")
+        skipped = why_skipped(name, is_folder=line.is_folder)
+        if place and its_root != root:
+            skipped = f"it was written under {printable(its_root)}, and the newest batch under {printable(str(root))}"
         yield Entry(batch, order, name or line.path, line.size, skipped)
 
 
-def _why_skipped(name: str, *, is_folder: bool) -> str:
-    """Return why Spark does not read a file that the log names (tests/stack/test_sink_log.py); empty when it does."""
+def why_skipped(name: str, *, is_folder: bool = False) -> str:
+    """Return why Spark does not read a file of the folder (tests/stack/test_sink_log.py); empty when it does.
+
+    In a folder without a log: InMemoryFileIndex.shouldFilterOutPathName, PartitioningAwareFileIndex.allFiles.
+    """
     if not name:
         return "it is in another folder"
     if is_folder:
@@ -110,6 +118,8 @@ def _why_skipped(name: str, *, is_folder: bool) -> str:
     *folders, file = name.split("/")
     if file.startswith(("_", ".")):
         return "its name begins with _ or ."
+    if file.endswith("._COPYING_"):
+        return "it is being copied"
     if not all("=" in folder for folder in folders):
         return "it is in a subfolder"
     return ""
@@ -142,8 +152,8 @@ def logged_in(file: Location) -> Iterator[LoggedFile]:
         yield LoggedFile(posixpath.normpath(path), size, is_folder)
 
 
-def _name_in(folder: Location, logged: str) -> str:
-    """Find a logged file's name under the folder that is judged; empty when there is none.
+def _place_in(folder: Location, logged: str) -> tuple[str, str]:
+    """Find a logged file's name under the folder that is judged, and the path of that folder; empty ones without.
 
     The path is absolute and may have been written under another root (in a container): only the part below the last
     folder of the output's name counts.
@@ -151,9 +161,9 @@ def _name_in(folder: Location, logged: str) -> str:
     path = PurePosixPath(logged)
     root = posix_path(folder)
     if path.is_relative_to(root):
-        return "/".join(path.relative_to(root).parts)
+        return "/".join(path.relative_to(root).parts), str(root)
     parts = path.parts[:-1]
     if folder.name in parts:
         last = len(parts) - 1 - parts[::-1].index(folder.name)
-        return "/".join(path.parts[last + 1 :])
-    return ""
+        return "/".join(path.parts[last + 1 :]), str(PurePosixPath(*path.parts[: last + 1]))
+    return "", ""
