@@ -76,9 +76,16 @@ class SettingsError(CommandError):
 
 
 def read_env_file(path: Path) -> dict[str, str]:
-    """Read `KEY=VALUE` lines: settings by their names without the prefix. Blank lines and comments are skipped."""
+    """Read `KEY=VALUE` lines: settings by their names without the prefix. Blank lines and comments are skipped.
+
+    Raises SettingsError for a file that is not UTF-8.
+    """
     settings = {}
-    for line in path.read_text(encoding="utf-8").splitlines():
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{path} is not UTF-8: {error.reason} at byte {error.start}; save it as UTF-8") from None
+    for line in text.splitlines():
         name, separator, value = line.partition("=")
         if separator and not name.startswith("#"):
             settings[_plain(name.strip())] = value.strip()

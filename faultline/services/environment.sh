@@ -8,7 +8,7 @@ ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 load_settings() {
   load_file "${ROOT}/.env"
   # A container has no file of the profile, and does not need it: its values arrive as STACK_ variables.
-  [[ -z "${PROFILE}" || ! -f "${ROOT}/.env.${PROFILE}" ]] || load_file "${ROOT}/.env.${PROFILE}"
+  [[ -z "${PROFILE:-}" || ! -f "${ROOT}/.env.${PROFILE}" ]] || load_file "${ROOT}/.env.${PROFILE}"
 }
 
 # load_file FILE: sets its KEY=VALUE lines.

@@ -7,6 +7,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -210,7 +211,9 @@ class Artifacts:
     def _run(self, command: list[str]) -> None:
         done = subprocess.run(command, stdout=subprocess.PIPE, check=False, env=dict(self._environ), cwd=ROOT)
         if done.returncode:
-            raise StackError(f"{command[0]} could not fetch what is needed; see the lines above, then run again")
+            # Debian says on stdout that python3-venv is missing.
+            sys.stderr.write(done.stdout.decode(errors="replace"))
+            raise StackError(f"{' '.join(command[:4])} ... failed, see the lines above; then run again")
 
     def _stamp(self, name: str) -> Path:
         return self.folder / f"{name}.made-from"

@@ -88,18 +88,22 @@ class Home:
                     f"{folder} belongs to stack {marker.stack}, {first_folder} to stack {first.stack}: topics, "
                     "checkpoints and outputs go together; move one of them away"
                 )
-            if marker.layout != LAYOUT:
-                raise StackError(
-                    f"{folder} was written by another version of Faultline; "
-                    f"move it away or remove it, then start again (this version has layout {LAYOUT})"
-                )
         return next(iter(found.values()), None)
+
+    def _require_layout(self, marker: Marker) -> None:
+        """Raise StackError for files that cannot be used any more; such a stack can be stopped all the same."""
+        if marker.layout != LAYOUT:
+            raise StackError(
+                f"{self.root} has a stack of another version of Faultline; scripts/down.sh --wipe ends it and removes "
+                f"its topics, checkpoints and outputs, then start again (this version has layout {LAYOUT})"
+            )
 
     def require_marker(self) -> Marker:
         """Read the marker. Raises StackError when no stack was ever started here."""
         marker = self.marker()
         if marker is None:
             raise StackError(f"no stack was ever started in {self.root}; start one with scripts/up.sh")
+        self._require_layout(marker)
         return marker
 
     def claim(self, topics: Topics) -> Marker:
@@ -111,6 +115,7 @@ class Home:
         known = self.marker()
         marker = known or _new_marker(self.root)
         if known is not None:
+            self._require_layout(known)
             self._require_own(known)
             self.require_topics_on(topics)
         for folder in self.folders():

@@ -272,9 +272,11 @@ def copies(family: str, settings: Mapping[str, str]) -> tuple[Service, ...]:
 def require_counts(settings: Mapping[str, str]) -> None:
     """Raise StackError when a setting asks for a number of services that no stack has."""
     for name, numbers in COUNTS.items():
-        if settings[name] not in map(str, numbers):
+        if settings.get(name, "") not in map(str, numbers):
             *others, last = map(str, numbers)
-            raise StackError(f"{name}={settings[name]}: choose {', '.join(others)} or {last} (STACK_{name}, or .env)")
+            raise StackError(
+                f"{name}={settings.get(name, '')}: choose {', '.join(others)} or {last} (STACK_{name}, or .env)"
+            )
 
 
 def service(name: str, settings: Mapping[str, str]) -> Service:

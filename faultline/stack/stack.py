@@ -19,7 +19,7 @@ from faultline.stack.acts.status import Status
 from faultline.stack.acts.status import status as status_of
 from faultline.stack.backend import COMPOSE, LOCAL, PAUSED, RUNNING, Backend
 from faultline.stack.backends.compose import ComposeBackend
-from faultline.stack.backends.containers import engine_answers
+from faultline.stack.backends.containers import engine_problem
 from faultline.stack.backends.local import LocalBackend
 from faultline.stack.errors import StackError
 from faultline.stack.home import Home, Topics
@@ -251,8 +251,8 @@ def _choose(settings: StackSettings, home: Home) -> tuple[str, str]:
     if chosen:
         if chosen not in _BACKENDS:
             raise StackError(f"unknown backend '{chosen}'; --backend and STACK_BACKEND take compose or local")
-        if chosen == COMPOSE and not engine_answers():
-            raise StackError("backend compose: no Docker engine answers; start Docker, or use --backend local")
+        if chosen == COMPOSE and (problem := engine_problem()):
+            raise StackError(f"backend compose: no Docker engine answers ({problem}); start it, or use --backend local")
         return chosen, "chosen by --backend or STACK_BACKEND"
     up = home.up()
     if up is not None and up.backend in _BACKENDS:
@@ -260,6 +260,7 @@ def _choose(settings: StackSettings, home: Home) -> tuple[str, str]:
     marker = home.marker_or_none()
     if marker is not None and marker.topics.backend in _BACKENDS:
         return marker.topics.backend, "the topics of this home are on it"
-    if engine_answers():
+    problem = engine_problem()
+    if not problem:
         return COMPOSE, "a container engine answers"
-    return LOCAL, "no container engine answers; services run as processes of this machine"
+    return LOCAL, f"no container engine answers ({problem}); services run as processes of this machine"

@@ -14,6 +14,7 @@ from faultline.stack.stack import Stack
 from faultline.verbs.arguments import count
 
 _PATH_FLAGS = ("--output", "--checkpoint")
+_OF_FILES = tuple(f"{flag}=" for flag in ("--dump", *_PATH_FLAGS))
 _ELSEWHERE = (*_PATH_FLAGS, "--bootstrap", "--sink")
 """Flags of a verdict on something else than the stack as it runs."""
 
@@ -23,7 +24,8 @@ def verdict(stack: Stack, words: Sequence[str]) -> int:
     arguments: list[str] = []
     dumps: list[Path] = []
     previous = ""
-    for word in words:
+    parts = [part for word in words for part in (word.split("=", 1) if word.startswith(_OF_FILES) else [word])]
+    for word in parts:
         argument = word
         if previous == "--dump":
             dumps.append(Path(word).resolve())

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from faultline.messages import say
 from faultline.settings import DISK, PREFIX, ROOT, STORE_JARS
-from faultline.stack.backends.containers import engine_answers
+from faultline.stack.backends.containers import engine_problem
 from faultline.stack.backends.local import LocalBackend
 from faultline.stack.errors import StackError
 from faultline.stack.preflight import check_ports
@@ -43,7 +43,9 @@ def lab(stack: Stack, words: Sequence[str]) -> int:
 
 def devices(stack: Stack, words: Sequence[str]) -> int:
     """Run the query of walkthroughs 12 and 13."""
-    _become(_with_tools(stack, "spark"), ["python", "-m", "spark_job.devices_file_stream", *words], folder=Path.cwd())
+    _become(
+        _with_tools(stack, "spark"), ["python", "-P", "-m", "spark_job.devices_file_stream", *words], folder=Path.cwd()
+    )
 
 
 def notebook(stack: Stack, words: Sequence[str]) -> int:
@@ -74,7 +76,8 @@ def notebook(stack: Stack, words: Sequence[str]) -> int:
     ]  # fmt: skip
     # In containers the only user is root; the server is still on loopback and still asks for the token.
     flags += ["--allow-root"] if os.geteuid() == 0 else []
-    _become(local, ["python", "-m", "notebook", *flags], folder=Path.cwd(), more=environ)
+    # -P: the modules are those of the environment, and none of the user's folder.
+    _become(local, ["python", "-P", "-m", "notebook", *flags], folder=Path.cwd(), more=environ)
 
 
 def benchmark(stack: Stack, words: Sequence[str]) -> int:
@@ -186,8 +189,8 @@ def test(stack: Stack, words: Sequence[str]) -> int:
     if paths and all(path.startswith(_WITHOUT_JVM) for path in paths):
         local.artifacts.make_tools()
     else:
-        if tier != "quick" and not paths and not engine_answers():
-            raise StackError(f"no container engine answers, and {tier} needs one; start one (.ci/engine.sh start)")
+        if tier != "quick" and not paths and (problem := engine_problem()):
+            raise StackError(f"no container engine answers ({problem}), and {tier} needs one: .ci/engine.sh start")
         local.prepare()
         local.artifacts.add_to_tools("notebook")
         for name in ("store",) if tier == TIERS[0] else ("store", "pipeline"):

@@ -4,6 +4,7 @@
 #
 # Steps, commands and facts go to stderr; stdout gets the proven sentences at the end.
 
+[[ -z "${STACK_HOME:-}" || "${STACK_HOME}" == /* ]] || export STACK_HOME="${PWD}/${STACK_HOME}"
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit
 source faultline/services/environment.sh
 # shellcheck disable=SC2034  # walkthroughs read it
@@ -120,6 +121,8 @@ leave() {
   elif [[ "${FOUND}" == down ]] && ((status == 130 || status == 143)); then
     say "stopping what it started; checkpoints and outputs stay, scripts/down.sh --wipe removes them"
     scripts/down.sh || true
+  elif [[ "${FOUND}" == down && -z "${BROKER}" ]]; then
+    say "the stack did not start; the reason is above"
   elif [[ "${FOUND}" == down ]]; then
     say "the stack stays up to look at (scripts/status.sh, scripts/logs.sh); stop it with: scripts/down.sh"
   elif [[ "${FOUND}" == up ]]; then

@@ -52,6 +52,26 @@ def test_status_without_a_stack_is_one_line_with_the_next_step(tmp_path: Path) -
     assert typed(tmp_path, "status.sh").stdout == f"the stack in {tmp_path} is down; start it with scripts/up.sh\n"
 
 
+def test_a_script_uses_its_own_clone_wherever_it_is_called(tmp_path: Path) -> None:
+    for name in ("json.py", "runpy.py", "faultline.py"):
+        (tmp_path / name).write_text("raise SystemExit('a module of the current folder')\n")
+    environ = os.environ | {"STACK_HOME": "mine", "STACK_BACKEND": "local"}
+    done = subprocess.run(
+        [ROOT / "scripts" / "status.sh"], env=environ, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.returncode) == (f"there is no stack in {tmp_path}/mine; start it with scripts/up.sh\n", 1)
+
+
+def test_what_docker_says_is_in_the_message(tmp_path: Path) -> None:
+    docker = tmp_path / "docker"
+    docker.write_text("#!/bin/sh\necho 'permission denied: /var/run/docker.sock' >&2; exit 1\n")
+    docker.chmod(0o755)
+    done = script(
+        "status.sh", STACK_HOME=str(tmp_path), STACK_BACKEND="compose", PATH=f"{tmp_path}:{os.environ['PATH']}"
+    )
+    assert "no Docker engine answers (permission denied: /var/run/docker.sock)" in done.stderr
+
+
 def test_a_script_works_through_a_link(tmp_path: Path) -> None:
     for name in ("help.sh", "demo.sh"):
         (tmp_path / name).symlink_to(ROOT / "scripts" / name)

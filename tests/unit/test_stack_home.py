@@ -145,8 +145,14 @@ def test_an_older_layout_is_refused_in_one_line(home: Home) -> None:
     for folder in home.folders():
         document = json.loads((folder / MARKER).read_text())
         (folder / MARKER).write_text(json.dumps(document | {"layout": LAYOUT - 1}))
-    with pytest.raises(StackError, match="was written by another version of Faultline; move it away"):
-        home.claim(Topics("local"))
+    for refused in (lambda: home.claim(Topics("local")), home.require_marker):
+        with pytest.raises(
+            StackError, match=r"a stack of another version of Faultline; scripts/down\.sh --wipe ends it"
+        ):
+            refused()
+    # By its id the processes are found, so that it can be stopped.
+    assert (marker := home.marker()) is not None
+    assert marker.layout == LAYOUT - 1
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"stack": "a"}'])

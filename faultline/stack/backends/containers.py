@@ -25,6 +25,7 @@ from faultline.stack.children import is_beside, run_child, waiting_for
 from faultline.stack.errors import StackError
 
 _PROGRESS_SECONDS = 10.0
+_ANSWER_SECONDS = 10.0
 _STEP = re.compile(r"^(Step \d|#\d+ \[|(Creating|Starting|Stopping|Removing) | *Container )")
 _NOISE = re.compile(r"^((Creating|Starting|Recreating|Stopping|Removing) .*(\.\.\.|done)|Encountered errors.*|)$")
 _RUN_NOISE = re.compile(
@@ -33,11 +34,15 @@ _RUN_NOISE = re.compile(
 _SHOWN_LINES = 30
 
 
-def engine_answers() -> bool:
-    """Return whether a container engine can be used by this user."""
+def engine_problem() -> str:
+    """Say why this user can use no container engine; empty when one answers."""
     if shutil.which("docker") is None:
-        return False
-    return subprocess.run(["docker", "info"], capture_output=True, check=False).returncode == 0
+        return "docker is not on PATH"
+    try:
+        done = subprocess.run(["docker", "info"], capture_output=True, text=True, check=False, timeout=_ANSWER_SECONDS)
+    except subprocess.TimeoutExpired:
+        return f"docker info says nothing within {_ANSWER_SECONDS:g} s"
+    return (done.stderr.strip().splitlines() or ["docker info failed"])[-1] if done.returncode else ""
 
 
 def on_terminal() -> bool:

@@ -67,6 +67,12 @@ class LocalBackend:
             raise StackError("Prometheus runs in a container: leave STACK_METRICS out, or use --backend compose")
         self.check_machine()
         if not self.artifacts.complete():
+            if self._processes():
+                # Making an environment again removes what they run on.
+                raise StackError(
+                    f"{self.artifacts.folder} lacks what this commit or these settings need, and the stack runs on it; "
+                    "scripts/down.sh, then run again"
+                )
             preflight.check_disk(self.artifacts.folder, preflight.ARTIFACTS_MIB)
         self.artifacts.make_all()
 
