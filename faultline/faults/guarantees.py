@@ -46,7 +46,8 @@ All times are seconds.
 | caught up | from the fault until the job is no further behind the end of the topic than before it |
 | gap | the longest time without newly committed windows; they come every 10 s of event time when nothing is broken |
 
-An empty cell: it did not happen, such as a restart of the job after a fault of the synchronizer.
+An empty cell: it did not happen, such as a restart of the job after a fault of the synchronizer, or it cannot be
+measured, since no window came before the fault. "From the fault" begins with the first of the lines that break.
 """
 _COLUMNS = """
 | fault | mode | promised | because | broken | noticed | runs again | new windows | new batch | caught up | gap |

@@ -11,7 +11,10 @@ from faultline.settings import ROOT
 from faultline.stack.stack import Stack
 
 _TRIAL = {
-    Need.MOUNT: "folder=$(mktemp -d) && mount -t tmpfs -o size=1m faultline $folder && umount $folder && rmdir $folder",
+    Need.MOUNT: (
+        "folder=$(mktemp -d) && trap 'rmdir $folder' EXIT && mount -t tmpfs -o size=1m faultline $folder && "
+        "umount $folder"
+    ),
     Need.FIREWALL: "iptables --list OUTPUT",
     Need.CUT_OFF: "faultline/faults/cut_off.sh check",
 }

@@ -51,7 +51,12 @@ def run_row(planned: Planned, folder: Path, stack: Stack, *, installs: bool) -> 
     except _CANNOT_JUDGE as error:
         # A row that cannot be judged has failed; the others go on.
         result.reason = _words(error)
-        _repair(scene, row)
+        try:
+            _repair(scene, row)
+        except KeyboardInterrupt:
+            # What it has broken must not stay; further ones are ignored.
+            _repair(scene, row)
+            raise
     except KeyboardInterrupt:
         say("repairing what is broken ...")
         _repair(scene, row)

@@ -137,6 +137,9 @@ class Soak:
         if not scene.watches():
             wrong.append("the watcher did not run to the end")
         seen = json.loads(scene.probe("reads_compared", str(scene.folder)))
+        wrong += [f"{found} records of open transactions in {topic}" for topic, found in seen["open"].items() if found]
+        if not seen["seen"]:
+            wrong.append("no reader saw a window meanwhile")
         if seen["different"] + seen["missing"] + seen["unseen"]:
             wrong.append(f"a reader meanwhile and a reader now disagree: {seen}")
         return wrong

@@ -30,7 +30,7 @@ _SHELL_SECONDS = 600
 
 NEWEST, OLDEST = "{newest}", "{oldest}"
 """Checkpoints to restore, besides LATEST: the newest complete one, and the oldest complete one."""
-WORKING, LEADING, CONTROLLING = "{working}", "{leading}", "{controlling}"
+WORKING, LEADING = "{working}", "{leading}"
 """Services that only the stack knows."""
 
 

@@ -14,10 +14,10 @@ FLINK = "flink.jsonl"
 SPARK = "spark.jsonl"
 CHECKPOINTS = "checkpoints.jsonl"
 """Written by `python -m faultline.inspector.flink follow`."""
-SAMPLES = ("kafka.jsonl", FLINK, SPARK, "seen.jsonl", CHECKPOINTS)
+SEEN = "seen.jsonl"
+SAMPLES = ("kafka.jsonl", FLINK, SPARK, SEEN, CHECKPOINTS)
 """All but the last are written by faultline/probes/watch.py."""
 _TAIL_BYTES = 64 * 1024
-PHASES = ("load", "break", "heal", "settle", "judge")
 
 
 class Timeline:
@@ -28,7 +28,7 @@ class Timeline:
         self._begin = time.time()
 
     def phase(self, name: str) -> None:
-        """Begin one of PHASES."""
+        """Begin a phase: load, break, heal, settle or judge."""
         self.add("phase", name)
         say(f"-- {name}")
 
@@ -60,6 +60,18 @@ def read_lines(file: Path) -> list[dict[str, Any]]:
         except ValueError:
             continue
     return lines
+
+
+def ends_before(folder: Path, at: float) -> dict[str, Any]:
+    """Return the last sample of the broker up to this time; without one, a sample of no partition."""
+    samples = [each for each in read_lines(folder / SAMPLES[0]) if "stable" in each and each["at"] <= at]
+    return max(samples, key=lambda each: float(each["at"]), default={"at": 0.0, "stable": {}, "windows": {}})
+
+
+def committed_since(folder: Path, sample: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the windows that a reader has seen and that were not committed yet at a sample of the broker."""
+    stable = sample["stable"]
+    return [each for each in read_lines(folder / SEEN) if each["offset"] >= stable.get(str(each["partition"]), 0)]
 
 
 def last_samples(file: Path, count: int) -> list[dict[str, Any]]:

@@ -43,23 +43,23 @@ def without_duplicates(stream: DataFrame) -> DataFrame:
     return once.select(key, F.col("visit_id").alias("name"), F.lit(1).alias("count"))
 
 
-def run_stateful(rows: DataFrame, checkpoint: Path, hold: int) -> tuple[list[Batch], dict[Key, int]]:
-    """Run the query over all files; returns its batches by Spark's progress, and its output rows.
+def run_stateful(rows: DataFrame, checkpoint: Path, hold: int) -> tuple[list[Batch], list[tuple[Key, int]]]:
+    """Run the query over all files; returns its batches by Spark's progress, and its output rows, sorted.
 
     In batch `hold` it waits for a snapshot of the state: Spark makes them in the background.
     """
-    out: dict[int, dict[Key, int]] = {}
+    out: dict[int, list[tuple[Key, int]]] = {}
 
     def collect(batch: DataFrame, batch_id: int) -> None:
         # By batch id: a batch that runs again replaces its own rows.
-        out[batch_id] = {(row["key_time"], row["name"]): row["count"] for row in batch.collect()}
+        out[batch_id] = [((row["key_time"], row["name"]), row["count"]) for row in batch.collect()]
         if batch_id == hold:
             _await_snapshot(checkpoint)
 
     writer = rows.writeStream.foreachBatch(collect).trigger(availableNow=True).outputMode("append")
     query = writer.option("checkpointLocation", str(checkpoint)).start()
     query.awaitTermination()
-    return batches(query), {key: count for rows_out in out.values() for key, count in rows_out.items()}
+    return batches(query), sorted(row for rows_out in out.values() for row in rows_out)
 
 
 def _await_snapshot(checkpoint: Path) -> None:

@@ -12,7 +12,8 @@ import pytest
 
 from faultline.faults.judge import Judge, Look, Predicted
 from faultline.faults.judges.cluster import GoesOn, NoCheckpoint, StaleLeader, StandsStill
-from faultline.faults.judges.moments import WRITTEN, InCommit, SlowBatch
+from faultline.faults.judges.moments import WRITTEN, InCommit, InTransaction, SlowBatch
+from faultline.faults.judges.readers import BlocksReaders
 from faultline.faults.matrix import _too_small
 from faultline.faults.model import Row
 from faultline.faults.phases import _does_not_apply
@@ -94,8 +95,13 @@ def test_flink_goes_on_when_windows_of_a_new_checkpoint_come(
 ) -> None:
     scene = Sampled(tmp_path)
     scene.sampled("flink.jsonl", [NONE, *checkpoints])
-    scene.sampled("seen.jsonl", [{"at": at} for at in windows])
+    # One more was committed before the fault, and is read late.
+    scene.sampled("kafka.jsonl", [{"at": 99, "stable": {"0": 7}, "windows": {"0": 9}}])
+    scene.sampled("seen.jsonl", [{"at": at, "partition": 0, "offset": 7} for at in windows] + [LATE])
     assert ok(GoesOn(seconds=0), scene)[0] == right
+
+
+LATE = {"at": 110, "partition": 0, "offset": 6}
 
 
 def batch(at: float, committed: int, planned: int | None = None) -> dict[str, Any]:
@@ -145,24 +151,65 @@ def stands_still(scene: Sampled, before: dict[str, int | None], now: dict[str, i
 ENDS: dict[str, int | None] = {"0": 70, "1": None}
 
 
+def committed(*stable: int, begin: float = 100.5) -> list[dict[str, Any]]:
+    """Samples, a second apart, of the last stable offset of a partition that ends at 9."""
+    return [{"at": begin + at, "stable": {"0": end}, "windows": {"0": 9}} for at, end in enumerate(stable)]
+
+
+@pytest.mark.parametrize(
+    ("samples", "right"),
+    [
+        (committed(*[5] * 10), True),
+        # A commit of the job moves it once, up to the transaction that is in the way.
+        (committed(5, 5, *[7] * 9), True),
+        (committed(*range(10)), False),
+        (committed(*[9] * 10), False),
+        ([], False),
+    ],
+)
+def test_readers_wait_when_the_last_stable_offset_stands_still(
+    tmp_path: Path, samples: list[dict[str, Any]], right: bool
+) -> None:
+    scene = Sampled(tmp_path)
+    scene.sampled("kafka.jsonl", samples)
+    assert ok(BlocksReaders(), scene) == [right]
+
+
+@pytest.mark.parametrize(("offset", "right"), [(6, True), (7, False)])
+def test_a_transaction_that_was_committed_before_the_broker_was_hit_is_missed(
+    tmp_path: Path, offset: int, right: bool
+) -> None:
+    scene = Sampled(tmp_path)
+    scene.sampled("kafka.jsonl", committed(5, 7, begin=97))
+    scene.sampled("seen.jsonl", [{"at": 99.8, "partition": 0, "offset": offset}])
+    phase = {"at": BROKEN, "kind": "phase", "text": "break"}
+    scene.sampled(EVENTS, [phase, {"at": BROKEN, "kind": "broken", "text": ""}])
+    look = Look(scene, ROWS["broker-freeze-in-transaction"])
+    InTransaction().at_fault(look)
+    assert InTransaction().in_time(look) == right
+
+
 def test_nothing_is_written_when_no_visit_is_acknowledged_and_no_window_comes(tmp_path: Path) -> None:
     scene = Sampled(tmp_path)
     # What was on its way may come for some seconds.
     ledger(tmp_path, 99, 104.9)
     scene.sampled("seen.jsonl", [{"at": 99}, {"at": 104}])
-    assert stands_still(scene, ENDS, ENDS) == [True, True, True, True]
+    assert stands_still(scene, ENDS, ENDS) == [True] * 5
     scene.sampled("seen.jsonl", [{"at": 99}, {"at": 106}])
-    assert stands_still(scene, ENDS, ENDS) == [True, True, True, False]
-    assert stands_still(Sampled(tmp_path, EXITED), ENDS, ENDS) == [False, True, True, False]
+    assert stands_still(scene, ENDS, ENDS) == [True, True, True, True, False]
+    assert stands_still(Sampled(tmp_path, EXITED), ENDS, ENDS) == [False, True, True, True, False]
+    # Without any leader nothing could have been written.
+    nobody = dict.fromkeys(ENDS)
+    assert stands_still(scene, nobody, nobody) == [True, False, True, True, False]
 
 
 def test_a_visit_that_is_acknowledged_or_added_is_written(tmp_path: Path) -> None:
     scene = Sampled(tmp_path)
     ledger(tmp_path, 99, 106)
-    assert stands_still(scene, ENDS, ENDS) == [True, True, False, True]
-    assert stands_still(scene, ENDS, {**ENDS, "0": 71}) == [True, False, False, True]
+    assert stands_still(scene, ENDS, ENDS) == [True, True, True, False, True]
+    assert stands_still(scene, ENDS, {**ENDS, "0": 71}) == [True, True, False, False, True]
     # A leader was elected: somebody can write.
-    assert stands_still(scene, ENDS, {**ENDS, "1": 30}) == [True, False, False, True]
+    assert stands_still(scene, ENDS, {**ENDS, "1": 30}) == [True, True, False, False, True]
 
 
 @pytest.mark.parametrize(

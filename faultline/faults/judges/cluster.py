@@ -9,7 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from faultline.faults.judge import Check, Judge, Look
-from faultline.faults.timeline import CHECKPOINTS, FLINK, SPARK, broken_at, read_lines
+from faultline.faults.timeline import (
+    CHECKPOINTS,
+    FLINK,
+    SEEN,
+    SPARK,
+    broken_at,
+    committed_since,
+    ends_before,
+    read_lines,
+)
 from faultline.faults.times import phase_at
 from faultline.formats.ledger import ACKED, ledger_files
 from faultline.stack.backend import RUNNING
@@ -47,7 +56,9 @@ class GoesOn(Judge):
 def _gone_on(folder: Path) -> tuple[bool, bool]:
     """Return whether Flink has, and whether the synchronizer has."""
     since = broken_at(folder)
-    windows = _windows_of_a_new_checkpoint(read_lines(folder / FLINK), read_lines(folder / "seen.jsonl"), since)
+    # A window that was committed before the fault may be read late, when its leader has died.
+    seen = committed_since(folder, ends_before(folder, since))
+    windows = _windows_of_a_new_checkpoint(read_lines(folder / FLINK), seen, since)
     return windows, _new_batch(read_lines(folder / SPARK), since)
 
 
@@ -87,7 +98,8 @@ class StandsStill(Judge):
         """Look at what came some seconds after the fault."""
         folder, settings = look.scene.folder, look.scene.stack.settings.typed
         since = broken_at(folder) + _GRACE_SECONDS
-        windows = sum(each["at"] > since for each in read_lines(folder / "seen.jsonl"))
+        windows = sum(each["at"] > since for each in read_lines(folder / SEEN))
+        ends = json.loads(look.scene.probe("ends"))
         acked = sum(
             _acked_after(line, since * 1000)
             for file in ledger_files(settings.ledger, settings.text("VISITS_TOPIC"))
@@ -98,17 +110,15 @@ class StandsStill(Judge):
         return [
             # Otherwise nothing would come for another reason.
             Check("the generator, which waits, is", generator, RUNNING),
-            Check(
-                "the partitions of the visits end at", _words(look.scene.probe("ends")), _words(look.remembered(self))
-            ),
+            Check("a partition of the visits has a leader", str(any(end is not None for end in ends.values())), "True"),
+            Check("the partitions of the visits end at", _words(ends), _words(json.loads(look.remembered(self)))),
             Check("visits that were acknowledged while it was broken", str(acked), "0"),
             Check("windows that were committed while it was broken", str(windows), "0"),
         ]
 
 
-def _words(ends: str) -> str:
-    found = json.loads(ends).items()
-    return ", ".join(f"{partition}: {'no leader' if end is None else end}" for partition, end in sorted(found))
+def _words(ends: dict[str, int | None]) -> str:
+    return ", ".join(f"{partition}: {'no leader' if end is None else end}" for partition, end in sorted(ends.items()))
 
 
 def _acked_after(line: str, milliseconds: float) -> bool:

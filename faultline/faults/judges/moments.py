@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from faultline.faults.judge import Judge, Look
 from faultline.faults.steps import OnService
-from faultline.faults.timeline import SPARK, broken_at, last_samples, read_lines
+from faultline.faults.timeline import SPARK, broken_at, committed_since, ends_before, last_samples, read_lines
 from faultline.faults.times import phase_at
 
 
@@ -21,12 +21,17 @@ class InTransaction(Judge):
 
     def at_fault(self, look: Look) -> None:
         """Count them."""
-        hits_the_broker = any(isinstance(step, OnService) and step.service == "kafka" for step in look.row.breaks)
-        look.remember(self, _last_uncommitted(look) if hits_the_broker else _uncommitted(look))
+        look.remember(self, _last_uncommitted(look) if _hits_the_broker(look) else _uncommitted(look))
 
     def in_time(self, look: Look) -> bool:
-        """Return whether there were some."""
-        return bool(look.remembered(self))
+        """Return whether there were some, and none was committed between the last sample and the fault."""
+        folder = look.scene.folder
+        is_late = _hits_the_broker(look) and committed_since(folder, ends_before(folder, phase_at(folder, "break")))
+        return bool(look.remembered(self)) and not is_late
+
+
+def _hits_the_broker(look: Look) -> bool:
+    return any(isinstance(step, OnService) and step.service == "kafka" for step in look.row.breaks)
 
 
 def _uncommitted(look: Look) -> int:
@@ -36,10 +41,8 @@ def _uncommitted(look: Look) -> int:
 
 def _last_uncommitted(look: Look) -> int:
     """By the last sample before the fault: a broker that comes back has aborted or committed some of them."""
-    at = phase_at(look.scene.folder, "break")
-    samples = [each for each in read_lines(look.scene.folder / "kafka.jsonl") if "stable" in each]
-    last = max((each for each in samples if each["at"] <= at), key=lambda each: each["at"], default=None)
-    return 0 if last is None else sum(last["windows"].values()) - sum(last["stable"].values())
+    last = ends_before(look.scene.folder, phase_at(look.scene.folder, "break"))
+    return int(sum(last["windows"].values()) - sum(last["stable"].values()))
 
 
 @dataclass(frozen=True)

@@ -78,14 +78,26 @@ class LosesOpen(Judge):
 
 @dataclass(frozen=True)
 class SetsAside(Judge):
-    """The load or the fault adds visits that are late or rejected, and some have come."""
+    """The load or the fault adds visits that are late or rejected, and more come after the fault."""
 
     names: tuple[str, ...]
 
-    def verdict(self, look: Look, found: Verdicts) -> list[Check]:  # noqa: ARG002
+    def at_fault(self, look: Look) -> None:
+        """Remember how many there are: another row on the same stack may have sent some."""
+        settings = look.scene.stack.settings.values
+        topics = {name: settings[f"VISITS_{name.upper()}_TOPIC"] for name in self.names}
+        probe = look.scene.probe
+        look.remember(
+            self, {name: len(probe("read_topic", each, "--last", "0").splitlines()) for name, each in topics.items()}
+        )
+
+    def verdict(self, look: Look, found: Verdicts) -> list[Check]:
         """Look at the verdict's counts."""
-        flink = found.by_pipeline["flink"]
-        return [Check(f"some visits are {name}", str(flink.counts[name] > 0), "True") for name in self.names]
+        flink, before = found.by_pipeline["flink"], look.remembered(self)
+        return [
+            Check(f"more visits are {name} than at the fault", str(flink.counts[name] > before[name]), "True")
+            for name in self.names
+        ]
 
 
 def _stable_offsets(look: Look) -> list[str]:

@@ -78,8 +78,8 @@ _ROWS = (
     Row(
         "store-kill-during-checkpoint",
         (
-            Pause("taskmanager"), CHECKPOINT_BEGUN, *_STORE.breaks,
-            Resume("taskmanager"),
+            Pause(WORKING), CHECKPOINT_BEGUN, *_STORE.breaks,
+            Resume(WORKING),
         ),
         _STORE.heals, seconds=10,
         judged=(NoCheckpoint(),),

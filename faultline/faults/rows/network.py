@@ -12,7 +12,8 @@ def _rule(action: str, port: str, match: str = "") -> str:
     rules = (
         f"iptables --wait 5 {action} OUTPUT -o lo -p tcp --{side} {port} {match}-j DROP" for side in ("dport", "sport")
     )
-    return " && ".join(rules)
+    # A repair that is interrupted between the two is done again, and the first rule is gone then.
+    return (" && " if action == "-I" else "; ").join(rules)
 
 
 _LOSSY = "-m statistic --mode random --probability 0.2 "

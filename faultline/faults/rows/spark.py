@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from faultline.faults.catalogue import CATALOGUE
 from faultline.faults.judges.batches import RepeatsBatch
-from faultline.faults.judges.moments import BatchPlanned
+from faultline.faults.judges.moments import BatchPlanned, InCommit
 from faultline.faults.model import Need, Row
 from faultline.faults.rows.lines import BATCH_HELD, BATCH_WRITING, LARGE, NOTHING, SAME_RANGE, broken
 from faultline.faults.steps import Line, Refused, Stop
@@ -28,7 +28,7 @@ ROWS = (
     ),
     Row(
         "synchronizer-kill-in-write", (BATCH_WRITING, *_SPARK.breaks), _SPARK.heals, load=LARGE,
-        judged=(BatchPlanned(),),
+        judged=(BatchPlanned(), InCommit()),
         promise=NOTHING, why="files that the sink's log does not list do not count, and the batch is written again",
     ),
     Row(
