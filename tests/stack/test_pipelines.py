@@ -50,7 +50,8 @@ def shortened(folder: Path, name: str, changes: dict[str, str]) -> Path:
     for before, after in changes.items():
         assert before in text
         text = text.replace(before, after)
-    file = folder / f"{name}.toml"
+    # Runs go by the name of the file.
+    file = folder / f"short_{name}.toml"
     file.write_text(text, encoding="utf-8")
     return file
 
