@@ -25,6 +25,7 @@ from faultline.inspector.flink.hidden import field
 from faultline.inspector.flink.jvm import each, java_cause, program_jvm
 from faultline.inspector.flink.metadata import (
     Entry,
+    StateFiles,
     in_flight_bytes,
     load_metadata,
     master_hooks,
@@ -55,7 +56,7 @@ def compare(checkpoint: Location, name: str, program: Path, arguments: Sequence[
     with pinned(checkpoint) as held, program_jvm([checkpoint]) as (jvm, scratch):
         metadata = load_metadata(jvm, held)
         entries = operators(metadata)
-        files = {entry.id: state_files(entry) for entry in entries}
+        files = {entry.id: _files(entry, comparison) for entry in entries}
         gone = [problem for entry in entries for problem in missing_files(entry, files[entry.id])]
         comparison.refused += gone
         comparison.not_compared += [f"the state of the master hook {hook}" for hook in master_hooks(metadata)]
@@ -104,6 +105,15 @@ def compare(checkpoint: Location, name: str, program: Path, arguments: Sequence[
         # Files that it shares with others, which cannot be kept.
         raise _went_away(checkpoint)
     return comparison
+
+
+def _files(entry: Entry, comparison: Comparison) -> StateFiles:
+    """Find the files of an operator's state; state of a kind that is not known here has none, and is named."""
+    try:
+        return state_files(entry)
+    except Py4JError as error:
+        comparison.unknown.append(f"{entry.label}: its state is of a kind that is not known here ({java_cause(error)})")
+        return StateFiles()
 
 
 @contextmanager
