@@ -19,6 +19,8 @@ from faultline.stack.errors import StackError
 from faultline.stack.stack import Stack
 
 _FOLDER = ("output", "pipelines")
+NOTE = "pipeline"
+"""File beside the runs of a pipeline: the path of its TOML file."""
 _JARS_OF_READERS = {"postgres": "postgres", "iceberg": "spark-iceberg"}
 """Group of jars that Spark needs for a sink, by the reader of that sink."""
 
@@ -58,7 +60,7 @@ def placed(stack: Stack, pipeline: Pipeline, run: str = "", *, starts: bool = Tr
     of the block. Raises StackError, SpecError.
     """
     work = stack.home.root.joinpath(*_FOLDER, pipeline.name, run or "run")
-    _claim(work.parent, pipeline)
+    _refuse_runs_of_another(work.parent / NOTE, pipeline)
     topic = f"{pipeline.source.topic}_{run}" if run else pipeline.source.topic
     bootstrap = pipeline.source.bootstrap or bootstrap_of(stack)
     names = {"topic": topic, "bootstrap": bootstrap, "work": str(work), "here": str(pipeline.file.resolve().parent)}
@@ -86,16 +88,12 @@ def placed(stack: Stack, pipeline: Pipeline, run: str = "", *, starts: bool = Tr
         yield replace(place_of(pipeline), upgraded=lambda: place_of(pipeline.upgraded))
 
 
-def _claim(folder: Path, pipeline: Pipeline) -> None:
-    """Note whose runs a folder has. Raises SpecError when they are those of another file of the same name."""
-    note, own = folder / "pipeline", str(pipeline.file.resolve())
-    folder.mkdir(parents=True, exist_ok=True)
-    if not note.exists():
-        note.write_text(own, encoding="utf-8")
-    elif (other := note.read_text(encoding="utf-8")) != own:
+def _refuse_runs_of_another(note: Path, pipeline: Pipeline) -> None:
+    """Raise SpecError when the runs of a pipeline's name are those of another file."""
+    if note.exists() and (other := note.read_text(encoding="utf-8")) != str(pipeline.file.resolve()):
         raise SpecError(
-            f"{pipeline.file}: {folder} has the runs of {other}, a file of the same name; rename one of the two files,"
-            " or move the folder away"
+            f"{pipeline.file}: {note.parent} has the runs of {other}, a file of the same name; rename one of the two"
+            " files, or move the folder away"
         )
 
 

@@ -26,7 +26,7 @@ from faultline.kafka_errors import said
 from faultline.messages import say
 from faultline.pipelines.judge import Judge
 from faultline.pipelines.line import Line
-from faultline.pipelines.place import Place, is_on, placed
+from faultline.pipelines.place import NOTE, Place, is_on, placed
 from faultline.pipelines.readers import reader_of
 from faultline.pipelines.spec import STEP_SECONDS, Pipeline, SpecError, Start, filled
 from faultline.settings import ROOT, as_environment
@@ -81,6 +81,7 @@ class Trial:
 
     def __enter__(self) -> Self:
         self.place.work.mkdir(parents=True, exist_ok=True)
+        (self.place.work.parent / NOTE).write_text(str(self.pipeline.file.resolve()), encoding="utf-8")
         return self
 
     def __exit__(

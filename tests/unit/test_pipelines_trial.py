@@ -99,14 +99,14 @@ def test_a_placeholder_is_one_word(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_two_files_of_one_name_do_not_share_their_runs(tmp_path: Path) -> None:
+def test_two_files_of_one_name_do_not_share_their_runs(store: Store, tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
     for folder in (one, other):
         folder.mkdir()
         (folder / "orders.toml").write_text(SPEC.format(command="sleep 99", more=""), encoding="utf-8")
     stack = stack_in(tmp_path)
     for _ in range(2):
-        with placed(stack, read(one / "orders.toml"), starts=False):
+        with placed(stack, read(one / "orders.toml"), starts=False) as where, trial(store, where):
             pass
     with (
         pytest.raises(SpecError, match=r"has the runs of .*/one/orders\.toml, a file of the same name"),
