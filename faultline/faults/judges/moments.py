@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from faultline.faults.judge import Judge, Look
 from faultline.faults.steps import OnService
-from faultline.faults.timeline import SPARK, broken_at, committed_since, ends_before, last_samples, read_lines
+from faultline.faults.timeline import SPARK, broken_at, committed_since, ends_before, hit_at, last_samples, read_lines
 from faultline.faults.times import phase_at
 
 
@@ -26,7 +26,7 @@ class InTransaction(Judge):
     def in_time(self, look: Look) -> bool:
         """Return whether there were some, and none was committed between the last sample and the fault."""
         folder = look.scene.folder
-        is_late = _hits_the_broker(look) and committed_since(folder, ends_before(folder, phase_at(folder, "break")))
+        is_late = _hits_the_broker(look) and committed_since(folder, ends_before(folder, hit_at(folder)))
         return bool(look.remembered(self)) and not is_late
 
 
@@ -41,7 +41,7 @@ def _uncommitted(look: Look) -> int:
 
 def _last_uncommitted(look: Look) -> int:
     """By the last sample before the fault: a broker that comes back has aborted or committed some of them."""
-    last = ends_before(look.scene.folder, phase_at(look.scene.folder, "break"))
+    last = ends_before(look.scene.folder, hit_at(look.scene.folder))
     return int(sum(last["windows"].values()) - sum(last["stable"].values()))
 
 
