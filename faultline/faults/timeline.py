@@ -49,13 +49,6 @@ def broken_at(folder: Path) -> float:
     return max(float(each["at"]) for each in read_lines(folder / EVENTS) if each["kind"] == "broken")
 
 
-def hit_at(folder: Path) -> float:
-    """Return when the last of the lines that break was typed: those before it may wait for the moment."""
-    broken = broken_at(folder)
-    typed = [each["at"] for each in read_lines(folder / EVENTS) if each["kind"] == "command" and each["at"] <= broken]
-    return float(max(typed, default=broken))
-
-
 def read_lines(file: Path) -> list[dict[str, Any]]:
     """Read a file of JSON lines; a torn last line is left out."""
     if not file.exists():

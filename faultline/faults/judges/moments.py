@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from faultline.faults.judge import Judge, Look
 from faultline.faults.steps import OnService
-from faultline.faults.timeline import SPARK, broken_at, committed_since, ends_before, hit_at, last_samples, read_lines
+from faultline.faults.timeline import SPARK, broken_at, committed_since, ends_before, last_samples, read_lines
 from faultline.faults.times import phase_at
 
 
@@ -24,10 +24,16 @@ class InTransaction(Judge):
         look.remember(self, _last_uncommitted(look) if _hits_the_broker(look) else _uncommitted(look))
 
     def in_time(self, look: Look) -> bool:
-        """Return whether there were some, and none was committed between the last sample and the fault."""
+        """Return whether there were some.
+
+        A sample may be older than they are. Lines before the fault that have waited for them are enough, if no reader
+        has seen one of them before the broker was hit.
+        """
+        if not (_hits_the_broker(look) and look.row.prepares):
+            return bool(look.remembered(self))
         folder = look.scene.folder
-        is_late = _hits_the_broker(look) and committed_since(folder, ends_before(folder, hit_at(folder)))
-        return bool(look.remembered(self)) and not is_late
+        begin = phase_at(folder, "break")
+        return not any(each["at"] <= begin for each in committed_since(folder, ends_before(folder, begin)))
 
 
 def _hits_the_broker(look: Look) -> bool:
@@ -41,7 +47,7 @@ def _uncommitted(look: Look) -> int:
 
 def _last_uncommitted(look: Look) -> int:
     """By the last sample before the fault: a broker that comes back has aborted or committed some of them."""
-    last = ends_before(look.scene.folder, hit_at(look.scene.folder))
+    last = ends_before(look.scene.folder, phase_at(look.scene.folder, "break"))
     return int(sum(last["windows"].values()) - sum(last["stable"].values()))
 
 
