@@ -51,12 +51,7 @@ def run_row(planned: Planned, folder: Path, stack: Stack, *, installs: bool) -> 
     except _CANNOT_JUDGE as error:
         # A row that cannot be judged has failed; the others go on.
         result.reason = _words(error)
-        try:
-            _repair(scene, row)
-        except KeyboardInterrupt:
-            # What it has broken must not stay; further ones are ignored.
-            _repair(scene, row)
-            raise
+        _repair(scene, row)
     except KeyboardInterrupt:
         say("repairing what is broken ...")
         _repair(scene, row)
@@ -100,12 +95,17 @@ def _words(error: Exception) -> str:
 def _repair(scene: Scene, row: Row) -> None:
     """Do the steps that repair and those that follow the verdict, as far as the row has come.
 
-    A step whose fault did not happen fails; that is no matter here.
+    A step whose fault did not happen fails; that is no matter here. The first Ctrl-C lets all of them be done again
+    before it is raised, so that nothing stays broken; further ones are ignored.
     """
     steps = (*(row.heals if scene.attempts else ()), *(row.undo if scene.prepared else ()))
-    for step in steps:
-        with contextlib.suppress(CommandError):
-            scene.do(step)
+    try:
+        for step in steps:
+            with contextlib.suppress(CommandError):
+                scene.do(step)
+    except KeyboardInterrupt:
+        _repair(scene, row)
+        raise
 
 
 def _does_not_apply(row: Row, scene: Scene) -> str | None:

@@ -21,6 +21,7 @@ from faultline.command import CommandError, quiet_imports, run
 if __name__ == "__main__":
     quiet_imports()
 
+from faultline.faults.judges.readers import reads_compared
 from faultline.faults.phases import keep_logs
 from faultline.faults.repair import heal, pinned, quietly
 from faultline.faults.scene import Scene, StepFailed
@@ -134,14 +135,7 @@ class Soak:
         ]
         if SOURCE not in found.by_pipeline:
             wrong.append(f"{SOURCE} is not judged")
-        if not scene.watches():
-            wrong.append("the watcher did not run to the end")
-        seen = json.loads(scene.probe("reads_compared", str(scene.folder)))
-        wrong += [f"{found} records of open transactions in {topic}" for topic, found in seen["open"].items() if found]
-        if not seen["seen"]:
-            wrong.append("no reader saw a window meanwhile")
-        if seen["different"] + seen["missing"] + seen["unseen"]:
-            wrong.append(f"a reader meanwhile and a reader now disagree: {seen}")
+        wrong += [f"{check.what}: {check.seen}" for check in reads_compared(scene) if not check.ok]
         return wrong
 
 

@@ -15,7 +15,8 @@ SPARK = "spark.jsonl"
 CHECKPOINTS = "checkpoints.jsonl"
 """Written by `python -m faultline.inspector.flink follow`."""
 SEEN = "seen.jsonl"
-SAMPLES = ("kafka.jsonl", FLINK, SPARK, SEEN, CHECKPOINTS)
+KAFKA = "kafka.jsonl"
+SAMPLES = (KAFKA, FLINK, SPARK, SEEN, CHECKPOINTS)
 """All but the last are written by faultline/probes/watch.py."""
 _TAIL_BYTES = 64 * 1024
 
@@ -62,9 +63,14 @@ def read_lines(file: Path) -> list[dict[str, Any]]:
     return lines
 
 
+def broker_samples(folder: Path) -> list[dict[str, Any]]:
+    """Return the samples of the broker, without those to which it gave no answer."""
+    return [each for each in read_lines(folder / KAFKA) if "stable" in each]
+
+
 def ends_before(folder: Path, at: float) -> dict[str, Any]:
     """Return the last sample of the broker up to this time; without one, a sample of no partition."""
-    samples = [each for each in read_lines(folder / SAMPLES[0]) if "stable" in each and each["at"] <= at]
+    samples = [each for each in broker_samples(folder) if each["at"] <= at]
     return max(samples, key=lambda each: float(each["at"]), default={"at": 0.0, "stable": {}, "windows": {}})
 
 

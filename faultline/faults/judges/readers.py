@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from faultline.faults.judge import Check, Judge, Look
-from faultline.faults.timeline import broken_at, read_lines
+from faultline.faults.scene import Scene
+from faultline.faults.timeline import broken_at, broker_samples
 from faultline.formats.verdict import Verdicts
 
 _WAITED_SECONDS = 8.0
@@ -20,15 +21,20 @@ class Readers(Judge):
 
     def settled(self, look: Look) -> list[Check]:
         """Compare what it saw with what is there; no transaction is open either."""
-        checks = [Check("the watcher ran to the end", str(look.scene.watches()), "True")]
-        seen = json.loads(look.scene.probe("reads_compared", str(look.scene.folder)))
-        checks += [
-            Check(f"records of open transactions in {topic}", str(found), "0") for topic, found in seen["open"].items()
-        ]
-        differ = seen["different"] + seen["missing"] + seen["unseen"]
-        checks.append(Check("a reader saw windows meanwhile", str(seen["seen"] > 0), "True"))
-        checks.append(Check("records that a reader meanwhile and a reader now disagree on", str(differ), "0"))
-        return checks
+        return reads_compared(look.scene)
+
+
+def reads_compared(scene: Scene) -> list[Check]:
+    """Compare what a reader saw all the time with what is there now."""
+    checks = [Check("the watcher ran to the end", str(scene.watches()), "True")]
+    seen = json.loads(scene.probe("reads_compared", str(scene.folder)))
+    checks += [
+        Check(f"records of open transactions in {topic}", str(found), "0") for topic, found in seen["open"].items()
+    ]
+    differ = seen["different"] + seen["missing"] + seen["unseen"]
+    checks.append(Check("a reader saw windows meanwhile", str(seen["seen"] > 0), "True"))
+    checks.append(Check("records that a reader meanwhile and a reader now disagree on", str(differ), "0"))
+    return checks
 
 
 @dataclass(frozen=True)
@@ -38,9 +44,7 @@ class BlocksReaders(Judge):
     def before_repair(self, look: Look) -> list[Check]:
         """Look at the last stable offsets since the fault."""
         since = broken_at(look.scene.folder)
-        samples = [
-            each for each in read_lines(look.scene.folder / "kafka.jsonl") if "stable" in each and since < each["at"]
-        ]
+        samples = [each for each in broker_samples(look.scene.folder) if since < each["at"]]
         waited = bool(samples) and any(_stood_still(samples, partition) for partition in samples[0]["stable"])
         return [Check("readers of committed windows waited", str(waited), "True")]
 

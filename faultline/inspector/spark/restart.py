@@ -26,6 +26,7 @@ from faultline.inspector.spark.sources import (
     delta_position,
     explain,
     file_source_fails,
+    fits,
     kafka_partitions,
     kind_of,
     one_log_of_many,
@@ -204,16 +205,15 @@ def _sources_fail(logs: Logs, last: int, previous: int | None) -> str:
             f"{logs.checkpoint}/offsets/{previous} has {count(len(before.ends), 'source')} and offsets/{last} has"
             f" {len(newest.ends)}: Spark reads both, and both must have as many as the query"
         )
-    ends = [before.ends, newest.ends] if before else [newest.ends]
+    # Two sources that may be one do not tell which log is whose.
+    tells_logs = not one_log_of_many([before.ends, newest.ends] if before else [newest.ends])
     for name, end in newest.ends.items():
         start = before.ends.get(name) if before else None
         # A rate source reads where it began whenever it starts, and Kafka's when there is no batch to go on from.
         if name in logs.unreadable and (kind_of(end) == "counter" or (again and before is None)):
             return f"{logs.checkpoint}/sources/{name}/0 cannot be read: {logs.unreadable[name]}"
-        if kind_of(end) == "file" and one_log_of_many(ends):
-            why = ""
-        elif kind_of(end) == "file":
-            why = file_source_fails(logs.checkpoint, name, start, end)
+        if kind_of(end) == "file":
+            why = file_source_fails(logs.checkpoint, name, start, end) if tells_logs else ""
         elif kind_of(end) == "delta" or (again and name in logs.initial):
             why = _does_not_fit(name, start, end)
         else:
@@ -229,7 +229,7 @@ def _does_not_fit(source: str, start: Any, end: Any) -> str:
     DeltaSource.getBatch reads both, also of a committed batch, and both must be of its table (DeltaSourceOffset.apply);
     Kafka and rate read the start when the batch runs (MicroBatchStream.deserializeOffset).
     """
-    if kind_of(start) not in ("none", kind_of(end)) and not (kind_of(end) == "kafka" and start == {}):
+    if start is not None and not fits(start, kind_of(end)):
         return f"source {source} cannot read the offset {json.dumps(start)}, from which its batch starts"
     if start is not None and kind_of(end) == "delta" and start["reservoirId"] != end["reservoirId"]:
         return f"source {source} has another reservoirId in the newest batch than in the one before: two tables"

@@ -72,6 +72,11 @@ def kind_of(offset: Any) -> str:
     return shape if sound else "unknown"
 
 
+def fits(offset: Any, kind: str) -> bool:
+    """Return whether an offset is of a kind: Kafka's is {} where a pattern of topics matched none."""
+    return kind_of(offset) == kind or (kind == "kafka" and offset == {})
+
+
 def _is_partition(key: str) -> bool:
     return len(key) <= PARTITION_DIGITS and key.isascii() and key.isdecimal()
 
@@ -166,7 +171,7 @@ def initial_offset(checkpoint: Location, source: str, kind: str) -> Any:
         raise LogError(why)
     # Spark 2.1 wrote no version.
     found = parse(b"\n".join(versioned(content, 1)[1]) if content.startswith(b"v") else content)
-    if kind_of(found) != kind and not (kind == "kafka" and found == {}):
+    if not fits(found, kind):
         raise ForeignFile("it does not say where such a source began: another source may have written it")
     return found
 

@@ -8,17 +8,15 @@ from itertools import islice
 from typing import Any, NamedTuple
 from urllib.parse import unquote_to_bytes
 
-from confluent_kafka import KafkaException
-
 from faultline.formats.verdict import FAULTS, Finding
 from faultline.formats.visit import iso_time, parse_event_time
 from faultline.verdict.checker import Stopwatch
 from faultline.verdict.escape import name_of, printable, shown
 from faultline.verdict.loading import TopicReader
-from faultline.verdict.model import EXAMPLES_PER_CATEGORY, Judgement, Unknown
+from faultline.verdict.model import EXAMPLES_PER_CATEGORY, Judgement
 from faultline.verdict.records import Record
 from faultline.verdict.source.judge import SourceFacts, judge
-from faultline.verdict.source.reader import Position, with_records
+from faultline.verdict.source.reader import NOT_READ_AGAIN, Position, with_records
 from faultline.verdict.store import Store
 
 _LOST = """
@@ -109,8 +107,7 @@ class SourceFindings:
             for place, record in with_records(self.reader, self.facts.topic, self._places(query)):
                 yield self._record(category, place, record)
                 found += 1
-        except (Unknown, KafkaException, OSError):
-            # What was found stands without the records, which a broker that died does not give.
+        except NOT_READ_AGAIN:
             for place in islice(self._places(query), found, None):
                 yield self._record(category, place, None)
 

@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import pyarrow as pa
+from confluent_kafka import KafkaException
 
 from faultline.formats.digest import record_digest
 from faultline.verdict.loading import TopicReader, topic_rows
+from faultline.verdict.model import Unknown
 from faultline.verdict.records import Batch, Record, Span, Spans
 from faultline.verdict.store import Store
 
@@ -47,6 +49,10 @@ def load_topic(store: Store, reader: TopicReader, topic: str, spans: Spans) -> N
     for _, rows in topic_rows(reader, topic, spans, parse, store.folder):
         if rows.num_rows:
             store.append("source_record", rows)
+
+
+NOT_READ_AGAIN = (Unknown, KafkaException, OSError)
+"""Errors of `with_records` when the broker has died after the judging: what was found stands without the records."""
 
 
 class Position(NamedTuple):

@@ -6,15 +6,13 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from confluent_kafka import KafkaException
-
 from faultline.formats.verdict import CATEGORIES, Finding
 from faultline.formats.visit import iso_time, parse_visit
 from faultline.verdict.checker import Stopwatch
 from faultline.verdict.escape import name_of, printable, shown
 from faultline.verdict.loading import TopicReader
-from faultline.verdict.model import EXAMPLES_PER_CATEGORY, Judgement, Unknown
-from faultline.verdict.source.reader import Position, with_records
+from faultline.verdict.model import EXAMPLES_PER_CATEGORY, Judgement
+from faultline.verdict.source.reader import NOT_READ_AGAIN, Position, with_records
 from faultline.verdict.spark.cases import Case, cases_of
 from faultline.verdict.spark.judge import SparkFacts, judge, missing_file
 from faultline.verdict.spark.lines import Text, line_at
@@ -147,7 +145,7 @@ class SparkFindings:
             for place, record in with_records(self.reader, self.facts.places.topic, positions):
                 if record:
                     found[place.partition, place.offset] = _visit_names(record.value)
-        except (Unknown, KafkaException, OSError):
+        except NOT_READ_AGAIN:
             self._broker_is_gone = True
         return found
 
