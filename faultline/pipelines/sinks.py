@@ -7,11 +7,12 @@ docs/which_sink.json has what was counted. A cell that is on record is not tried
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -95,8 +96,8 @@ is broken? Rendered by `python -m faultline.pipelines.sinks` from `which_sink.js
 | sink | pipeline | the line that decides |
 |---|---|---|
 {lines}
-A cell has the rows that were lost and repeated; "none" stands for neither. An empty cell was not tried, or the row does
-not apply. How many rows a batch or a checkpoint has, and so how many are repeated, depends on the moment.
+A cell has the rows that were lost and repeated; "none" stands for neither. A dash: the row does not apply, as Spark's
+newest commit to a job of Flink. An empty cell was not tried. How many rows a batch or a checkpoint has, and so how many are repeated, depends on the moment.
 
 - **kill**: SIGKILL in mid-flight, twice. Spark runs the batch again that was being written, with the same offsets;
   Flink reads again from its newest checkpoint. A sink that cannot tell has its rows twice.
@@ -135,13 +136,18 @@ def _release(name: str) -> str:
     return f"Spark {locked_packages(ENVIRONMENTS.get(name, name))['pyspark']}"
 
 
-def page(cells: list[Cell]) -> str:
+def page(stack: Stack, cells: list[Cell]) -> str:
     """Render the page."""
+    pipelines = {sink.pipeline: read(find(sink.pipeline)) for sink in SINKS}
     found = {(cell["pipeline"], cell["row"]): cell for cell in cells}
-    rows = [name for name in TRIED if any(cell["row"] == name for cell in cells)]
-    table = [["sink", *(name.replace("-", " ") for name in rows)], ["---"] * (1 + len(rows))]
-    table += [[sink.name, *(_counts(found.get((sink.pipeline, name))) for name in rows)] for sink in SINKS]
-    upgrades = [read(find(sink.pipeline)).upgrade for sink in SINKS]
+    rows = [row for name in TRIED for row in ROWS if row.name == name]
+    table = [["sink", *(row.name.replace("-", " ") for row in rows)], ["---"] * (1 + len(rows))]
+    for sink in SINKS:
+        table.append([sink.name])
+        for row in rows:
+            apart = applies(row, pipelines[sink.pipeline], stack)
+            table[-1].append("–" if apart else _counts(found.get((sink.pipeline, row.name))))
+    upgrades = [each.upgrade for each in pipelines.values()]
     releases = {_release(each.environment) for each in upgrades if each and each.environment}
     return _HEAD.format(
         releases=", ".join(sorted({cell["release"] for cell in cells})), upgrade=", ".join(sorted(releases)),
@@ -162,27 +168,32 @@ def _counts(cell: Cell | None) -> str:
     return f"{', '.join(found) or 'none'} of {cell['expected']:,}"
 
 
-def try_sinks(names: Sequence[str]) -> None:
-    """Try what is not on record of these pipelines, on a stack of their own, and put it on record."""
+def try_sinks(stack: Stack, names: Sequence[str]) -> None:
+    """Try what is not on record of these pipelines, and put it on record."""
     rows = [row for row in ROWS if row.name in TRIED]
+    for pipeline, row in itertools.product([read(find(name)) for name in names], rows):
+        known = {(cell["pipeline"], cell["row"]) for cell in recorded()}
+        if (pipeline.name, row.name) in known or applies(row, pipeline, stack):
+            continue
+        say(f"{pipeline.name}: {row.title}")
+        try:
+            cell = tried(stack, pipeline, row)
+        except CommandError as error:
+            say(str(error))
+            continue
+        if cell["outcome"] == Outcome.UNKNOWN.value:
+            say(f"{pipeline.name}, {row.name}: unknown; run this again")
+            continue
+        # Another process may have tried other pipelines in the meantime.
+        cells = sorted([*recorded(), cell], key=lambda each: (each["pipeline"], each["row"]))
+        replace_text(RECORD, json.dumps(cells, indent=1) + "\n")
+
+
+@contextlib.contextmanager
+def own_stack() -> Iterator[Stack]:
+    """Open a stack with a folder of its own; nothing is started."""
     with tempfile.TemporaryDirectory() as home:
-        stack = open_stack({}, own_environment(Path(home), {"BACKEND": "local"}))
-        for pipeline, row in itertools.product([read(find(name)) for name in names], rows):
-            known = {(cell["pipeline"], cell["row"]) for cell in recorded()}
-            if (pipeline.name, row.name) in known or applies(row, pipeline, stack):
-                continue
-            say(f"{pipeline.name}: {row.title}")
-            try:
-                cell = tried(stack, pipeline, row)
-            except CommandError as error:
-                say(str(error))
-                continue
-            if cell["outcome"] == Outcome.UNKNOWN.value:
-                say(f"{pipeline.name}, {row.name}: unknown; run this again")
-                continue
-            # Another process may have tried other pipelines in the meantime.
-            cells = sorted([*recorded(), cell], key=lambda each: (each["pipeline"], each["row"]))
-            replace_text(RECORD, json.dumps(cells, indent=1) + "\n")
+        yield open_stack({}, own_environment(Path(home), {"BACKEND": "local"}))
 
 
 def recorded() -> list[Cell]:
@@ -197,9 +208,9 @@ def main() -> int:
     known = {sink.pipeline for sink in SINKS}
     if unknown := sorted(set(sys.argv[1:]) - known):
         raise SpecError(f"{unknown[0]} is not in the table; it has {', '.join(sorted(known))}")
-    if sys.argv[1:]:
-        try_sinks(sys.argv[1:])
-    replace_text(PAGE, page(recorded()))
+    with own_stack() as stack:
+        try_sinks(stack, sys.argv[1:])
+        replace_text(PAGE, page(stack, recorded()))
     return 0
 
 

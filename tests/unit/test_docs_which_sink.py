@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 
 from faultline.pipelines.place import find
-from faultline.pipelines.sinks import PAGE, RECORD, SINKS, TRIED, page
+from faultline.pipelines.sinks import PAGE, RECORD, SINKS, TRIED, own_stack, page
 from faultline.pipelines.spec import EXACTLY_ONCE, read
 
 CELLS = json.loads(RECORD.read_text(encoding="utf-8"))
 
 
 def test_the_page_is_that_of_the_record() -> None:
-    assert page(CELLS) == PAGE.read_text(encoding="utf-8")
+    with own_stack() as stack:
+        assert page(stack, CELLS) == PAGE.read_text(encoding="utf-8")
 
 
 def test_every_cell_is_of_a_pipeline_as_it_is() -> None:

@@ -393,6 +393,18 @@ def test_only_files_that_the_log_of_sparks_sink_names_are_read(store: Store, tmp
     assert "1 files of interrupted batches are not in _spark_metadata: readers skip them" in found.notes
 
 
+def test_json_has_the_columns_that_names_of_folders_say(store: Store, tmp_path: Path) -> None:
+    for name, n in (("id=a%3A1", 1), ("id=__HIVE_DEFAULT_PARTITION__", 2)):
+        (tmp_path / "out" / name).mkdir(parents=True)
+        (tmp_path / "out" / name / "part-0.json").write_text(json.dumps({"n": n}) + "\n")
+    sql = "SELECT value->>'id' AS id, (value->>'n')::INT AS n FROM source"
+    written = ['{"id": "a:1", "n": 1}', '{"id": null, "n": 2}']
+    assert verdict(store, spec(tmp_path, sql=sql, output="out"), written).outcome is Outcome.HOLDS
+    (tmp_path / "out" / "id=a%3A1" / "part-0.json").write_text('{"id": "a9", "n": 1}\n{"id": "a9", "n": 1}\n')
+    found = verdict(store, spec(tmp_path, sql=sql, output="out"), written)
+    assert (found.outcome, found.counts["duplicated"]) == (Outcome.VIOLATED, 1)
+
+
 def test_a_value_that_is_no_text_is_refused_and_can_be_read_as_bytes() -> None:
     batch = batch_of(records([b"\xff", "a"]))
     with pytest.raises(Unknown, match=r"is not UTF-8; set binary = true"):

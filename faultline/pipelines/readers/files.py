@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import unquote
 
 import duckdb
 import pyarrow as pa
@@ -21,9 +23,11 @@ BROKEN = "broken line"
 """Column of `output` with a line that is not JSON; NULL in other rows."""
 CSV = "delim = ',', quote = '\"', skip = 0, nullstr = '', allow_quoted_nulls = false"
 """The form of CSV files, for DuckDB."""
-LINES = pa.schema([("line", pa.string())])
+LINES = pa.schema([("line", pa.string()), ("folders", pa.string())])
+"""The lines of JSON files; `folders`: an object with what the names of a file's folders (`day=2026-07-01`) say."""
 _PATTERN = re.compile(r"[*?\[]")
 _BATCH_BYTES = 8 << 20
+_NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 _NESTED = ("STRUCT", "MAP", "JSON")
 
 
@@ -31,7 +35,7 @@ def load(store: Store, output: Output, columns: dict[str, str]) -> list[str]:
     """Make the table `output` of the files that a reader of the sink sees."""
     files, notes = _files(Path(output.path))
     if output.reader == "json":
-        _load_lines(store, files)
+        _load_lines(store, Path(output.path), files)
         if not output.sql:
             _take_members(store, output, columns)
         return notes
@@ -90,11 +94,22 @@ def _files(path: Path) -> tuple[list[OutputFile], list[str]]:
     return seen, notes
 
 
-def _load_lines(store: Store, files: list[OutputFile]) -> None:
+def _load_lines(store: Store, folder: Path, files: list[OutputFile]) -> None:
     store.create("output", LINES)
     for each in files:
+        folders = json.dumps(_of_folders(str(each.path.relative_to(folder).parent)))
         for lines in _lines(each):
-            store.append("output", pa.table([pa.array(lines, pa.string())], LINES))
+            said = pa.repeat(pa.scalar(folders), len(lines))
+            store.append("output", pa.table([pa.array(lines, pa.string()), said], LINES))
+
+
+def _of_folders(path: str) -> dict[str, str | None]:
+    """Return the columns that Spark's `partitionBy` writes as names of folders.
+
+    Source: org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils, escapePathName and DEFAULT_PARTITION_NAME.
+    """
+    named = [part.split("=", 1) for part in path.split("/") if "=" in part]
+    return {unquote(name): None if value == _NULL_FOLDER else unquote(value) for name, value in named}
 
 
 def _lines(file: OutputFile) -> Iterator[list[str]]:
@@ -126,12 +141,16 @@ def _take_members(store: Store, output: Output, columns: dict[str, str]) -> None
     members = []
     for name, kind in columns.items():
         arrow = "->" if is_nested(kind) else "->>"
-        members.append(f"CASE WHEN {valid} THEN line {arrow} {_quoted(paths[name])} END AS {sql_name(name)}")
+        path = _quoted(paths[name])
+        # Spark takes a column from the folder when the file has it, too.
+        member = f"CASE WHEN json_exists(folders, {path}) THEN folders {arrow} {path} ELSE line {arrow} {path} END"
+        members.append(f"CASE WHEN {valid} THEN {member} END AS {sql_name(name)}")
     broken = f"CASE WHEN NOT {valid} THEN line END AS {sql_name(BROKEN)}"
     store.execute(f"CREATE OR REPLACE TABLE output AS SELECT {', '.join([*members, broken])} FROM output_line")
     found = ", ".join(
-        f"count(*) FILTER (CASE WHEN {valid} THEN json_exists(line, {_quoted(path)}) ELSE false END)"
-        for path in paths.values()
+        f"count(*) FILTER (CASE WHEN {valid} THEN json_exists(line, {quoted}) OR json_exists(folders, {quoted})"
+        " ELSE false END)"
+        for quoted in map(_quoted, paths.values())
     )
     whole, *having = store.numbers(f"SELECT count(*) FILTER ({valid}), {found} FROM output_line")
     store.execute("DROP TABLE output_line")
