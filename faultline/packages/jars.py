@@ -9,7 +9,7 @@ Usage:
 
 `fetch` takes exactly the artifacts that the lock names (no transitive resolution) and refuses
 one whose SHA-256 differs. Lists of single jars, which no image has: releases.jars, schemas.jars and pipelines.jars.
-Exit codes: 0 done, 1 a jar is missing or differs from the lock, 2 wrong usage.
+Exit codes: 0 done, 1 a jar is missing or differs from the lock, 2 wrong usage, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from __future__ import annotations
 import argparse
 import hashlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -123,13 +125,17 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def retrieve(jars: Iterable[Jar], transitive: bool, exclude: Iterable[str] = ()) -> list[tuple[Jar, Path]]:
-    """Let Ivy resolve `jars` and return each artifact with its file, in a separate directory.
+@contextmanager
+def retrieved(jars: Sequence[Jar], transitive: bool, exclude: Iterable[str] = ()) -> Iterator[list[tuple[Jar, Path]]]:
+    """Let Ivy resolve `jars`, and yield each artifact with its file, in a folder that the end of the block removes.
 
     Raises JarError with the end of Ivy's report when an artifact cannot be fetched.
     """
-    work = Path(tempfile.mkdtemp(prefix="jars-"))
-    jars = list(jars)
+    with tempfile.TemporaryDirectory(prefix="jars-") as work:
+        yield _retrieve(Path(work), jars, transitive, exclude)
+
+
+def _retrieve(work: Path, jars: Sequence[Jar], transitive: bool, exclude: Iterable[str]) -> list[tuple[Jar, Path]]:
     dependencies = "\n".join(
         f"<dependency org={quoteattr(jar.organisation)} name={quoteattr(jar.name)} rev={quoteattr(jar.version)}"
         f' conf="default->{"runtime,master" if transitive else "master"}" transitive="{str(transitive).lower()}"/>'
@@ -157,7 +163,6 @@ def retrieve(jars: Iterable[Jar], transitive: bool, exclude: Iterable[str] = ())
     if done.returncode != 0:
         tail = "\n".join((done.stdout + done.stderr).splitlines()[-25:])
         raise JarError(f"Ivy could not fetch {len(jars)} jars (is the network reachable?):\n{tail}")
-    shutil.rmtree(work / "ivy", ignore_errors=True)
     found = []
     for path in sorted(files.glob("*.jar")):
         organisation, name, version = path.name.removesuffix(".jar").split("__")
@@ -171,8 +176,8 @@ def lock() -> None:
     locked: list[Jar] = []
     for group in sorted({jar.group for jar in roots}):
         wanted = [jar for jar in roots if jar.group == group]
-        for jar, path in retrieve(wanted, transitive=True, exclude=PROVIDED.get(group, ())):
-            locked.append(Jar(group, jar.organisation, jar.name, jar.version, sha256_of(path)))
+        with retrieved(wanted, transitive=True, exclude=PROVIDED.get(group, ())) as found:
+            locked += [Jar(group, jar.organisation, jar.name, jar.version, sha256_of(path)) for jar, path in found]
     lines = ["# Written by `python faultline/packages/jars.py lock` from jars.in: GROUP COORDINATES SHA256"]
     lines += [f"{jar.group} {jar.coordinates} {jar.sha256}" for jar in sorted(locked)]
     LOCK.write_text("\n".join(lines) + "\n")
@@ -182,8 +187,8 @@ def pin(path: Path) -> None:
     """Write the hash of each jar behind its name in a list of single jars; comments stay."""
     hashes: dict[str, str] = {}
     for group in sorted({jar.group for jar in read_jars(path)}):
-        for jar, file in retrieve([each for each in read_jars(path) if each.group == group], transitive=False):
-            hashes[jar.coordinates] = sha256_of(file)
+        with retrieved([each for each in read_jars(path) if each.group == group], transitive=False) as found:
+            hashes |= {jar.coordinates: sha256_of(file) for jar, file in found}
     lines = []
     for line in path.read_text().splitlines():
         fields = line.partition("#")[0].split()
@@ -212,17 +217,19 @@ def fetch(group: str, directory: Path, lock_file: Path = LOCK) -> None:
     ]
     if not missing:
         return
-    fetched = {jar.coordinates: path for jar, path in retrieve(missing, transitive=False)}
-    for jar in missing:
-        path = fetched.get(jar.coordinates)
-        if path is None:
-            raise JarError(f"{jar.coordinates} was not delivered; run again, or check that this version still exists")
-        if sha256_of(path) != jar.sha256:
-            raise JarError(
-                f"{jar.coordinates}: SHA-256 is {sha256_of(path)}, {lock_file.name} says {jar.sha256}; not used"
-            )
-        shutil.move(path, directory / jar.file_name)
-    shutil.rmtree(next(iter(fetched.values())).parents[1], ignore_errors=True)
+    with retrieved(missing, transitive=False) as found:
+        fetched = {jar.coordinates: path for jar, path in found}
+        for jar in missing:
+            path = fetched.get(jar.coordinates)
+            if path is None:
+                raise JarError(
+                    f"{jar.coordinates} was not delivered; run again, or check that this version still exists"
+                )
+            if sha256_of(path) != jar.sha256:
+                raise JarError(
+                    f"{jar.coordinates}: SHA-256 is {sha256_of(path)}, {lock_file.name} says {jar.sha256}; not used"
+                )
+            shutil.move(path, directory / jar.file_name)
 
 
 def main() -> int:
@@ -236,6 +243,8 @@ def main() -> int:
     fetch_parser.add_argument("--lock", type=Path, default=LOCK, metavar="FILE", help="default: jars.lock")
     commands.add_parser("pin").add_argument("file", type=Path)
     arguments = parser.parse_args()
+    # The folder of a fetch is removed then, too.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         if arguments.command == "lock":
             lock()
@@ -246,6 +255,8 @@ def main() -> int:
     except JarError as error:
         print(f"jars: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
     return 0
 
 
