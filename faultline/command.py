@@ -71,6 +71,13 @@ def quiet_imports() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error that is not empty; of an error of py4j, of its cause in Java."""
+    cause = getattr(error, "java_exception", None)
+    text = str(error) if cause is None else str(cause.toString())
+    return next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
+
+
 def seconds(text: str) -> float:
     """Read a flag's number of seconds, 0 or more. Raises ArgumentTypeError."""
     try:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from faultline.command import Flags, run
+from faultline.command import Flags, first_line, run
 from faultline.settings import Settings
 from spark_job.batch_sinks import append, delta_once, overwrite
 from spark_job.options import FILES, FOREACH_APPEND, FOREACH_OVERWRITE, alone
@@ -106,7 +106,7 @@ def stream(options: DeviceOptions, settings: Settings) -> int:
     from pyspark.errors import PySparkException  # noqa: PLC0415
 
     from spark_job.delta import DELTA_CONFIGURATION  # noqa: PLC0415
-    from spark_job.session import check_java, configuration, first_line, launch  # noqa: PLC0415
+    from spark_job.session import check_java, configuration, launch  # noqa: PLC0415
 
     check_java()
     with tempfile.TemporaryDirectory(prefix="devices_") as scratch:

@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from faultline.command import first_line
 from faultline.ports import refusal
 from faultline.settings import Settings, artifacts, class_archive, guard_jar, store_jars
 from faultline.storage.engines import spark_environment, spark_options
@@ -263,11 +264,3 @@ def launch(conf: dict[str, str], settings: Settings, popen: dict[str, Any]) -> S
         # py4j wraps every error of the JVM: an unknown master, too little memory.
         raise UserError(f"Spark did not start: {first_line(error)}") from None
     return SparkSession(context)
-
-
-def first_line(error: BaseException) -> str:
-    """Return the first non-empty line of an error; of a py4j error, the Java cause."""
-    cause = getattr(error, "java_exception", None)
-    text = str(cause.toString()) if cause is not None else str(error)
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[0] if lines else type(error).__name__

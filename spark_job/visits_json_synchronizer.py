@@ -10,7 +10,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from faultline.command import run
+from faultline.command import first_line, run
 from faultline.settings import Settings
 from faultline.stop import Stop
 from faultline.storage.batches import newest_batch
@@ -53,7 +53,6 @@ def synchronize(options: Options, settings: Settings, stop: Stop) -> int:
             check_guard,
             check_java,
             check_ui_port,
-            first_line,
             start_session,
         )
 

@@ -10,7 +10,7 @@ import duckdb
 
 from faultline.formats.verdict import Finding, Outcome, Verdict
 from faultline.pipelines.readers import reader_of
-from faultline.pipelines.readers.files import BROKEN, LINES, is_nested, sql_name
+from faultline.pipelines.readers.files import BROKEN, LINES, in_a_line, is_nested, sql_name
 from faultline.pipelines.readers.topic import BINARY, KEPT, TEXT, load_topic
 from faultline.pipelines.spec import AT_LEAST_ONCE, EXACTLY_ONCE, NONE, Pipeline, SpecError
 from faultline.verdict.checker import Stopwatch, source_spans
@@ -66,7 +66,7 @@ def _columns(store: Store, pipeline: Pipeline, key: str, query: str) -> dict[str
             raise SpecError(f"{pipeline.file}: {key} is not one SELECT; write one query, without others behind it")
         described = store.rows(f"DESCRIBE ({_bare(query)})")
     except duckdb.Error as error:
-        raise SpecError(f"{pipeline.file}: {key} is no valid query: {_said(error)}") from None
+        raise SpecError(f"{pipeline.file}: {key} is no valid query: {in_a_line(error)}") from None
     # For DuckDB, the case of a name makes no difference.
     names = [str(row[0]).lower() for row in described]
     repeated = sorted({name for name in names if names.count(name) > 1})
@@ -77,13 +77,6 @@ def _columns(store: Store, pipeline: Pipeline, key: str, query: str) -> dict[str
 
 def _bare(query: str) -> str:
     return query.strip().rstrip(";") + "\n"
-
-
-def _said(error: duckdb.Error) -> str:
-    """Say what DuckDB says, in one line without the picture of the place."""
-    lines = str(error).strip().splitlines()
-    near = [line for line in lines[1:3] if line.startswith("Candidate")]
-    return " ".join([lines[0], *near])
 
 
 def _changed(quoted: str, written: str, kind: str) -> list[str]:
@@ -141,7 +134,7 @@ class Judge:
         try:
             self._store.execute(f"CREATE OR REPLACE TABLE {table} AS {_bare(query)}")
         except duckdb.Error as error:
-            raise Unknown(f"{key} fails on the records: {_said(error)}; correct the query") from None
+            raise Unknown(f"{key} fails on the records: {in_a_line(error)}; correct the query") from None
 
     def compare(self) -> Counts:
         """Read the output, and compare. Raises Unknown when it cannot be read, SpecError when a column is missing."""
@@ -158,7 +151,7 @@ class Judge:
                 return self._count()
             except duckdb.Error as error:
                 file = self._pipeline.file
-                raise Unknown(f"{file}: the output cannot be set against expected.sql: {_said(error)}") from None
+                raise Unknown(f"{file}: the output cannot be set against expected.sql: {in_a_line(error)}") from None
 
     def _fit(self) -> None:
         """Make table `observed`: the columns of the query in their types; _UNFIT says why a row has none of them."""

@@ -97,7 +97,8 @@ is broken? Rendered by `python -m faultline.pipelines.sinks` from `which_sink.js
 |---|---|---|
 {lines}
 A cell has the rows that were lost and repeated; "none" stands for neither. A dash: the row does not apply, as Spark's
-newest commit to a job of Flink. An empty cell was not tried. How many rows a batch or a checkpoint has, and so how many are repeated, depends on the moment.
+newest commit to a job of Flink. An empty cell was not tried. How many rows a batch or a checkpoint has, and so how
+many are repeated, depends on the moment.
 
 - **kill**: SIGKILL in mid-flight, twice. Spark runs the batch again that was being written, with the same offsets;
   Flink reads again from its newest checkpoint. A sink that cannot tell has its rows twice.
@@ -146,7 +147,7 @@ def page(stack: Stack, cells: list[Cell]) -> str:
         table.append([sink.name])
         for row in rows:
             apart = applies(row, pipelines[sink.pipeline], stack)
-            table[-1].append("–" if apart else _counts(found.get((sink.pipeline, row.name))))
+            table[-1].append("—" if apart else _counts(found.get((sink.pipeline, row.name))))
     upgrades = [each.upgrade for each in pipelines.values()]
     releases = {_release(each.environment) for each in upgrades if each and each.environment}
     return _HEAD.format(

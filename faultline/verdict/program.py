@@ -18,7 +18,7 @@ from pathlib import Path
 
 import duckdb
 
-from faultline.command import drop_output, fail, seconds
+from faultline.command import drop_output, fail, first_line, seconds
 from faultline.formats.verdict import ALL, SOURCE, Kept, Outcome, Verdict, Verdicts
 from faultline.settings import Settings, SettingsError
 from faultline.storage.words import location_argument
@@ -80,7 +80,7 @@ def _judge(
     except Unknown as reason:
         return unknown(name, str(reason))
     except (duckdb.Error, OSError, SettingsError) as error:
-        return unknown(name, f"the verdict itself failed: {str(error).splitlines()[0]}")
+        return unknown(name, f"the verdict itself failed: {first_line(error)}")
     except NotJudged:
         raise
     except Exception as error:

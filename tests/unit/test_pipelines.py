@@ -398,7 +398,7 @@ def test_json_has_the_columns_that_names_of_folders_say(store: Store, tmp_path: 
         (tmp_path / "out" / name).mkdir(parents=True)
         (tmp_path / "out" / name / "part-0.json").write_text(json.dumps({"n": n}) + "\n")
     sql = "SELECT value->>'id' AS id, (value->>'n')::INT AS n FROM source"
-    written = ['{"id": "a:1", "n": 1}', '{"id": null, "n": 2}']
+    written: list[str | bytes] = ['{"id": "a:1", "n": 1}', '{"id": null, "n": 2}']
     assert verdict(store, spec(tmp_path, sql=sql, output="out"), written).outcome is Outcome.HOLDS
     (tmp_path / "out" / "id=a%3A1" / "part-0.json").write_text('{"id": "a9", "n": 1}\n{"id": "a9", "n": 1}\n')
     found = verdict(store, spec(tmp_path, sql=sql, output="out"), written)

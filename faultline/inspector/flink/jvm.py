@@ -20,6 +20,7 @@ from typing import Any, TextIO
 from py4j.java_gateway import GatewayParameters, JavaGateway
 from py4j.protocol import Py4JError, Py4JJavaError
 
+from faultline.command import first_line
 from faultline.inspector.errors import InspectorError
 from faultline.settings import Settings, artifacts, store_jars
 from faultline.storage.engines import flink_environment, flink_options
@@ -181,7 +182,7 @@ def system_loader(jvm: Any) -> Any:
 def java_cause(error: Py4JError) -> str:
     """Name the innermost cause in one line: class and message; of an error of py4j itself, its first line."""
     if not isinstance(error, Py4JJavaError):
-        return str(error).strip().partition("\n")[0] or type(error).__name__
+        return first_line(error)
     exception = error.java_exception
     for _ in range(_MOST_CAUSES):
         if exception.getCause() is None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from faultline.command import first_line
 from faultline.inspector.errors import InspectorError
 from faultline.inspector.model import Operator, StateStore
 from faultline.inspector.spark.moved import corrected, written_elsewhere
@@ -146,7 +147,7 @@ def _stores(checkpoint: Location) -> Iterator[list[_Store]]:
                 for variable in variables.get(str(entry.operatorId)) or (None,)
             ]
     except PySparkException as error:
-        raise InspectorError(f"{checkpoint}/state: Spark cannot read it: {str(error).splitlines()[0]}") from None
+        raise InspectorError(f"{checkpoint}/state: Spark cannot read it: {first_line(error)}") from None
     except Py4JJavaError as error:
         raise InspectorError(f"{checkpoint}/state: Spark cannot read it: {error.java_exception.getMessage()}") from None
     finally:

@@ -6,6 +6,7 @@ import deltalake
 import duckdb
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
+from faultline.command import first_line
 from faultline.pipelines.spec import Output
 from faultline.verdict.model import Unknown
 from faultline.verdict.store import Store
@@ -42,4 +43,4 @@ def reach(output: Output) -> None:
 
 
 def _unreadable(output: Output, error: Exception) -> Unknown:
-    return Unknown(f"the Delta table {output.path} cannot be read: {str(error).splitlines()[0]}")
+    return Unknown(f"the Delta table {output.path} cannot be read: {first_line(error)}")

@@ -12,6 +12,7 @@ from urllib.parse import unquote
 import duckdb
 import pyarrow as pa
 
+from faultline.command import first_line
 from faultline.pipelines.spec import Output, SpecError
 from faultline.storage.reading import walk
 from faultline.verdict.model import Unknown
@@ -26,6 +27,7 @@ CSV = "delim = ',', quote = '\"', skip = 0, nullstr = '', allow_quoted_nulls = f
 LINES = pa.schema([("line", pa.string()), ("folders", pa.string())])
 """The lines of JSON files; `folders`: an object with what the names of a file's folders (`day=2026-07-01`) say."""
 _PATTERN = re.compile(r"[*?\[]")
+_CAUSES = ("Candidate", "Error when", "Original Line", "Possible")
 _BATCH_BYTES = 8 << 20
 _NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 _NESTED = ("STRUCT", "MAP", "JSON")
@@ -61,15 +63,14 @@ def load(store: Store, output: Output, columns: dict[str, str]) -> list[str]:
     try:
         store.execute(f"CREATE OR REPLACE TABLE output AS SELECT * FROM {read}($names, {more})", **asked)
     except duckdb.Error as error:
-        raise Unknown(f"output {output.path} cannot be read as {output.reader}: {_in_a_line(error)}") from None
+        raise Unknown(f"output {output.path} cannot be read as {output.reader}: {in_a_line(error)}") from None
     return notes
 
 
-def _in_a_line(error: Exception) -> str:
-    """Say the error, and the cause that DuckDB gives in lines of their own."""
-    first, *rest = str(error).strip().splitlines()
-    cause = next((line for line in rest if line.startswith(("Error when", "Original Line", "Possible"))), "")
-    return f"{first} {cause}".strip()
+def in_a_line(error: duckdb.Error) -> str:
+    """Say what DuckDB says, with the cause that stands in a line of its own, and without the picture of the place."""
+    cause = next((line for line in str(error).splitlines()[1:] if line.startswith(_CAUSES)), "")
+    return f"{first_line(error)} {cause}".strip()
 
 
 def _files(path: Path) -> tuple[list[OutputFile], list[str]]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pyiceberg.table import StaticTable
 
+from faultline.command import first_line
 from faultline.pipelines.spec import Output
 from faultline.verdict.model import Unknown
 from faultline.verdict.store import Store
@@ -22,7 +23,7 @@ def load(store: Store, output: Output, columns: dict[str, str]) -> list[str]:  #
         table = StaticTable.from_metadata(f"{output.path}/metadata/v{version}.metadata.json")
         store.connection.register("iceberg_rows", table.scan().to_arrow())
     except (OSError, ValueError) as error:
-        raise Unknown(f"the Iceberg table {output.path} cannot be read: {str(error).splitlines()[0]}") from None
+        raise Unknown(f"the Iceberg table {output.path} cannot be read: {first_line(error)}") from None
     store.execute("CREATE OR REPLACE TABLE output AS SELECT * FROM iceberg_rows")
     store.connection.unregister("iceberg_rows")
     return [f"version {version} of the Iceberg table"]
