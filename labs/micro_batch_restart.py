@@ -21,11 +21,11 @@ from labs.frame.broker import Broker, running_broker
 from labs.frame.count import compare
 from labs.frame.feeds import values
 from labs.frame.inspect import inspect
-from labs.frame.parts import KAFKA_SOURCE, require
 from labs.frame.programs import LIMIT_SECONDS, environment, generate, program
 from labs.frame.run import Lab, run
 from labs.frame.story import Fact, same
 from spark_job.options import AVAILABLE_NOW, FILES
+from spark_job.session import check_java
 
 NAME = "11_micro_batch_restart"
 _BATCH_ROWS = 2500
@@ -224,7 +224,7 @@ def written(do: Experiment) -> list[bytes]:
 
 def experiment(lab: Lab) -> None:
     """Run the steps; the broker and each synchronizer end with them."""
-    require(KAFKA_SOURCE)
+    check_java()
     lab.story.step("a broker for this lab, and visits from the generator")
     with running_broker(lab.folder / "kafka", lab.settings) as broker:
         do = Experiment(lab, broker)

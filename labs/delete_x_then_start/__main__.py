@@ -37,7 +37,7 @@ def experiment(lab: Lab, *, write: bool) -> None:
     measured: list[Measured] = []
     with (
         running_broker(lab.folder / "kafka", lab.settings) as broker,
-        spark_session(lab.settings, lab.folder / "spark", kafka=True, more=SPARK) as spark,
+        spark_session(lab.settings, lab.folder / "spark", more=SPARK) as spark,
     ):
         # Started here, since the first two foreachBatch would both start it at the same time.
         ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]

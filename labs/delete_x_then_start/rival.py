@@ -17,7 +17,7 @@ from labs.frame.session import spark_session
 
 def main(folder: Path, topic: str, bootstrap: str) -> int:
     """Read all there is on the checkpoint in `folder`; say what it did; returns the exit code."""
-    with spark_session(Settings(), folder / "rival" / "spark", kafka=True, more=SPARK) as spark:
+    with spark_session(Settings(), folder / "rival" / "spark", more=SPARK) as spark:
         outcome = Pipeline(spark, KafkaFeed(bootstrap, topic, PARTITIONS), folder, APPEND).run()
     print(outcome)
     return 0

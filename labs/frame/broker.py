@@ -14,7 +14,6 @@ from confluent_kafka.cimpl import NewTopic
 from faultline.settings import Settings
 from faultline.stack.broker import own_broker
 from faultline.waiting import wait_until
-from labs.frame.parts import BROKER, require
 
 _REQUEST_SECONDS = 30
 
@@ -55,9 +54,8 @@ class Broker:
 def running_broker(folder: Path, settings: Settings) -> Iterator[Broker]:
     """Start a broker that keeps everything in `folder`, and stop it at the end, also after an error.
 
-    Raises CommandError when its jars or Java are missing, StackError when it ends, TimedOut when it does not answer.
+    Raises StackError when it ends, TimedOut when it does not answer.
     """
-    require(BROKER)
     with own_broker(folder, os.environ, settings.text("BIND_ADDRESS")) as own:
         admin = AdminClient({"bootstrap.servers": own.bootstrap, "log_level": 0})
         yield Broker(own.bootstrap, admin, own.environ, own.log, settings.text("TOPIC_RETENTION_MS"))

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 from py4j.protocol import Py4JError
 
 from faultline.settings import Settings
-from labs.frame.parts import DELTA, KAFKA_SOURCE, require
 from spark_job.delta import DELTA_CONFIGURATION
 from spark_job.options import alone
-from spark_job.session import configuration, launch
+from spark_job.session import check_java, configuration, launch
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,15 +43,14 @@ def spark_session(
     scratch: Path,
     *,
     delta: bool = False,
-    kafka: bool = False,
     more: Mapping[str, str | None] | None = None,
 ) -> Iterator[SparkSession]:
     """Start a JVM and a session in it; both end with the block. `more` holds further settings, None takes one away.
 
     What the JVM prints on its standard output, the console sink's batches, goes to `scratch/console.txt`.
-    Raises CommandError: Java or jars are missing, or Spark does not start.
+    Raises CommandError: Java is missing, or Spark does not start.
     """
-    require(*[part for part, wanted in ((DELTA, delta), (KAFKA_SOURCE, kafka)) if wanted])
+    check_java()
     scratch.mkdir(parents=True, exist_ok=True)
     wanted: dict[str, str | None] = {
         **lab_configuration(settings, scratch, scratch.parent.name),

@@ -20,7 +20,7 @@ def experiment(lab: Lab) -> None:
     quiet = {"spark.log.level": "OFF"}
     with (
         running_broker(lab.folder / "kafka", lab.settings) as broker,
-        spark_session(lab.settings, lab.folder / "spark", kafka=True, more=quiet) as spark,
+        spark_session(lab.settings, lab.folder / "spark", more=quiet) as spark,
     ):
 
         def make_feed(topic: str) -> KafkaFeed:

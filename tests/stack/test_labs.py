@@ -20,7 +20,6 @@ from tests.stack.shown import shown_of, was_printed
 pytestmark = [pytest.mark.ci, pytest.mark.split, pytest.mark.timeout(1800)]
 
 WALKTHROUGHS = ROOT / "scripts" / "walkthroughs"
-ARTIFACTS = Path(os.environ.get("STACK_ARTIFACTS") or ROOT / ".artifacts")
 # What each lab proves, in part, and what the sentence rests on.
 PROVES = {
     "11_micro_batch_restart": [
@@ -95,39 +94,6 @@ def test_a_walkthrough_proves_its_sentences(name: str, tmp_path: Path) -> None:
     assert again.returncode == 2
     assert again.stdout == ""
     assert re.fullmatch(rf"{name}: .* has files of an earlier run; start clean: .*{name}\.sh --clean\n", again.stderr)
-
-
-def incomplete(tmp_path: Path, group: str, jar: str) -> Path:
-    """Return artifacts like the real ones, by links, without one jar."""
-    artifacts = tmp_path / "artifacts"
-    (artifacts / "jars").mkdir(parents=True)
-    for entry in ARTIFACTS.iterdir():
-        if entry.name != "jars":
-            (artifacts / entry.name).symlink_to(entry)
-    for folder in (ARTIFACTS / "jars").iterdir():
-        (artifacts / "jars" / folder.name).mkdir()
-        for entry in folder.iterdir():
-            if not (folder.name == group and entry.name.startswith(jar)):
-                (artifacts / "jars" / folder.name / entry.name).symlink_to(entry)
-    return artifacts
-
-
-@pytest.mark.parametrize(
-    ("name", "group", "jar", "part"),
-    [
-        ("13_failure_before_the_commit", "spark", "delta-spark", "Delta Lake is incomplete: delta-spark"),
-        ("11_micro_batch_restart", "kafka", "kafka_2", "the Kafka broker is incomplete: kafka_2"),
-        ("11_micro_batch_restart", "spark", "spark-sql-kafka", "Spark's Kafka source is incomplete: spark-sql-kafka"),
-    ],
-)
-def test_a_missing_part_is_one_line(tmp_path: Path, name: str, group: str, jar: str, part: str) -> None:
-    done = walk(name, tmp_path / "home", STACK_ARTIFACTS=str(incomplete(tmp_path, group, jar)))
-    assert done.returncode == 2
-    assert done.stdout == ""
-    lines = [line for line in done.stderr.splitlines() if line and not line.startswith("== ")]
-    assert len(lines) == 1, done.stderr
-    assert lines[0].startswith(f"{name}: {part}")
-    assert "run again" in lines[0]
 
 
 @pytest.mark.parametrize(
