@@ -35,7 +35,6 @@ from tests.judge.windows_worlds import examples
 
 pytestmark = pytest.mark.timeout(600)
 
-MEGABYTE = 1_000_000
 TIMESTAMPS = st.sampled_from([-1, 0, 1_767_225_600_000, 1_767_225_600_000_000, 2**63 - 1])
 NAMES = st.sampled_from(["source.partition", "source.offset", "reason", "", "\ufffd"])
 HEADERS = st.one_of(
