@@ -22,7 +22,7 @@ run scripts/open_transactions.sh "${VISIT_WINDOWS_TOPIC}" --wait 60 | indent
 kill_taskmanagers
 # A checkpoint may have committed them, or promised to, just before the kill; then the next windows are as good.
 until scripts/open_transactions.sh "${VISIT_WINDOWS_TOPIC}" >/dev/null && ! prepared; do
-  say "   a checkpoint came just before the kill: once more"
+  say "   a checkpoint came just before the kill: try again"
   start_taskmanagers
   wait_for_checkpoints 1 >/dev/null
   scripts/open_transactions.sh "${VISIT_WINDOWS_TOPIC}" --wait 60 >/dev/null

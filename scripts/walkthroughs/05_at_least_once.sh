@@ -37,7 +37,7 @@ fact_is "tenths of a second from a window's end to its reader, on average" \
 prove "Without transactions a window does not wait for a checkpoint, and is read sooner."
 
 step "kill the TaskManager between a window and the next checkpoint"
-expect "this window is read at once; the checkpoint that the job goes back to does not know it"
+expect "this window is read at once; it is not in the checkpoint that the job goes back to"
 killed_in_between() {
   local written checkpoint
   written="$(scripts/window_latency.sh --ends 1 --uncommitted | field last_at)" || die "no window came; see scripts/status.sh"
@@ -47,7 +47,7 @@ killed_in_between() {
   ((written > checkpoint))
 }
 until killed_in_between; do
-  say "   a checkpoint came in between: once more"
+  say "   a checkpoint came in between: try again"
   start_taskmanagers
   wait_for_checkpoints 2 >/dev/null
 done

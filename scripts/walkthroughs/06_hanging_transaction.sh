@@ -34,7 +34,7 @@ remove_topic() {
 begin "$@"
 CLEAN_UP=remove_topic
 
-step "leave a transaction open: a producer ends before it commits, without a word to the broker"
+step "leave a transaction open: a producer ends before it commits, and does not tell the broker"
 remove_topic >/dev/null
 kafka kafka-topics.sh --create --topic "${TOPIC}" --partitions 1 2>/dev/null | indent
 say "   its transaction may stay open for an hour"
@@ -57,7 +57,7 @@ kafka kafka-transactions.sh describe --transactional-id "${ID}" | indent
 kafka kafka-transactions.sh describe-producers --topic "${TOPIC}" --partition 0 | indent
 
 step "end it"
-say "   aborting gives up what it wrote. Do this to a Flink job's transaction only if the job is never restored:"
+say "   an abort discards the records. Do this to a Flink job's transaction only if the job is never restored:"
 say "   a checkpoint may have promised to commit it"
 kafka kafka-transactions.sh forceTerminateTransaction --transactionalId "${ID}" | indent
 until_true 60 "the end of the transaction" readers_get_some

@@ -58,7 +58,7 @@ fact_is "fenced producers in the log, ${before} before" "$(fenced)" -gt "${befor
 prove "Two jobs with one transactional id prefix fence each other's producers off."
 
 step "cancel the second job"
-expect "the first one restarts from its last checkpoint; if the TaskManager died of it, start it"
+expect "the first one restarts from its last checkpoint; if the TaskManager has died, start it"
 second flink_job.cancel >/dev/null || true
 until_true 180 "all tasks of the first job" first_job_runs
 wait_for_checkpoints 2 >/dev/null

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Summary: The topics are gone and the checkpoints are not, as after docker-compose down --volumes: what restarts, and what not.
+# Summary: The topics are gone and the checkpoints are not, as after docker-compose down --volumes: what restarts?
 # Usage: scripts/walkthroughs/09_checkpoints_without_topics.sh [--pause] [--backend compose|local] [--profile cluster]
 #
 # Exit codes: 0 every sentence is proven, 1 one is not, 2 it could not run.

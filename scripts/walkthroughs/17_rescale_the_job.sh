@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Summary: Run the Flink job with twice as many tasks from a retained checkpoint, and with as many as before by a savepoint.
+# Summary: Double the tasks of the Flink job from a retained checkpoint, and go back to the old number from a savepoint.
 # Usage: scripts/walkthroughs/17_rescale_the_job.sh [--pause] [--backend compose|local] [--profile cluster]
 #
 # Exit codes: 0 every sentence is proven, 1 one is not, 2 it could not run.
@@ -29,7 +29,7 @@ before="$(tasks)"
 say "   parallelism ${FLINK_PARALLELISM}, ${before} tasks"
 
 step "cancel it, and restore its newest checkpoint with parallelism $((2 * FLINK_PARALLELISM))"
-expect "state belongs to key groups, offsets to partitions: both are dealt out to the new tasks"
+expect "state belongs to key groups, offsets to partitions: both are redistributed"
 say "   the topic has ${TOPIC_PARTITIONS} partitions; a task without one reads nothing, and keeps its share of the windows"
 run scripts/flink_cancel.sh >/dev/null
 checkpoint="$(scripts/exec.sh jobmanager python -m faultline.inspector.flink resolve latest)"
@@ -48,7 +48,7 @@ restore "${FLINK_PARALLELISM}" "${savepoint}"
 fact "tasks of the job" "$(tasks)" "${before}"
 fact "the job began to read, by its log, at" "$(offsets_read)" "${promised}"
 wait_for_checkpoints 2 >/dev/null
-prove "A savepoint does the same, and the job ends on purpose."
+prove "The same holds for a savepoint, with which the job is stopped."
 
 step "judge: was a window lost, or written twice?"
 settle

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Summary: Add partitions to the topic while visits come: who finds them, when, and what that makes of order.
+# Summary: Add partitions to the topic while visits come: who finds them, when, and what happens to order.
 # Usage: scripts/walkthroughs/18_more_partitions.sh [--pause] [--backend compose|local] [--profile cluster]
 #
 # Exit codes: 0 every sentence is proven, 1 one is not, 2 it could not run.
@@ -31,9 +31,9 @@ spark_reads_all() {
 
 begin "$@"
 
-step "make ${PARTITIONS} partitions of ${TOPIC_PARTITIONS}, while visits come"
+step "go from ${TOPIC_PARTITIONS} to ${PARTITIONS} partitions, while visits come"
 wait_for_checkpoints 2 >/dev/null
-spoil "a topic keeps its partitions"
+spoil "no partition can be removed"
 run scripts/exec.sh kafka kafka-topics.sh --bootstrap-server "${BROKER}" --alter --topic "${VISITS_TOPIC}" --partitions "${PARTITIONS}"
 say "   a running producer asks for partitions every 5 minutes, a new one at once"
 run scripts/generator_stop.sh
@@ -45,7 +45,7 @@ until_true 60 "a batch from ${PARTITIONS} partitions" spark_reads_all
 fact "partitions in Spark's newest batch" "$(spark_reads)" "${PARTITIONS}"
 until_true 180 "a checkpoint with ${PARTITIONS} partitions" flink_reads_all
 fact "partitions in Flink's newest checkpoint" "$(flink_reads)" "${PARTITIONS}"
-prove "Nobody restarts an engine for new partitions; each finds them by itself."
+prove "No engine needs a restart for new partitions; each finds them by itself."
 
 step "judge both pipelines"
 expect "a visit whose key has moved may come behind the watermark: it is late, and set aside, not lost"

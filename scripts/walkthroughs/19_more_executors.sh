@@ -54,7 +54,7 @@ prove "A query runs on as many cores as it asks for."
 step "stop it, and run it on ${SPARK_WORKERS} executors"
 expect "the checkpoint knows nothing of executors: the next batch begins where the last one ended"
 start_with "${SPARK_WORKERS}"
-prove "The number of executors is a matter of a start, not of the checkpoint."
+prove "Each start sets the number of executors; the checkpoint does not."
 
 step "judge: was a record lost, or written twice?"
 settle

@@ -69,7 +69,7 @@ savepoint="$(stop_with_savepoint)"
 promised="$(offsets_in "${savepoint}")"
 began="$(raw_offsets "${savepoint}")"
 
-step "put the aggregate into the window operator that is there"
+step "put the aggregate into the existing window operator"
 expect "its state has three numbers for each window; with COUNT(DISTINCT page) it has another type"
 against same-operator
 fact "exit code of the inspector, 1: the job cannot restore it" "${CODE_SEEN}" 1
@@ -78,7 +78,7 @@ restore same-operator
 fact_is "exit code of the restore" "${CODE_SEEN}" -gt 0
 fact "Flink says: the new state serializer must not be incompatible with the old one" \
   "$(says 'must not be incompatible with the old state serializer')" yes
-prove "One more aggregate in the same operator is another type of state: Flink refuses the restore, and the inspector says so before it."
+prove "One more aggregate in the same operator is another type of state: Flink refuses the restore, and the inspector predicts this."
 
 step "give that operator another uid"
 expect "the old state belongs to the uid 'windows', which the job does not have"
@@ -99,19 +99,19 @@ restore own-operator
 ((CODE_SEEN == 0)) || indent <<<"${WORDS}"
 fact "exit code of the restore" "${CODE_SEEN}" 0
 fact "the job began to read, by its log, at" "$(offsets_read)" "${promised}"
-until_true 180 "a window that is whole on ${VISIT_PAGES_TOPIC}" has_whole_windows
+until_true 180 "a complete window on ${VISIT_PAGES_TOPIC}" has_whole_windows
 prove "An operator of its own, with a uid of its own, leaves the old state as it is."
 
 step "stop this job with a savepoint too, and count its pages again from the source"
-expect "windows that were open at the first savepoint have too few pages, all later ones are whole"
+expect "windows that were open at the first savepoint have too few pages, all later ones are complete"
 savepoint="$(stop_with_savepoint)"
 counted="$(pages "${began}" "$(raw_offsets "${savepoint}")")"
 say "   ${counted}"
-say "   the first window that is whole begins at $(field whole_from <<<"${counted}")"
+say "   the first complete window begins at $(field whole_from <<<"${counted}")"
 fact_is "windows before it with too few pages" "$(field short <<<"${counted}")" -gt 0
 fact_is "windows from it on" "$(field whole <<<"${counted}")" -gt 0
 fact "those of them that differ from the count" "$(field wrong <<<"${counted}")" 0
-prove "The new aggregate is whole from the first window of which no visit came before the savepoint."
+prove "The new aggregate is complete from the first window without a visit from before the savepoint."
 
 step "go back to the job as it was"
 expect "now the new operator's state has no operator in the job, and Flink refuses it by the same rule"
@@ -124,7 +124,7 @@ fact "operators among them that are not of the pages" "$(tr ',' '\n' <<<"${dropp
 seen scripts/flink_restore.sh "${savepoint}"
 fact_is "exit code of the restore" "${CODE_SEEN}" -gt 0
 fact "Flink says: cannot map checkpoint/savepoint state" "$(says 'Cannot map checkpoint/savepoint state')" yes
-say "   only pages are dropped, and their last transaction ended with the job: here it is right to allow it"
+say "   only pages are dropped, and their last transaction ended with the job: here the flag is right"
 program="$(scripts/exec.sh jobmanager python -c 'from faultline.formats.jobs import MAIN, PROGRAMS; print(PROGRAMS[MAIN])')"
 run scripts/exec.sh jobmanager flink run --detached --fromSavepoint "${savepoint}" --claimMode NO_CLAIM \
   --allowNonRestoredState --python "${program}" | indent

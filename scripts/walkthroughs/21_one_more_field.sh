@@ -68,7 +68,7 @@ rejected_before="$(rejected)"
 retyped_before="$(retyped)"
 say "   ${running}"
 
-step "let the visits have a field more, and touch neither engine"
+step "add a field to the visits, and touch neither engine"
 expect "Spark copies each record as it is, and Flink reads the fields that it needs: both go on"
 load --campaigns 5
 until_true 180 "the new field in Spark's output, and a window of a visit that has it" both_have_it
@@ -79,7 +79,7 @@ fact_is "lines of the output without it" "$(count output without)" -gt 0
 fact_is "windows of visits with it" "$(count windows with)" -gt 0
 fact "records that were rejected meanwhile" "$(($(rejected) - rejected_before))" 0
 fact "the engines' runs" "$(engines)" "${running}"
-prove "A field more needs no restart: old and new visits are side by side in the output, and windows go on."
+prove "One more field needs no restart: old and new visits are side by side in the output, and windows go on."
 
 step "let one visit in ten have its event_time as a number"
 expect "the contract asks for a string: these are not visits, and the job sets them aside on ${VISITS_REJECTED_TOPIC}"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Summary: The same query into four sinks, killed in the same moment: which of them has rows twice?
+# Summary: The same query into four sinks, killed at the same moment: which of them has rows twice?
 # Usage: scripts/walkthroughs/22_which_sink.sh [--pause]
 #
 # Its files stay in output/pipelines to look at; docs/which_sink.md has more sinks and more faults.
 # Exit codes: 0 every sentence is proven, 1 one is not, 2 it could not run.
-# Needs: Java and Python; not the stack, of which it starts the broker only
+# Needs: Java and Python; of the stack it starts the broker only
 # Takes: 12 minutes
 set -euo pipefail
 source "$(dirname "$(readlink -f "$0")")/../lib/walkthrough.sh"
@@ -38,7 +38,7 @@ break_it pipelines/postgres_append/postgres_append.toml
 fact "kill: rows lost" "$(counted kill 3)" 0
 fact "newest-commit-deleted: rows lost" "$(counted newest-commit-deleted 3)" 0
 fact_is "newest-commit-deleted: rows repeated" "$(counted newest-commit-deleted 4)" -gt 0
-prove "A plain append loses nothing, and has the rows of a batch twice that runs again."
+prove "A plain append loses nothing, and has the rows of a repeated batch twice."
 
 step "the file sink: Spark's own log names the files of each batch"
 expect "the batch runs again; the log _spark_metadata has it already, so no file is added"
@@ -55,5 +55,5 @@ step "the batch's id: rows and id are inserted in one transaction"
 expect "the batch runs again under the same id, finds this id in the table, and inserts nothing"
 break_it pipelines/sinks/to_postgres_batch_id.toml
 none_twice
-prove "With the id of its batch in the same transaction no row is there twice."
+prove "With the batch's id in the same transaction, no row is written twice."
 finish
