@@ -111,9 +111,9 @@ many are repeated, depends on the moment.
   all again. Only a key that the rows themselves have, as in the upserts, does not depend on a checkpoint.
 - **upgrade**: stopped as soon as the output has grown, and started again: on {upgrade}, or, in Flink, with three tasks
   in place of two.
-- **sink away**: the line to the database is cut for 30 s. The program ends with an error, and is started again.
-- **answer lost**: the database has committed, and the line breaks before it can say so. The program cannot know, and
-  does it again.
+- **sink away**: the connection to the database is cut for 30 s. The program ends with an error, and is started again.
+- **answer lost**: the database has committed, and the connection breaks before it can say so. The program cannot
+  know, and does it again.
 
 What each column does to a pipeline stands in [a pipeline of your own](pipelines.md#the-rows).
 """
