@@ -17,7 +17,7 @@ _ADDED = ("DATA", "STORE_ENDPOINT")
 """Settings that the programs read and that are in kubernetes.env only."""
 _NUMBERS = (
     "KAFKA_MIN_INSYNC", "KAFKA_REPLICATION", "KAFKA_BROKERS", "TOPIC_PARTITIONS", "FLINK_PARALLELISM",
-    "FLINK_JOBMANAGERS", "FLINK_LEADER_TIMEOUT_MS", "SPARK_EXECUTORS", "SPARK_EXECUTOR_CORES",
+    "FLINK_MAX_PARALLELISM", "FLINK_JOBMANAGERS", "FLINK_LEADER_TIMEOUT_MS", "SPARK_EXECUTORS", "SPARK_EXECUTOR_CORES",
 )  # fmt: skip
 
 
@@ -42,7 +42,9 @@ def _misfits(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "KAFKA_REPLICATION", f"needs as many brokers, and KAFKA_BROKERS={brokers}"
     if settings.number("KAFKA_MIN_INSYNC") > replicas:
         yield "KAFKA_MIN_INSYNC", f"is more than KAFKA_REPLICATION={replicas}: nothing would ever be acknowledged"
-    if settings.number("TOPIC_PARTITIONS") % (tasks := settings.number("FLINK_PARALLELISM")):
+    if (tasks := settings.number("FLINK_PARALLELISM")) > (most := settings.number("FLINK_MAX_PARALLELISM")):
+        yield "FLINK_PARALLELISM", f"is more than FLINK_MAX_PARALLELISM={most}: raise that one before the first start"
+    if settings.number("TOPIC_PARTITIONS") % tasks:
         why = f"is no multiple of FLINK_PARALLELISM={tasks}: some tasks would read more than others, or nothing"
         yield "TOPIC_PARTITIONS", why
 

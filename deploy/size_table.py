@@ -88,6 +88,12 @@ def _flink(sizing: Sizing) -> Iterator[Row]:
     limit = sizing.settings.number("FLINK_MAX_PARALLELISM")
     enough = "enough" if sizing.slots <= limit else "TOO FEW: raise it before the first start"
     yield Row("FLINK_MAX_PARALLELISM", f"{limit:,}", f"{enough}; state cannot be restored with another number")
+    is_enough = sizing.needed_buffers <= sizing.network_buffers
+    enough = "enough" if is_enough else "TOO FEW: raise taskmanager.memory.network.* in flink_job/conf/config.yaml"
+    yield Row(
+        "network buffers", f"{sizing.needed_buffers:,}",
+        f"of a TaskManager, which has {sizing.network_buffers:,}: {enough}",
+    )  # fmt: skip
     down = sizing.figure("taskmanager_recovery_seconds")
     yield Row(
         "to catch up after a kill", f"{sizing.catch_up:,.1f} s",

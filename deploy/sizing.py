@@ -23,6 +23,10 @@ _UNITS = {"millisecond": 0.001, "second": 1.0, "minute": 60.0, "hour": 3600.0}
 _HEAP_STEP = 64
 _PART_BYTES = 64 * 2**20
 """Hadoop's s3a:// sends a file above this size in parts (fs.s3a.multipart.size, its default)."""
+_EXCHANGES = 2
+"""Steps of the windowing job in which each task sends to each task of the next one."""
+_BUFFER_BYTES, _OF_A_CHANNEL = 32 * 2**10, 2
+"""taskmanager.memory.segment-size, and taskmanager.network.memory.buffers-per-channel: their defaults."""
 _COMPACTED = 10
 """Batches between two compactions of the sink's log (spark.sql.streaming.fileSink.log.compactInterval, its default)."""
 
@@ -66,7 +70,9 @@ class Sizing:
         self.window = settings.number("FLINK_WINDOW_SECONDS") + settings.number("FLINK_OUT_OF_ORDERNESS_SECONDS")
         # The windowing job reads one topic and writes the others, each task with a transaction for each of them.
         self.sinks = len(kafka.topics(settings)) - 1
-        self.slots_each = int(cluster_options(settings)["taskmanager.numberOfTaskSlots"])
+        options = cluster_options(settings)
+        self.slots_each = int(options["taskmanager.numberOfTaskSlots"])
+        self.network_buffers = int(options["taskmanager.memory.network.max"].removesuffix("m")) * 2**20 // _BUFFER_BYTES
         self.cores_each = settings.number("SPARK_EXECUTOR_CORES")
 
     def figure(self, name: str) -> float:
@@ -117,6 +123,17 @@ class Sizing:
     def task_managers(self) -> int:
         """TaskManagers for the slots."""
         return math.ceil(self.slots / self.slots_each)
+
+    @property
+    def most_tasks(self) -> int:
+        """FLINK_MAX_PARALLELISM, or a larger power of two where the slots are more."""
+        return max(self.settings.number("FLINK_MAX_PARALLELISM"), 1 << (self.slots - 1).bit_length())
+
+    @property
+    def needed_buffers(self) -> int:
+        """Network buffers of a TaskManager: of each channel from another one, and for each task that it sends to."""
+        remote = max(0, self.slots - self.slots_each)
+        return self.slots_each * _EXCHANGES * (_OF_A_CHANNEL * remote + self.slots + 1)
 
     @property
     def catch_up(self) -> float:
@@ -199,10 +216,12 @@ class Sizing:
     def lines(self) -> list[str]:
         """Lines of deploy/kubernetes.env for this load. Raises SettingsError."""
         heap = math.ceil(self.heap / _HEAP_STEP) * _HEAP_STEP
+        raised = self.most_tasks > self.settings.number("FLINK_MAX_PARALLELISM")
         return [
             f"KAFKA_CPU={math.ceil(self.broker_cores / self.brokers)}",
             f"TOPIC_PARTITIONS={self.partitions}",
             f"FLINK_PARALLELISM={self.slots}",
+            *([f"FLINK_MAX_PARALLELISM={self.most_tasks}"] if raised else []),
             f"FLINK_TASK_HEAP={max(heap, self.settings.megabytes('FLINK_TASK_HEAP'))}m",
             f"SPARK_EXECUTORS={self.executors}",
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from faultline.formats.jobs import AT_LEAST_ONCE, EXACTLY_ONCE
-from faultline.formats.visit import EVENT_TIME_PATTERN, MAX_NESTING, VISIT_ID_PATTERN
+from faultline.formats.visit import EVENT_TIME_PATTERN, MAX_NESTING, MOST_BYTES_OF_A_COPY, VISIT_ID_PATTERN
 from faultline.settings import HASHMAP, ROCKSDB, Settings
 
 NONE = "none"
@@ -152,8 +152,8 @@ def sink_options(settings: Settings, topic_setting: str, mode: str) -> dict[str,
         "properties.bootstrap.servers": settings.bootstrap,
         "properties.acks": "all",
         "properties.enable.idempotence": "true",
-        # A rejected visit is written with three headers, so it may be a little larger than the original.
-        "properties.max.request.size": "2097152",
+        # The topic takes as much: a record that the broker refuses would stop the job at this visit for good.
+        "properties.max.request.size": str(MOST_BYTES_OF_A_COPY),
         # Wait for an unavailable broker: giving up a record would end the TaskManager, not just the job.
         "properties.delivery.timeout.ms": "604800000",
         "properties.linger.ms": "20",

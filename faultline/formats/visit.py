@@ -33,6 +33,8 @@ _EVENT_TIME = re.compile(EVENT_TIME_PATTERN, re.ASCII)
 _VISIT_ID = re.compile(VISIT_ID_PATTERN)
 
 MAX_NESTING = 999
+MOST_BYTES_OF_A_COPY = 2 << 20
+"""Bytes that a record of the job may have: a rejected visit has three headers more than the original."""
 _FLAT = 50
 """A text with at most this many opening brackets is decoded as it is: it needs few levels of the stack."""
 _SLICE = 64

@@ -8,11 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+from faultline.formats.jobs import EXACTLY_ONCE
 from faultline.services.kafka.start import configuration, format_flags, identity
-from faultline.settings import ROOT, Settings
+from faultline.services.kafka.topics import new_topic
+from faultline.settings import ROOT, Settings, read_env_file
 from faultline.stack.backends.compose import ComposeBackend
 from faultline.stack.home import Home
 from faultline.stack.settings import load
+from flink_job.guarantees import sink_options
 from tests.called import program
 
 DATA = Path("/data/kafka")
@@ -90,6 +93,22 @@ def test_three_brokers_on_a_host_have_ports_of_their_own() -> None:
     quorum = {"controller.quorum.bootstrap.servers": "localhost:19093,localhost:19095,localhost:19097"}
     assert written(1, **THREE) == ALONE | REPLICATED | quorum
     assert written(3, **THREE) == ALONE | REPLICATED | quorum | of_the_third
+
+
+def test_a_partition_is_not_idle_while_it_has_no_leader() -> None:
+    """The job would take its visits as late once another broker leads it."""
+    silent = int(written(1, **THREE)["broker.session.timeout.ms"]) / 1000
+    assert int(read_env_file(ROOT / ".env.cluster")["FLINK_IDLE_PARTITION_SECONDS"]) >= 3 * silent
+
+
+def test_a_topic_takes_what_the_job_may_send() -> None:
+    settings = Settings()
+    of_the_job = [each for each in settings.values if each.endswith("_TOPIC") and each != "VISITS_TOPIC"]
+    assert of_the_job
+    for name in of_the_job:
+        sent = sink_options(settings, name, EXACTLY_ONCE)["properties.max.request.size"]
+        assert new_topic(settings.text(name), settings).topic_configs["max.message.bytes"] == sent
+    assert "max.message.bytes" not in new_topic(settings.text("VISITS_TOPIC"), settings).topic_configs
 
 
 def test_three_brokers_are_formatted_alike() -> None:

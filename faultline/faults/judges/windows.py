@@ -84,12 +84,7 @@ class SetsAside(Judge):
 
     def at_fault(self, look: Look) -> None:
         """Remember how many there are: another row on the same stack may have sent some."""
-        settings = look.scene.stack.settings.values
-        topics = {name: settings[f"VISITS_{name.upper()}_TOPIC"] for name in self.names}
-        probe = look.scene.probe
-        look.remember(
-            self, {name: len(probe("read_topic", each, "--last", "0").splitlines()) for name, each in topics.items()}
-        )
+        look.remember(self, {name: _set_aside(look, name) for name in self.names})
 
     def verdict(self, look: Look, found: Verdicts) -> list[Check]:
         """Look at the verdict's counts."""
@@ -98,6 +93,25 @@ class SetsAside(Judge):
             Check(f"more visits are {name} than at the fault", str(flink.counts[name] > before[name]), "True")
             for name in self.names
         ]
+
+
+@dataclass(frozen=True)
+class StaysOnTime(Judge):
+    """No visit becomes late: a partition that has no leader for some seconds is not idle."""
+
+    def at_fault(self, look: Look) -> None:
+        """Remember how many are late: another row on the same stack may have sent some."""
+        look.remember(self, _set_aside(look, "late"))
+
+    def verdict(self, look: Look, found: Verdicts) -> list[Check]:
+        """Look at the verdict's count."""
+        late = found.by_pipeline["flink"].counts["late"]
+        return [Check("visits that are late since the fault", str(late - look.remembered(self)), "0")]
+
+
+def _set_aside(look: Look, name: str) -> int:
+    topic = look.scene.stack.settings.values[f"VISITS_{name.upper()}_TOPIC"]
+    return len(look.scene.probe("read_topic", topic, "--last", "0").splitlines())
 
 
 def _stable_offsets(look: Look) -> list[str]:

@@ -19,6 +19,7 @@ if __name__ == "__main__":
 from kafka.admin import KafkaAdminClient, NewTopic
 from kafka.errors import KafkaError, TopicAlreadyExistsError
 
+from faultline.formats.visit import MOST_BYTES_OF_A_COPY
 from faultline.settings import Settings
 from faultline.waiting import attempts
 
@@ -50,12 +51,16 @@ def connect(bootstrap: str, brokers: int, wait_seconds: float) -> KafkaAdminClie
 
 def new_topic(name: str, settings: Settings) -> NewTopic:
     """A topic of the stack as it is created."""
+    # Record timestamps are event times: a time limit would delete a replayed day under its readers.
+    config = {"retention.ms": settings.text("TOPIC_RETENTION_MS"), "retention.bytes": "-1"}
+    if name != settings.text("VISITS_TOPIC"):
+        # A copy of the largest visit has headers more, and is not compressed as the original may be.
+        config["max.message.bytes"] = str(MOST_BYTES_OF_A_COPY)
     return NewTopic(
         name=name,
         num_partitions=settings.number("TOPIC_PARTITIONS"),
         replication_factor=settings.replicas,
-        # Record timestamps are event times: a time limit would delete a replayed day under its readers.
-        topic_configs={"retention.ms": settings.text("TOPIC_RETENTION_MS"), "retention.bytes": "-1"},
+        topic_configs=config,
     )
 
 
