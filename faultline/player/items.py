@@ -17,6 +17,7 @@ An item is a JSON object with `kind` and `at`, in seconds since the epoch:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -26,6 +27,8 @@ Item = dict[str, Any]
 Sample = dict[str, Any]
 
 _WINDOWS_SECONDS = 0.5
+_PAUSE_SECONDS = 15.0
+"""Longer than this between two samples, and nobody has looked meanwhile."""
 _LOG = ("visits", "windows", "stable", "group")
 
 
@@ -40,6 +43,7 @@ class Items:
         self._ran = False
         self._down_at: float | None = None
         self._silent_at: float | None = None
+        self._sampled_at = math.inf
         self._windows = 0
         self._ends: dict[Any, int] = {}
         self._takers: dict[str, Callable[[Sample], Iterator[Item]]] = {
@@ -49,6 +53,11 @@ class Items:
 
     def take(self, source: str, sample: Sample) -> list[Item]:
         """Return the items of one sample; none when it says what the last one said."""
+        if source == "flink" and sample["at"] - self._sampled_at > _PAUSE_SECONDS:
+            # Nobody knows how long it took to recover.
+            self._silent_at = self._down_at = None
+        if source == "flink":
+            self._sampled_at = sample["at"]
         if "unknown" in sample:
             if source == "flink" and self._ran and self._silent_at is None:
                 self._silent_at = sample["at"]

@@ -18,9 +18,9 @@ from faultline.verdict.model import Unknown
 def newest_batches(checkpoint: Location, run_file: Path) -> dict[str, Any]:
     """Return `batch`, `committed_at`, `offsets` (its end, by partition), `planned` and `again`.
 
-    `planned` and `again` are None or have `batch`, `begin` and `end` (offsets by partition) and `visits` between them.
-    `committed_at` is in seconds since the epoch. Without a file with the settings of a run, `again` is None. Raises
-    Unknown before the first commit.
+    `planned` and `again` are None or have `batch`, `begin` and `end` (offsets by partition) and `visits` between them;
+    `again` has `restored_at`, the begin of the run, too. Times are in seconds since the epoch. Without a file with the
+    settings of a run, `again` is None. Raises Unknown before the first commit.
     """
     try:
         committed = newest_batch(checkpoint / "commits")
@@ -33,7 +33,7 @@ def newest_batches(checkpoint: Location, run_file: Path) -> dict[str, Any]:
             "committed_at": (checkpoint / "commits" / str(committed)).stat().st_mtime,
             "offsets": _end(checkpoint, committed),
             "planned": batch_range(checkpoint, newest) if is_planned else None,
-            "again": batch_range(checkpoint, newest) if _runs_again(checkpoint, newest, run_file, is_planned) else None,
+            "again": _again(checkpoint, newest, run_file, is_planned),
         }
     except (OSError, ValueError) as error:
         # Spark removes old batches meanwhile.
@@ -57,12 +57,14 @@ def batch_range(checkpoint: Location, batch: int) -> dict[str, Any]:
     return {"batch": batch, "begin": begin, "end": end, "visits": visits}
 
 
-def _runs_again(checkpoint: Location, batch: int, run_file: Path, is_planned: bool) -> bool:
-    """Return whether an earlier run of the query had planned the batch, and had not committed it."""
+def _again(checkpoint: Location, batch: int, run_file: Path, is_planned: bool) -> dict[str, Any] | None:
+    """Return the batch if an earlier run of the query had planned it, and had not committed it."""
     try:
         began = run_file.stat().st_mtime
     except FileNotFoundError:
-        return False
+        return None
     if (checkpoint / "offsets" / str(batch)).stat().st_mtime >= began:
-        return False
-    return is_planned or (checkpoint / "commits" / str(batch)).stat().st_mtime > began
+        return None
+    if not is_planned and (checkpoint / "commits" / str(batch)).stat().st_mtime <= began:
+        return None
+    return {**batch_range(checkpoint, batch), "restored_at": began}

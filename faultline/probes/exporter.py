@@ -134,13 +134,15 @@ def _spark(sample: Mapping[str, Any]) -> Iterator[GaugeMetricFamily]:
 
 
 def _lag(known: Samples, source: str) -> GaugeMetricFamily:
-    """Records of the source that a pipeline has not committed; a later sample may be ahead of the source's."""
+    """Offsets of the source that a pipeline has not committed; a later sample may be ahead of the source's."""
     topics = known[TOPICS]
     read = {FLINK: topics["group"]}
     if SPARK in known:
         read[SPARK] = {int(partition): offset for partition, offset in known[SPARK]["offsets"].items()}
     return _gauge(
-        "consumer_lag", "Records of the source that the pipeline has not committed.", ("pipeline", "partition"),
+        "consumer_lag",
+        "Offsets of the source that the pipeline has not committed; the marker of a transaction has one, too.",
+        ("pipeline", "partition"),
         {
             (pipeline, str(partition)): max(0, end - offsets.get(partition, 0))
             for pipeline, offsets in read.items()

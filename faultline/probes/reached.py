@@ -94,7 +94,8 @@ class _Log:
         self._topic, self._brokers = settings.text("VISITS_TOPIC"), settings.brokers
         self._admin = AdminClient({"bootstrap.servers": settings.bootstrap, "log_level": 0})
         self._end: int | None = None
-        self._moved_at: float | None = None
+        self._since = 0.0
+        self._has_moved = False
 
     def words(self) -> tuple[dict[str, str], str]:
         """The words for each broker and for the generator."""
@@ -110,14 +111,13 @@ class _Log:
             return brokers, NOT_KNOWN
 
     def generator_words(self, end: int, now: float) -> str:
-        if self._end is None:
-            self._end = end
-            self._moved_at = now
-            return NOT_KNOWN
         if end != self._end:
-            self._end, self._moved_at = end, now
-        silence = now - (self._moved_at or now)
-        return COME_IN if silence < _VISIT_SECONDS else f"no visit for {silence:.0f} s"
+            self._has_moved = self._end is not None
+            self._end, self._since = end, now
+        silence = now - self._since
+        if silence >= _VISIT_SECONDS:
+            return f"no visit for {silence:.0f} s"
+        return COME_IN if self._has_moved else NOT_KNOWN
 
     def _end_of_log(self, metadata: Any) -> int:
         topics = metadata.topics

@@ -140,6 +140,8 @@ class Sampler:
         """Sample once."""
         which = self._which()
         if self._sample is None or which != self._made_for:
+            # While no stack is up it cannot be made; the next one is another stack, though it looks alike.
+            self._sample = None
             self._sample, self._made_for = self._make(), which
         return self._sample()
 

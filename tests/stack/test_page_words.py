@@ -160,6 +160,12 @@ def test_what_is_read_again_goes_back_then_reads_then_has_read(window: Browser, 
         assert window.part("again") == words
 
 
+def test_a_partition_with_nothing_to_read_again_is_not_waited_for(window: Browser, page: Page) -> None:
+    both = {**AGAIN, "begin": {"0": 880, "1": 100}, "end": {"0": 950, "1": 100}}
+    page(*RUNNING, flink(3, running=0), both, flink(8, position=951, restored=f"{OLD}/chk-6"), second=20)
+    assert window.part("again") == "Flink has read at least 70 visits again, from chk-6, 12 s ago"
+
+
 def test_of_at_least_no_visits_nothing_is_said(window: Browser, page: Page) -> None:
     nothing = {**AGAIN, "end": {"0": 880}, "visits": 0}
     page(*RUNNING, flink(3, running=0), nothing, flink(6, position=890, restored=f"{OLD}/chk-6"), second=7)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from faultline.player.document import SCRIPTS, STATIC, STYLES, saved
-from faultline.player.items import of_timeline
+from faultline.player.items import Items, of_timeline
 from faultline.player.replay import ReplayError, main, recording, rows_of, write
 from faultline.settings import ROOT
 from tests.called import call, script
@@ -43,6 +43,31 @@ def test_what_spark_read_again_is_the_number_of_the_verdict() -> None:
     assert spark["outcome"] == "violated"
     assert (again["engine"], again["visits"], again["at_least"]) == ("spark", spark["duplicated"], False)
     assert again["visits"] > 0
+
+
+def test_a_batch_that_runs_again_twice_is_said_twice() -> None:
+    taken = Items()
+    batch = {"batch": 7, "begin": {"0": 1}, "end": {"0": 3}, "visits": 2}
+    samples = [
+        {"at": at, "batch": 6, "offsets": {"0": 1}, "again": {**batch, "restored_at": run}}
+        for at, run in ((10, 9), (11, 9), (20, 19))
+    ]
+    said = [item["at"] for sample in samples for item in taken.take("spark", sample) if item["kind"] == "again"]
+    assert said == [10, 20]
+
+
+@pytest.mark.parametrize(("between", "recovered"), [((12, 20, 28), 1), ((), 0)])
+def test_a_recovery_has_a_time_only_if_somebody_looked(between: tuple[int, ...], recovered: int) -> None:
+    def sample(at: float, running: int) -> dict[str, Any]:
+        return {
+            "at": at, "job_id": "a", "state": "RUNNING", "running_tasks": running, "tasks": 3, "restarts": 0,
+            "restored_from": None, "checkpoints": [],
+        }  # fmt: skip
+
+    taken = Items()
+    samples = [sample(0, 3), sample(2, 0), *(sample(at, 0) for at in between), sample(40, 3)]
+    events = [item for each in samples for item in taken.take("flink", each) if item.get("what") == "recovered"]
+    assert len(events) == recovered
 
 
 def test_what_flink_read_again_begins_where_the_restored_checkpoint_says() -> None:

@@ -19,7 +19,10 @@ Faultline.chart = (() => {
     // Where no position was sampled, what the job has committed.
     flink(store) {
       const read = store.of("flink").filter((item) => Object.keys(item.position || {}).length);
-      if (read.length) return read.map((item) => [item.at, item.running === item.tasks ? sum(item.position) : null]);
+      // After a restore a partition has no position until its next visit: it is where it was.
+      const known = {};
+      const total = (item) => sum(Object.assign(known, item.position));
+      if (read.length) return read.map((item) => [item.at, item.running === item.tasks ? total(item) : null]);
       return store.of("log").map((item) => [item.at, Object.keys(item.group || {}).length ? sum(item.group) : null]);
     },
     spark: (store) => store.of("spark").map((item) => [item.at, sum(item.offsets)]),

@@ -88,7 +88,9 @@ Faultline.state = (() => {
   }
   function byFlink(store, at, item) {
     const visits = `at least ${many(item.visits, "visit")}`;
-    const reached = (each) => Object.entries(item.end).every(([partition, end]) => (each.position || {})[partition] >= end);
+    // A partition of which nothing is read again may have no position until its next visit.
+    const lacks = (each, partition, end) => end > (item.begin[partition] || 0) && !((each.position || {})[partition] >= end);
+    const reached = (each) => !Object.entries(item.end).some(([partition, end]) => lacks(each, partition, end));
     const read = store.until("flink", at).find((each) => each.at >= item.at && reached(each));
     if (read) return `Flink has read ${visits} again, from ${item.name}, ${ago(at - read.at)}`;
     if (runs(store.answer("flink", "flink", at))) return `Flink reads ${visits} again, from ${item.name}`;

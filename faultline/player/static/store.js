@@ -15,13 +15,18 @@ Faultline.store = (() => {
   Store.prototype.of = function (kind) {
     return this.kinds[kind] || [];
   };
+  // Of each source and engine the last item that is too old stays: it is still true.
+  function kept(list, old) {
+    if (list.length < 3 || list[1].at >= old) return list;
+    const last = new Map(list.filter((item) => item.at < old).map((item) => [`${item.source}/${item.engine}`, item]));
+    return list.filter((item) => item.at >= old || last.get(`${item.source}/${item.engine}`) === item);
+  }
   Store.prototype.add = function (item) {
     const list = (this.kinds[item.kind] = this.kinds[item.kind] || []);
     let place = list.length;
     while (place > 0 && list[place - 1].at > item.at) place -= 1;
     list.splice(place, 0, item);
-    // The first item of a kind that is too old stays: it is still true.
-    while (!this.fixed && list.length > 2 && list[1].at < this.end - KEPT_SECONDS) list.shift();
+    if (!this.fixed) this.kinds[item.kind] = kept(list, this.end - KEPT_SECONDS);
     this.version += 1;
   };
   // The place of the newest item that is not later than `at`; -1 when there is none.
