@@ -141,7 +141,7 @@ def forgotten(do: Experiment) -> None:
     ran = do.run(rewritten, max_file_age="1h")
     do.story.prove(
         "A name is forgotten when its entry is older, by maxFileAge, than the newest file seen (the files' times, not "
-        "the clock): then it is read as new. A file that arrives with a time before that bound is never read.",
+        "the clock): then it is read as new. A file that arrives with a time before that bound is not read.",
         same("batches and their events", [(batch.id, batch.rows) for batch in ran], [(5, _EVENTS)]),
         same("newest entry of sources/0", do.log()[-1], (5, "devices-0.json")),
         do.counted(),

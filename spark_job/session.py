@@ -126,8 +126,10 @@ def configuration(options: Options, settings: Settings, scratch: Path) -> dict[s
             # Each has one core.
             conf["spark.cores.max"] = str(options.executors)
     else:
-        folders = [jars, *([store_jars("spark")] if _store(options) else [])]
-        conf["spark.jars"] = ",".join(str(jar) for folder in folders for jar in sorted(folder.glob("*.jar")))
+        # Executors of a cluster's operator have them in their image.
+        if _SUBMITTED not in os.environ:
+            folders = [jars, *([store_jars("spark")] if _store(options) else [])]
+            conf["spark.jars"] = ",".join(str(jar) for folder in folders for jar in sorted(folder.glob("*.jar")))
         conf["spark.driver.bindAddress"] = bind
         if bind not in {"0.0.0.0", "::"}:
             conf["spark.driver.host"] = bind

@@ -63,6 +63,8 @@ flags() {
   trap leave EXIT
   trap 'exit 130' INT
   trap 'exit 143' TERM
+  # A terminal that was closed.
+  trap 'exit 129' HUP
 }
 
 # begin FLAG...: parses the flags of every walkthrough and starts what does not run.
@@ -76,8 +78,10 @@ begin() {
     [[ -z "${setting}" ]] || export "STACK_${setting}"
   done < <(field chosen <<<"${status}" 2>/dev/null || true)
   load_settings
-  # shellcheck disable=SC2034  # walkthroughs read it
-  DATA_FOLDER="${DATA:-${HOME_FOLDER}}"
+  # shellcheck disable=SC2153  # load_settings sets it
+  DATA_FOLDER="${DATA%/}"
+  # An empty variable sets nothing: `disk` stands for it.
+  [[ -n "${DATA_FOLDER}" && "${DATA_FOLDER}" != disk ]] || DATA_FOLDER="${HOME_FOLDER}"
   if [[ "$(state_in kafka <<<"${status}" 2>/dev/null)" == running ]]; then
     FOUND=up
     GENERATOR="$(state_in generator <<<"${status}")"
@@ -106,7 +110,9 @@ begin() {
 # leave: runs at the end of every walkthrough, also after a failure or Ctrl-C.
 leave() {
   local status=$?
-  trap '' INT TERM
+  # What is said to a closed terminal fails, and must not end the clean-up.
+  trap '' INT TERM HUP
+  set +e
   [[ "${ENDED}" == false ]] || return
   unset STACK_SHOW_COMMANDS
   say ""
@@ -118,7 +124,7 @@ leave() {
     say "it had spoilt the topics: they are removed"
     scripts/reset.sh || true
     [[ "${FOUND}" != up ]] || scripts/up.sh || true
-  elif [[ "${FOUND}" == down ]] && ((status == 130 || status == 143)); then
+  elif [[ "${FOUND}" == down ]] && ((status == 129 || status == 130 || status == 143)); then
     say "stopping what it started; checkpoints and outputs stay, scripts/down.sh --wipe removes them"
     scripts/down.sh || true
   elif [[ "${FOUND}" == down && -z "${BROKER}" ]]; then
@@ -364,8 +370,22 @@ spark_says() {
 }
 
 # spark_application [PART]: the running application by Spark's own page, or a part of it such as `executors`, as JSON.
+# shellcheck disable=SC2120  # without a part it is the whole
 spark_application() {
   scripts/exec.sh spark python -m faultline.probes.spark_application "$@"
+}
+
+# application: the id that Spark gave to the run of the synchronizer.
+application() {
+  # shellcheck disable=SC2119
+  spark_application | field id
+}
+
+# engines: the run of each engine; a restart of one makes another.
+engines() {
+  local job
+  job="$(scripts/flink_status.sh)"
+  echo "job $(field job_id <<<"${job}"), restarts $(field restarts <<<"${job}"), application $(application)"
 }
 
 # windows: how many committed windows the topic has.

@@ -14,6 +14,7 @@ written_twice() {
     fact "windows written twice" "$(judged duplicated)" "$1"
   else
     fact_is "windows and visits written twice; $1 are windows" "$(judged duplicated)" -ge "$1"
+    fact_is "windows and visits written twice" "$(judged duplicated)" -le $(($1 + others))
   fi
 }
 

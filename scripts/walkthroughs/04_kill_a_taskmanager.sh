@@ -38,6 +38,8 @@ awk '/^committed/ { last = $0; n = 0 } /^uncommitted/ { if (n < 4) line[++n] = $
 open="$({ scripts/open_transactions.sh "${VISIT_WINDOWS_TOPIC}" || true; } | field open)"
 earlier=$(($(grep -c '^uncommitted' <<<"${records}" || true) - open))
 fact_is "uncommitted records of the open transaction" "${open}" -gt 0
+fact "records that a reader of committed records gets" "$(scripts/consume.sh "${VISIT_WINDOWS_TOPIC}" --to-the-end | wc -l | tr -d ' ')" \
+  "$(grep -c '^committed' <<<"${records}" || true)"
 prove "What the job wrote after its last checkpoint is in the topic, and no reader of committed records gets it."
 
 step "start the TaskManager again"

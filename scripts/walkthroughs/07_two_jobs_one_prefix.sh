@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Summary: Run a second job with the same transactional ids: both fence each other off, and neither makes progress.
+# Summary: Run a second job with the same transactional ids: both fence each other off, and restart.
 # Usage: scripts/walkthroughs/07_two_jobs_one_prefix.sh [--pause] [--backend compose|local] [--profile cluster]
 #
 # Exit codes: 0 every sentence is proven, 1 one is not, 2 it could not run.
@@ -25,8 +25,17 @@ fenced() {
   taskmanager_logs | grep -c -E 'ProducerFencedException|InvalidProducerEpochException' || true
 }
 
-more_are_fenced() {
-  (($(fenced) > before))
+# restarts: of the first job; restarts_of_second: of the second one, 0 before it runs.
+restarts() {
+  scripts/flink_status.sh | field restarts
+}
+
+restarts_of_second() {
+  { second flink_job.status 2>/dev/null || true; } | { field restarts 2>/dev/null || echo 0; }
+}
+
+both_are_fenced() {
+  (($(fenced) > before && $(restarts) > restarts_before && $(restarts_of_second) > 0))
 }
 
 # first_job_runs: whether all of its tasks run; TaskManagers that have died are started.
@@ -50,11 +59,14 @@ prove "The scripts do not start the same job twice."
 step "do it by hand, under another name"
 expect "Kafka knows a producer by its transactional id: the newer one fences off the older one"
 before="$(fenced)"
+restarts_before="$(restarts)"
 spoil "two jobs write the same windows"
 second flink_job.submit >/dev/null || true
-until_true 180 "a producer that is fenced off" more_are_fenced
+until_true 180 "a restart of both jobs" both_are_fenced
 taskmanager_logs | grep -E -o '(ProducerFenced|InvalidProducerEpoch)Exception: .*' | sort -u | awk 'NR <= 3' | indent
 fact_is "fenced producers in the log, ${before} before" "$(fenced)" -gt "${before}"
+fact_is "restarts of the first job, ${restarts_before} before" "$(restarts)" -gt "${restarts_before}"
+fact_is "restarts of the second job" "$(restarts_of_second)" -gt 0
 prove "Two jobs with one transactional id prefix fence each other's producers off."
 
 step "cancel the second job"

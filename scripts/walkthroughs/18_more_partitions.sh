@@ -8,8 +8,6 @@
 set -euo pipefail
 source "$(dirname "$(readlink -f "$0")")/../lib/walkthrough.sh"
 
-readonly PARTITIONS=8
-
 # flink_reads: from how many partitions the job reads, by its newest checkpoint.
 flink_reads() {
   offsets_in latest | tr ',' '\n' | wc -l | tr -d ' '
@@ -30,9 +28,11 @@ spark_reads_all() {
 }
 
 begin "$@"
+readonly PARTITIONS=$((TOPIC_PARTITIONS * 4))
 
 step "go from ${TOPIC_PARTITIONS} to ${PARTITIONS} partitions, while visits come"
 wait_for_checkpoints 2 >/dev/null
+running="$(engines)"
 spoil "no partition can be removed"
 run scripts/exec.sh kafka kafka-topics.sh --bootstrap-server "${BROKER}" --alter --topic "${VISITS_TOPIC}" --partitions "${PARTITIONS}"
 say "   a running producer asks for partitions every 5 minutes, a new one at once"
@@ -45,6 +45,7 @@ until_true 60 "a batch from ${PARTITIONS} partitions" spark_reads_all
 fact "partitions in Spark's newest batch" "$(spark_reads)" "${PARTITIONS}"
 until_true 180 "a checkpoint with ${PARTITIONS} partitions" flink_reads_all
 fact "partitions in Flink's newest checkpoint" "$(flink_reads)" "${PARTITIONS}"
+fact "both engines" "$(engines)" "${running}"
 prove "No engine needs a restart for new partitions; each finds them by itself."
 
 step "judge both pipelines"

@@ -31,19 +31,6 @@ both_have_it() {
   (($(count output with) > 0 && $(count windows with) > 0))
 }
 
-# application: the id that Spark gave to the run of the synchronizer.
-application() {
-  # shellcheck disable=SC2119  # the whole of it, and no part
-  spark_application | field id
-}
-
-# engines: the run of each engine; a restart of one makes another.
-engines() {
-  local job
-  job="$(scripts/flink_status.sh)"
-  echo "job $(field job_id <<<"${job}"), restarts $(field restarts <<<"${job}"), application $(application)"
-}
-
 # rejected: how many records the job has set aside as no visits.
 rejected() {
   STACK_SHOW_COMMANDS="" scripts/consume.sh "${VISITS_REJECTED_TOPIC}" --to-the-end | wc -l | tr -d ' '
