@@ -182,7 +182,8 @@ stop() {
   local pid started=$SECONDS
   pid="$(<"$PID_FILE")"
   kill -TERM "$pid"
-  while kill -0 "$pid" 2>/dev/null; do
+  # A process that has ended may stay as a zombie.
+  while dockerd_runs; do
     ((SECONDS - started <= STOP_LIMIT_SECONDS)) || fail "dockerd (pid $pid) did not end within $STOP_LIMIT_SECONDS s"
     sleep 0.2
   done

@@ -29,6 +29,17 @@ may_be_given() {
   done < <(find "$1" -mindepth 1 -maxdepth 1)
 }
 
+# stranger FOLDER: a file that no stack has written; `notebooks` are a person's, the others of programs without a stack.
+stranger() {
+  local entry
+  while IFS= read -r entry; do
+    case "$1/${entry##*/}" in
+      */README.md | */.gitignore | output/notebooks | output/labs | output/pipelines) ;;
+      *) echo "${entry##*/}" && return ;;
+    esac
+  done < <(find "$1" -mindepth 1 -maxdepth 1)
+}
+
 cd /faultline
 for folder in checkpoints checkpoints/spark checkpoints/flink output ledger store; do
   as_user mkdir -p "${folder}" 2>/dev/null || mkdir -p "${folder}"
@@ -41,9 +52,15 @@ for folder in checkpoints checkpoints/spark checkpoints/flink output ledger stor
   [[ "${folder}" == checkpoints ]] && continue
   marker="${folder}/.faultline.json"
   if [[ ! -e "${marker}" ]]; then
+    file="$(stranger "${folder}")"
+    [[ -z "${file}" ]] ||
+      refuse "${folder} has files of an older version or of another program (${file}); move them away, then start again"
     # shellcheck disable=SC2016  # the inner shell expands it
     as_user sh -c 'printf "%s\n" "$2" >"$1"' sh "${marker}" \
       "{\"stack\": \"${project}\", \"home\": \"\", \"project\": \"${project}\", \"layout\": ${layout}, \"backend\": \"compose\", \"brokers\": ${brokers}, \"data\": \"${data}\", \"profile\": \"\"}"
+  elif ! grep --quiet "\"backend\": \"compose\"" "${marker}" || ! grep --quiet "\"layout\": ${layout}," "${marker}"; then
+    refuse "${folder} belongs to a stack whose topics are not in a container ($(<"${marker}"));" \
+      "start it with scripts/up.sh, or end it with scripts/down.sh --wipe"
   elif ! grep --quiet "\"project\": \"${project}\"" "${marker}"; then
     refuse "${folder} belongs to another stack ($(<"${marker}")), whose topics are not in project ${project};" \
       "start it with scripts/up.sh, or set COMPOSE_PROJECT_NAME to its project"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -54,6 +55,8 @@ class Artifacts:
         self._python, self._java = python, java
         # pip's configuration is the user's: an index, a proxy, a certificate.
         self._environ = environ
+        self._commands: list[subprocess.Popen[bytes]] = []
+        self._is_ending = False
 
     def environment(self, name: str) -> Path:
         """Folder of a virtual environment."""
@@ -64,16 +67,19 @@ class Artifacts:
         return self.environment(name) / "bin" / "python"
 
     def complete(self) -> bool:
-        """Return whether everything that the stack needs is fetched."""
+        """Return whether everything that the stack needs is made."""
+        return self.usable() and self._has_class_archive()
+
+    def usable(self) -> bool:
+        """Return whether everything is made without which a program would fail."""
         environments = all(map(self._has_environment, self._environments))
-        guarded = all(map(self._has_guard, GUARDED))
-        return environments and not self._missing_jars(self._groups) and guarded and self._has_class_archive()
+        return environments and not self._missing_jars(self._groups) and all(map(self._has_guard, GUARDED))
 
     def make_all(self) -> None:
         """Make everything that the stack needs; what does not need each other is made side by side."""
         if self.complete():
             return
-        with self._locked(), ThreadPoolExecutor() as side:
+        with self._locked(), ThreadPoolExecutor() as side, self._ending_together():
             beside = [side.submit(self._make_environment, name) for name in self._environments if name != "tools"]
             self._make_environment("tools")
             of_spark = [group for group in self._groups if group.startswith("spark")]
@@ -136,12 +142,13 @@ class Artifacts:
     def _make_environment(self, name: str) -> None:
         if self._has_environment(name):
             return
-        say(f"fetching the Python environment '{name}' ...")
         folder = self.environment(name)
+        _require_unused(folder)
+        say(f"fetching the Python environment '{name}' ...")
+        # The additions go with it. The stamps go first: a removal may be interrupted.
+        for stamp in (f"venv-{name}", *(ADDITIONS if name == "tools" else ())):
+            self._stamp(stamp).unlink(missing_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
-        # This removes the additions too.
-        for addition in ADDITIONS if name == "tools" else ():
-            self._stamp(addition).unlink(missing_ok=True)
         self._run([str(self._python()), "-m", "venv", str(folder)])
         self._pip(name, "--requirement", str(LOCKS / f"{BUILD}.lock"))
         # Source distributions are built with the hashed tools just installed, not with unchecked ones.
@@ -150,13 +157,15 @@ class Artifacts:
 
     def _fetch_jars(self, groups: Iterable[str]) -> None:
         """Fetch groups side by side: each mostly waits for answers about many small files."""
-        with ThreadPoolExecutor() as side:
+        with ThreadPoolExecutor() as side, self._ending_together():
             for _ in side.map(self._fetch_group, self._missing_jars(groups)):
                 pass
 
     def _fetch_group(self, group: str) -> None:
-        say(f"fetching the jars of {group} ...")
         target = self.folder / "jars" / group
+        _require_unused(target)
+        say(f"fetching the jars of {group} ...")
+        self._stamp(f"jars-{group}").unlink(missing_ok=True)
         shutil.rmtree(target, ignore_errors=True)
         self._run([str(self.interpreter("tools")), str(_JARS), "fetch", group, str(target)])
         self._made(f"jars-{group}", _locks("jars"))
@@ -172,6 +181,7 @@ class Artifacts:
         if engine == "flink":
             folders += self.environment("flink").glob("lib/python*/site-packages/pyflink/lib")
         jar = self.folder / "jars" / "web_guard" / f"web-guard-{engine}.jar"
+        _require_unused(jar)
         command = [str(self.interpreter("tools")), "-m", "faultline.services.web_guard.build", engine, str(jar)]
         self._run([*command, *map(str, folders)])
         self._made(f"web-guard-{engine}", _guard_sources())
@@ -191,6 +201,7 @@ class Artifacts:
             return
         say("writing Spark's class archive, so that Spark starts faster ...")
         target = self.folder / "class-archives" / "spark.jsa"
+        _require_unused(target)
         self._run([str(self.interpreter("tools")), "-m", "spark_job.class_archive", str(target)])
         self._made("class-archive-spark", self._class_archive_sources())
 
@@ -208,11 +219,28 @@ class Artifacts:
         command = [str(self.interpreter(name)), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         self._run([*command, "--require-hashes", *arguments])
 
+    @contextlib.contextmanager
+    def _ending_together(self) -> Iterator[None]:
+        """End the commands that run side by side when the block fails or is interrupted."""
+        try:
+            yield
+        except BaseException:
+            self._is_ending = True
+            for each in list(self._commands):
+                each.terminate()
+            raise
+
     def _run(self, command: list[str]) -> None:
-        done = subprocess.run(command, stdout=subprocess.PIPE, check=False, env=dict(self._environ), cwd=ROOT)
-        if done.returncode:
+        if self._is_ending:
+            raise StackError("interrupted")
+        with subprocess.Popen(command, stdout=subprocess.PIPE, env=dict(self._environ), cwd=ROOT) as program:
+            self._commands.append(program)
+            printed, _ = program.communicate()
+            self._commands.remove(program)
+        if program.returncode and not self._is_ending:
             # Debian says on stdout that python3-venv is missing.
-            sys.stderr.write(done.stdout.decode(errors="replace"))
+            sys.stderr.write(printed.decode(errors="replace"))
+        if program.returncode:
             raise StackError(f"{' '.join(command[:4])} ... failed, see the lines above; then run again")
 
     def _stamp(self, name: str) -> Path:
@@ -233,6 +261,21 @@ class Artifacts:
         self.folder.mkdir(parents=True, exist_ok=True)
         with exclusive(self.folder / "lock", "another program fetches what is needed; waiting for it ..."):
             yield
+
+
+def _require_unused(path: Path) -> None:
+    """Raise StackError when a process of any stack runs on a file or folder that is to be made again."""
+    if not path.exists():
+        return
+    named = re.compile(re.escape(str(path)) + r"(?![\w.-])")
+    listed = subprocess.run(["ps", "-axww", "-o", "pid=,command="], capture_output=True, text=True, check=False)
+    for line in listed.stdout.splitlines():
+        pid, _, command = line.strip().partition(" ")
+        if named.search(command) and int(pid) != os.getpid():
+            raise StackError(
+                f"{path} has to be made again for this commit or these settings, and process {pid} runs on it; "
+                "end it (scripts/down.sh ends a stack), then run again"
+            )
 
 
 def _locks(*names: str) -> list[Path]:

@@ -27,6 +27,8 @@ LAYOUT = 2
 _OWNED = (".stack", "checkpoints/spark", "checkpoints/flink", "output", "ledger", "store")
 _NOT_OURS = {"output": ("notebooks",)}
 """Files that users write there are kept."""
+_WITHOUT_A_STACK = {"output": ("labs", "pipelines"), ".stack": ("jupyter",)}
+"""Folders there of programs of the project that need no stack."""
 _HARMLESS = {MARKER, "README.md", ".gitignore"}
 _UP_FILE = "up.json"
 
@@ -180,8 +182,14 @@ class Home:
         """Return the name of a file in an unmarked folder that a stack would have to own."""
         if not folder.is_dir():
             return None
-        spared = {*_HARMLESS, *_NOT_OURS.get(folder.name, ())}
+        spared = {*_HARMLESS, *_NOT_OURS.get(folder.name, ()), *_WITHOUT_A_STACK.get(folder.name, ())}
         return next((entry.name for entry in sorted(folder.iterdir()) if entry.name not in spared), None)
+
+    @property
+    def has_store(self) -> bool:
+        """True when the stack's own object store has kept something here."""
+        folder = self.root / "store"
+        return folder.is_dir() and any(entry.name not in _HARMLESS for entry in folder.iterdir())
 
     def marked(self) -> list[Path]:
         """The folders that are marked: what `--wipe` removes."""
@@ -199,7 +207,8 @@ class Home:
             for entry in sorted(folder.iterdir(), key=lambda entry: entry.name == MARKER):
                 if entry.name not in spared:
                     _remove(entry)
-            if not any(folder.iterdir()):
+            # A link to a folder elsewhere is a person's.
+            if not folder.is_symlink() and not any(folder.iterdir()):
                 folder.rmdir()
         return removed
 

@@ -17,7 +17,7 @@ from faultline.stack.errors import StackError
 ARTIFACTS_MIB, IMAGES_MIB, RUN_MIB = 5120, 10_240, 1024
 """Disk space for environments and jars while they are unpacked, for images with their build layers, and for a run."""
 
-_SAFE = re.compile(r"[\w./+@,=~-]*")
+_SAFE = re.compile(r"[\w./+@=~-]*")
 _JAVA_VERSION = re.compile(r'version "(\d+)')
 _OR_DOCKER = "or use Docker: --backend compose"
 
@@ -76,14 +76,14 @@ def _python_version(path: str) -> str:
 
 
 def check_paths(paths: Mapping[str, Path]) -> None:
-    """Refuse paths that the start scripts of Flink and Spark, or file URIs, do not support. Raises StackError."""
+    """Refuse paths that start scripts of the engines, lists with commas or URIs do not support. Raises StackError."""
     for name, path in paths.items():
         bad = sorted({character for character in str(path) if not _SAFE.fullmatch(character)})
         if bad:
             what = "a space" if " " in bad else " and ".join(repr(each) for each in bad)
             raise StackError(
-                f"the path of {name}, '{path}', contains {what}, which Flink and Spark do not support; "
-                "use a path of letters, digits and ./+@,=~_-"
+                f"the path of {name}, '{path}', contains {what}, which the engines do not support; "
+                "use a path of letters, digits and ./+@=~_-"
             )
 
 

@@ -167,14 +167,15 @@ def _require_this_machine(values: Mapping[str, str]) -> None:
     for name, value in (("BIND_ADDRESS", values["BIND_ADDRESS"]), ("KAFKA_BOOTSTRAP", values["KAFKA_BOOTSTRAP"])):
         for address in value.split(","):
             host = address if name == "BIND_ADDRESS" else address.rpartition(":")[0]
-            if not _is_loopback(host):
+            if not is_loopback(host):
                 raise StackError(
                     f"{name}={value} is not on this machine; if that is intended, add --allow-remote "
                     f"(or set {PREFIX}ALLOW_REMOTE=yes)"
                 )
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Return whether an address or a name is this machine's own."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:

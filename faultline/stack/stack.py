@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from faultline.formats.checkpoint import Checkpoint
 from faultline.formats.verdict import Verdicts
@@ -25,7 +26,7 @@ from faultline.stack.errors import StackError
 from faultline.stack.home import Home, Topics
 from faultline.stack.lock import exclusive
 from faultline.stack.services import Service, copies, service, services
-from faultline.stack.settings import SHOW_COMMANDS, StackSettings, load, unknown_variables
+from faultline.stack.settings import SHOW_COMMANDS, StackSettings, is_loopback, load, unknown_variables
 
 LATEST = "latest"
 """The newest checkpoint that can be restored."""
@@ -251,16 +252,33 @@ def _choose(settings: StackSettings, home: Home) -> tuple[str, str]:
     if chosen:
         if chosen not in _BACKENDS:
             raise StackError(f"unknown backend '{chosen}'; --backend and STACK_BACKEND take compose or local")
-        if chosen == COMPOSE and (problem := engine_problem()):
+        if chosen == COMPOSE and (problem := _problem(settings)):
             raise StackError(f"backend compose: no Docker engine answers ({problem}); start it, or use --backend local")
         return chosen, "chosen by --backend or STACK_BACKEND"
-    up = home.up()
-    if up is not None and up.backend in _BACKENDS:
-        return up.backend, "the stack is up on it"
-    marker = home.marker_or_none()
-    if marker is not None and marker.topics.backend in _BACKENDS:
-        return marker.topics.backend, "the topics of this home are on it"
-    problem = engine_problem()
+    up, marker = home.up(), home.marker_or_none()
+    for known, reason in (
+        (up.backend if up else "", "the stack is up on it"),
+        (marker.topics.backend if marker else "", "the topics of this home are on it"),
+    ):
+        if known == COMPOSE and (problem := _problem(settings)):
+            raise StackError(
+                f"the stack of {home.root} is on backend compose, and no Docker engine answers ({problem}); start it"
+            )
+        if known in _BACKENDS:
+            return known, reason
+    problem = _problem(settings)
     if not problem:
         return COMPOSE, "a container engine answers"
     return LOCAL, f"no container engine answers ({problem}); services run as processes of this machine"
+
+
+def _problem(settings: StackSettings) -> str:
+    """Say why no container engine can be used; empty when one can. Raises StackError for one of another machine."""
+    host = os.environ.get("DOCKER_HOST", "")
+    where = urlsplit(host).hostname if "://" in host and not host.startswith(("unix:", "fd:", "npipe:")) else None
+    if where and not is_loopback(where) and not settings.values.get("ALLOW_REMOTE"):
+        raise StackError(
+            f"DOCKER_HOST={host} is not on this machine; unset it, use --backend local, or, if that is intended, "
+            f"add --allow-remote (or set {PREFIX}ALLOW_REMOTE=yes)"
+        )
+    return engine_problem()

@@ -84,7 +84,7 @@ def test_what_is_chosen_for_a_stack_reaches_every_service(compose: list[str], tm
     backend = ComposeBackend(stack, Home(tmp_path))
     wanted = as_environment({name: stack.values[name] for name in read_env_file(ROOT / ".env")})
     wanted |= {"STACK_GENERATOR_ARGS": odd, "STACK_HOME": "/faultline"}
-    for name in ("UID", "GID", "IMAGE_TAG"):
+    for name in ("UID", "GID", "IMAGE_TAG", "COMPOSE_PROJECT_NAME"):
         del wanted[f"STACK_{name}"]
     with backend.docker.variables() as environ:
         for name, environment in environments(compose, environ).items():

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from faultline.settings import ROOT
+from faultline.stack.backends.compose import ComposeBackend
 from faultline.stack.errors import StackError
 from faultline.stack.home import LAYOUT, MARKER, Home, Topics, Up
+from faultline.stack.settings import load
 
 
 def write(file: Path, text: str = "x") -> Path:
@@ -68,6 +72,33 @@ def test_a_fresh_clone_and_a_notebook_are_no_obstacle(tmp_path: Path) -> None:
     marker = Home(tmp_path).claim(Topics("local"))
     assert marker.project == f"faultline-{marker.stack}"
     assert Home(tmp_path).claim(Topics("local")) == marker
+
+
+def test_programs_that_need_no_stack_are_no_obstacle_and_their_files_go(tmp_path: Path) -> None:
+    files = [write(tmp_path / name / "file") for name in ("output/labs", "output/pipelines", ".stack/jupyter")]
+    Home(tmp_path).claim(Topics("local"))
+    Home(tmp_path).wipe()
+    assert not any(file.exists() for file in files)
+
+
+def test_a_home_without_a_stack_owns_no_project(tmp_path: Path) -> None:
+    """The project of `.env` is the plain stack of any clone on this machine."""
+    settings = load({}, {}, {})
+    backend = ComposeBackend(settings, Home(tmp_path))
+    assert backend.docker.project.startswith("faultline-none-")
+    assert ComposeBackend(settings, Home(tmp_path / "other")).docker.project != backend.docker.project
+    marker = Home(tmp_path).claim(Topics("compose"))
+    assert ComposeBackend(settings, Home(tmp_path)).docker.project == marker.project
+
+
+def test_a_linked_folder_is_emptied_and_kept(home: Home, tmp_path: Path) -> None:
+    folder = home.root / "checkpoints" / "flink"
+    folder.rename(tmp_path / "big")
+    folder.symlink_to(tmp_path / "big")
+    home.wipe()
+    assert folder.is_symlink()
+    assert list((tmp_path / "big").iterdir()) == []
+    assert not (home.root / "output").exists()
 
 
 def test_a_moved_home_keeps_its_stack(home: Home, tmp_path: Path) -> None:
@@ -131,6 +162,33 @@ def test_containers_write_the_same_marker(home: Home) -> None:
     text = json.loads(line.strip()).replace("${data}", "")
     written = json.loads(text.replace("${layout}", "1").replace("${brokers}", "1"))
     assert written.keys() == json.loads((home.root / "output" / MARKER).read_text()).keys()
+
+
+def permissions(root: Path, project: str = "faultline") -> subprocess.CompletedProcess[str]:
+    script = (ROOT / "docker" / "permissions.sh").read_text(encoding="utf-8").replace("cd /faultline", f"cd {root}")
+    words = ["bash", "-c", script, "permissions.sh", str(os.getuid()), str(os.getgid()), project, "1", ""]
+    return subprocess.run(words, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="the service runs as root")
+def test_containers_take_no_folder_with_files_of_a_person(tmp_path: Path) -> None:
+    Path(tmp_path / "output").mkdir()
+    assert permissions(tmp_path).returncode == 0
+    assert (marker := Home(tmp_path).marker()) is not None
+    assert marker.topics.backend == "compose"
+    shutil.rmtree(tmp_path / "output")
+    write(tmp_path / "output" / "results.csv")
+    done = permissions(tmp_path)
+    assert (done.returncode, "another program (results.csv)" in done.stderr) == (1, True)
+    assert not (tmp_path / "output" / MARKER).exists()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="the service runs as root")
+def test_containers_take_no_topics_of_the_other_backend(home: Home) -> None:
+    marker = home.marker()
+    assert marker is not None
+    done = permissions(home.root, marker.project)
+    assert (done.returncode, "whose topics are not in a container" in done.stderr) == (1, True)
 
 
 def test_markers_of_two_stacks_are_refused(home: Home, tmp_path: Path) -> None:

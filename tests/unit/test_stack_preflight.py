@@ -53,7 +53,8 @@ def test_too_little_memory_and_disk(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("folder", "named"), [("my projects", "a space"), ("a&b", "'&'"), ("50%", "'%'"), ("a|b", "'|'"), ("a:b", "':'")]
+    ("folder", "named"),
+    [("my projects", "a space"), ("a&b", "'&'"), ("50%", "'%'"), ("a|b", "'|'"), ("a:b", "':'"), ("a,b", "','")],
 )
 def test_a_path_that_engines_do_not_support(folder: str, named: str) -> None:
     with pytest.raises(StackError, match=r"the path of the home, '.*contains .*; use a path of letters") as refused:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from faultline.messages import say
-from faultline.settings import own_store
 from faultline.stack.backend import PAUSED, RUNNING
 from faultline.stack.errors import StackError
 from faultline.stack.home import Up, names
@@ -89,7 +88,8 @@ def _say_what_differs(stack: Stack) -> None:
 
 
 def down(stack: Stack, *, wipe: bool) -> None:
-    """Stop the whole stack; with `wipe` also remove what it owns."""
+    """Stop the whole stack; with `wipe` also remove what it owns. Raises StackError when it is on the other backend."""
+    _require_holder(stack, "scripts/down.sh --wipe" if wipe else "scripts/down.sh")
     if wipe:
         _name_what_goes(stack)
     try:
@@ -103,21 +103,24 @@ def down(stack: Stack, *, wipe: bool) -> None:
     say(f"the stack is down (backend {stack.backend.name})")
 
 
-def _name_what_goes(stack: Stack) -> None:
-    """Print what --wipe removes. Raises StackError when the stack is on the other backend."""
+def _require_holder(stack: Stack, command: str) -> None:
     marker, note = stack.home.marker(), stack.home.up()
     for holder in {note.backend if note else "", marker.topics.backend if marker else ""} - {"", stack.backend.name}:
-        raise StackError(
-            f"the stack in {stack.home.root} is on backend {holder}; wipe it there: "
-            f"scripts/down.sh --wipe --backend {holder}"
-        )
+        raise StackError(f"the stack in {stack.home.root} is on backend {holder}; {command} --backend {holder} ends it")
+
+
+def _name_what_goes(stack: Stack) -> None:
+    """Print what --wipe removes."""
     folders = stack.home.marked()
     if folders:
         say(f"--wipe removes the topics of this stack, and: {names(folders)}")
     else:
         say(f"nothing in {stack.home.root} belongs to a stack; no folder is removed")
-    if marker is not None and stack.data and not own_store(stack.settings.values):
+    marker = stack.home.marker()
+    # The settings of a stack that is down may have other data than its topics.
+    data = stack.data or (marker.topics.data if marker else "")
+    if marker is not None and data and not stack.home.has_store:
         say(
-            f"checkpoints and output in {stack.data} stay, and name offsets of topics that are gone: "
+            f"checkpoints and output in {data} stay, and name offsets of topics that are gone: "
             "the next start needs another DATA"
         )

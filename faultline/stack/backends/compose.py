@@ -63,7 +63,8 @@ class ComposeBackend:
     def __init__(self, settings: StackSettings, home: Home) -> None:
         self._settings, self._home = settings, home
         marker = home.marker_or_none()
-        project = marker.project if marker else settings.values["COMPOSE_PROJECT_NAME"]
+        # A home in which no stack was started owns no project: that of `.env` is the plain stack of any clone.
+        project = marker.project if marker else f"faultline-none-{_short(str(home.root))}"
         self._tag = _tag_in_use(project) or self._own_tag()
         own = self._own_variables()
         host = self._settings.environment() | {"HOME": os.environ.get("HOME", "/")}
@@ -73,8 +74,7 @@ class ComposeBackend:
 
     def _own_tag(self) -> str:
         """The tag of this clone's images: another clone may have other code, so each has its own."""
-        clone = hashlib.sha256(str(ROOT).encode()).hexdigest()[:8]
-        return f"{self._settings.values['IMAGE_TAG']}-{clone}"
+        return f"{self._settings.values['IMAGE_TAG']}-{_short(str(ROOT))}"
 
     def _own_variables(self) -> dict[str, str]:
         """The variables of docker-compose.yaml that are not the settings as they are."""
@@ -157,7 +157,9 @@ class ComposeBackend:
         except BaseException:
             say("the stack did not come up; stopping what was started")
             started = [row.name for row in reversed(self._table) if row.name not in before]
-            self.docker.quietly("stop", *started)
+            if started:
+                # Without names it would stop all.
+                self.docker.quietly("stop", *started)
             raise
 
     def _start_all(self, running: set[str], steps: Steps) -> None:
@@ -450,6 +452,10 @@ class ComposeBackend:
 def _arguments_of(service: Service) -> str:
     """The variable in docker-compose.yaml for the flags of a service."""
     return f"{service.name.upper()}_ARGUMENTS"
+
+
+def _short(path: str) -> str:
+    return hashlib.sha256(path.encode()).hexdigest()[:8]
 
 
 def _tag_in_use(project: str) -> str:

@@ -71,8 +71,8 @@ class Container:
 
     @property
     def ended(self) -> bool:
-        """True when it ended, for any reason."""
-        return self.state in ("exited", "dead")
+        """True when it ended, for any reason, or never began: Compose 2 creates all containers before it starts one."""
+        return self.state in ("created", "exited", "dead")
 
 
 class Docker:
@@ -117,10 +117,16 @@ class Docker:
     @contextlib.contextmanager
     def variables(self) -> Iterator[dict[str, str]]:
         """The variables of one call of Compose, with a file of names that takes the place of `.env` for containers."""
-        with tempfile.NamedTemporaryFile("w", suffix=".env") as file:
-            file.write("".join(f"{name}\n" for name in self._names))
-            file.flush()
-            yield {**self._environ, "STACK_ENV_FILE": file.name}
+        with contextlib.ExitStack() as held:
+            try:
+                file = held.enter_context(tempfile.NamedTemporaryFile("w", suffix=".env"))
+                file.write("".join(f"{name}\n" for name in self._names))
+                file.flush()
+                name = file.name
+            except OSError:
+                # On a full disk a stack can still be stopped: then no container reads the file.
+                name = str(ROOT / ".env")
+            yield {**self._environ, "STACK_ENV_FILE": name}
 
     def quietly(self, *arguments: str, seconds: float | None = None, more: Mapping[str, str] | None = None) -> bool:
         """Run Compose, show its progress, and its output only when it fails. Returns whether it succeeded."""

@@ -67,12 +67,6 @@ class LocalBackend:
             raise StackError("Prometheus runs in a container: leave STACK_METRICS out, or use --backend compose")
         self.check_machine()
         if not self.artifacts.complete():
-            if self._processes():
-                # Making an environment again removes what they run on.
-                raise StackError(
-                    f"{self.artifacts.folder} lacks what this commit or these settings need, and the stack runs on it; "
-                    "scripts/down.sh, then run again"
-                )
             preflight.check_disk(self.artifacts.folder, preflight.ARTIFACTS_MIB)
         self.artifacts.make_all()
 
@@ -193,6 +187,7 @@ class LocalBackend:
     def start(self, service: Service, arguments: Sequence[str]) -> None:
         """Start a service under a keeper."""
         mark = self._home.require_marker().stack
+        preflight.check_ports(self._settings.values["BIND_ADDRESS"], service.listens, self._settings.ports())
         for folder in (self._run, self._logs):
             folder.mkdir(parents=True, exist_ok=True)
         command = [*_command(service), *arguments]
@@ -308,7 +303,7 @@ class LocalBackend:
         """Run a command of an environment."""
         for folder in writable:
             folder.mkdir(parents=True, exist_ok=True)
-        if not self.artifacts.complete():
+        if not self.artifacts.usable():
             self.prepare()
         return self._command(command, environment, stdout=subprocess.PIPE if capture else None)
 
