@@ -73,7 +73,7 @@ def is_absent(error: FlinkError) -> bool:
     """Return whether the address has no listener or no container; one that is paused or cut off has."""
     cause = error.__cause__
     reason = cause.reason if isinstance(cause, urllib.error.URLError) else cause
-    return isinstance(reason, ConnectionRefusedError | socket.gaierror)
+    return isinstance(reason, (ConnectionRefusedError, socket.gaierror))
 
 
 def jobs_named(base: str, name: str) -> list[dict[str, Any]]:

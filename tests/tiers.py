@@ -62,8 +62,11 @@ def _shard(text: str) -> tuple[int, int]:
     return int(number), int(count)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Hand the tier on to the processes of this run."""
+    """Hand the tier on to the processes of this run, and the seed to Hypothesis."""
+    if config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = str(SEED)
     os.environ["FAULTLINE_TIER"] = config.getoption("tier")
     if not hasattr(config, "workerinput"):
         # A process of pytest-xdist that is interrupted hands nothing back, so it writes what it has found at once.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
+from dataclasses import replace
 
 import pytest
 
@@ -36,9 +37,11 @@ def content(outputs: Outputs) -> object:
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
-def test_a_wrong_job_is_violated(mutant: Mutant) -> None:
+def test_a_wrong_job_is_violated(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     counted, seed = 0, SEED
     while counted < EXAMPLES:
+        # Every other example is compared in parts, as a large topic is.
+        monkeypatch.setattr("faultline.verdict.flink.windows.BUCKET_RECORDS", 20 if seed % 2 else RECORDS * 10)
         chance = random.Random(seed)
         source = settled_source(chance, chance.choice(mutant.partitions), RECORDS)
         faultless = read_all(Run(source), random.Random(seed))
@@ -49,6 +52,18 @@ def test_a_wrong_job_is_violated(mutant: Mutant) -> None:
             counted += 1
         seed += 1
         assert seed < SEED + 50 * EXAMPLES, f"{mutant.name} seldom writes anything wrong"
+
+
+def test_a_loss_is_found_while_the_job_is_behind() -> None:
+    for seed in range(SEED, SEED + EXAMPLES):
+        source = settled_source(random.Random(seed), 2, RECORDS)
+        outputs = read_all(Run(source), random.Random(seed))
+        positions = {partition: len(records) - 1 for partition, records in source.items()}
+        assert judge_outputs(source, outputs, positions=positions, as_is=True).verdict.outcome is Outcome.HOLDS, seed
+        first, *_ = sorted(outputs.windows, key=lambda record: record.timestamp)
+        lacking = replace(outputs, windows=[record for record in outputs.windows if record is not first])
+        verdict = judge_outputs(source, lacking, positions=positions, as_is=True).verdict
+        assert (verdict.outcome, verdict.lost) == (Outcome.VIOLATED, 1), f"seed {seed}: {verdict.reason}"
 
 
 def test_names_are_unique() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from faultline.formats.verdict import Outcome, Verdict
@@ -23,6 +23,7 @@ from faultline.settings import ROOT
 from faultline.verdict.model import Unknown
 from faultline.verdict.records import Record, batch_of
 from faultline.verdict.store import Store, open_store
+from tests.judge.windows_worlds import examples
 from tests.tree import require_none
 
 SPEC = """
@@ -173,7 +174,7 @@ def visit(number: int, n: object = 1) -> str:
 ROWS_OF_OUTPUT = st.lists(st.tuples(st.integers(0, 6), st.sampled_from([1, 2, None])), max_size=25)
 
 
-@settings(deadline=None)
+@examples(100)
 @given(must=ROWS_OF_OUTPUT, there=ROWS_OF_OUTPUT, promise=st.sampled_from(PROMISES))
 def test_lost_and_repeated_are_counted_as_by_hand(
     store: Store,

@@ -38,9 +38,7 @@ def test_what_was_interrupted_does_not_count(artifacts: Artifacts, monkeypatch: 
 def test_an_environment_that_a_program_runs_on_stays(artifacts: Artifacts) -> None:
     with subprocess.Popen([artifacts.interpreter("page"), "60"]) as program:
         try:
-            with pytest.raises(
-                StackError, match=rf"venv-page has to be made .* process {program.pid} runs"
-            ):
+            with pytest.raises(StackError, match=rf"venv-page has to be made .* process {program.pid} runs"):
                 artifacts.make_environment("page")
         finally:
             program.kill()

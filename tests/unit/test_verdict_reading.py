@@ -26,6 +26,7 @@ from faultline.verdict.store import open_store
 from tests.called import process
 from tests.golden.archives import golden
 from tests.judge.flink_world import START, WINDOW_MS
+from tests.judge.windows_worlds import examples
 
 WINDOW: dict[str, object] = {
     "visit_id": "a",
@@ -37,6 +38,7 @@ WINDOW: dict[str, object] = {
 }
 
 
+@examples(100)
 @given(st.lists(st.none() | st.binary(max_size=40), max_size=30))
 def test_keys_hashed_at_once_are_hashed_as_the_client_does_it(keys: list[bytes | None]) -> None:
     assert key_hashes(keys).to_pylist() == [None if key is None else murmur2(key) & 0x7FFFFFFF for key in keys]

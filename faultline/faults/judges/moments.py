@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import statistics
 from dataclasses import dataclass
@@ -114,7 +113,8 @@ class SlowBatch(Judge):
         for sample in read_lines(look.scene.folder / SPARK):
             if "batch" in sample:
                 committed.setdefault(sample["batch"], sample["at"])
-        pairs = list(itertools.pairwise(committed.values()))
+        times = list(committed.values())
+        pairs = list(zip(times, times[1:]))
         before = [end - start for start, end in pairs if end <= begin]
         meanwhile = [end - start for start, end in pairs if end > begin and start < heal]
         return bool(before and meanwhile) and max(meanwhile) > statistics.median(before) + _SLOWER_SECONDS
