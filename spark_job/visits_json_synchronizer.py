@@ -72,7 +72,7 @@ def synchronize(options: Options, settings: Settings, stop: Stop) -> int:
             _run(stream, options, hold, checkpoint, stop)
             code = 0
         except (PySparkException, Py4JError) as error:
-            say(f"the query failed: {first_line(error)}{_next_step(error)}")
+            say(f"the query failed: {first_line(error)}{next_step(error)}")
             code = 1
         # Its last event follows all batches: after it, each of them is printed.
         report.terminated.wait(timeout=20)
@@ -120,7 +120,7 @@ def _last_words(committed: int | None, interrupted: int | None) -> str:
     return f"stopped: {done}{left}"
 
 
-def _next_step(error: Exception) -> str:
+def next_step(error: Exception) -> str:
     """Return the next step for a known error of Spark: the check of `failOnDataLoss`."""
     if "Some data may have been lost" not in str(error):
         return ""

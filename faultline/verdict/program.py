@@ -104,10 +104,10 @@ def _judge_all(names: Sequence[str], settings: Settings, arguments: argparse.Nam
             verdicts.append(_judge(name, settings, options, arguments, sources))
         except NotJudged as reason:
             notes.append(f"{name}: {reason}")
-    return Verdicts(tuple(_of_one_source(verdict, sources) for verdict in verdicts), tuple(notes))
+    return Verdicts(tuple(of_one_source(verdict, sources) for verdict in verdicts), tuple(notes))
 
 
-def _of_one_source(verdict: Verdict, sources: Mapping[str, str]) -> Verdict:
+def of_one_source(verdict: Verdict, sources: Mapping[str, str]) -> Verdict:
     """Let the source hold only if it is the topic that the pipelines have read, which their own settings name."""
     judged = sources.get(SOURCE)
     others = {name: topic for name, topic in sources.items() if topic != judged}

@@ -169,6 +169,19 @@ def test_stop_and_kill_may_be_commands(store: Store, tmp_path: Path) -> None:
     assert (where.work / "told").read_text().split() == ["stop", "kill", "kill"]
 
 
+def test_a_kill_leaves_no_time_to_end_well(store: Store, tmp_path: Path) -> None:
+    well = "trap 'echo well > ended; exit' TERM; while :; do sleep 0.1; done"
+    where = place(tmp_path, "bash {here}/main.sh")
+    (tmp_path / "main.sh").write_text(well, encoding="utf-8")
+    with trial(store, where) as running:
+        running.start()
+        running.kill()
+        assert not (where.work / "ended").exists()
+        running.start()
+        running.stop()
+    assert (where.work / "ended").exists()
+
+
 def test_only_a_forgiving_trial_starts_a_pipeline_again(store: Store, tmp_path: Path) -> None:
     where = place(tmp_path, 'bash -c "echo went; sleep 4"')
     with trial(store, where) as strict:

@@ -2,6 +2,7 @@
 
 import socket
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyspark
 import pytest
@@ -10,7 +11,7 @@ from faultline.settings import ROOT, Settings
 from faultline.storage.engines import spark_environment
 from faultline.storage.objects import CREDENTIALS, store_among
 from spark_job.options import UserError, alone, parse
-from spark_job.report import batch_line
+from spark_job.report import Report, batch_line
 from spark_job.session import (
     GUARD,
     check_file_system,
@@ -20,6 +21,7 @@ from spark_job.session import (
     configuration,
     scratch_folder,
 )
+from spark_job.visits_json_synchronizer import next_step
 from tests.called import process
 
 
@@ -194,3 +196,31 @@ def test_batch_line_has_id_ranges_rows_and_seconds() -> None:
     line = batch_line(7, "visits", {"0": 100}, {"10": 4, "0": 150, "1": 140}, rows=190, seconds=0.4123, note="re-run")
     assert line == "batch 7 (re-run): visits-0 [100, 150), visits-1 [0, 140), visits-10 [0, 4), 190 rows, 0.41 s"
     assert batch_line(8, "visits", {}, {"0": 1}, rows=1, seconds=1, note="").startswith("batch 8: visits-0 [0, 1)")
+
+
+def test_a_known_error_of_spark_has_a_next_step() -> None:
+    lost = "Partition visits-0's offset was changed from 900 to 5. Some data may have been lost because they are not"
+    assert "start clean (scripts/down.sh --wipe)" in next_step(RuntimeError(lost))
+    assert next_step(RuntimeError("out of memory")) == ""
+
+
+@pytest.mark.parametrize(
+    ("rerun", "in_output", "note"),
+    [
+        (7, False, "batch 7 (re-run): "),
+        (7, True, "already in the output's log: nothing written"),
+        (6, True, "batch 7: "),
+    ],
+)
+def test_a_batch_that_runs_again_says_so(
+    rerun: int, in_output: bool, note: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = SimpleNamespace(startOffset='{"visits": {"0": 100}}', endOffset='{"visits": {"0": 150}}')
+    progress = SimpleNamespace(
+        batchId=7, durationMs={"addBatch": 1, "triggerExecution": 2}, sources=[source], numInputRows=50
+    )
+    report = Report(SimpleNamespace(), "visits", rerun, rerun_in_output=in_output)  # type: ignore[arg-type]
+    report.onQueryProgress(SimpleNamespace(progress=progress))  # type: ignore[arg-type]
+    printed = capsys.readouterr().err
+    assert note in printed
+    assert "visits-0 [100, 150), 50 rows" in printed

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -44,10 +46,32 @@ _ANSWER_SECONDS = 3.0
 """The longest wait for one answer of a JobManager."""
 _SAVEPOINT = "SAVEPOINT"
 """The `checkpoint_type` of a savepoint beside a running job; one that stops it has another."""
+_AGAIN = "restore the job (scripts/flink_restore.sh) and judge again"
 NOTHING_IS_DUE = (
     "a missing record counts as pending: a transaction stays open, or the job has no checkpoint of its own yet, holds"
     " records in flight, or has a JobManager that does not answer"
 )
+
+
+def records_left(job_id: str, latest: Mapping[str, Any], *, is_active: bool, unaligned: bool) -> Behind | None:
+    """Return what a job that has more than one run, or unaligned checkpoints, may not have committed yet.
+
+    `latest`: the member of that name in the JobManager's statistics of the job's checkpoints.
+    """
+    # A savepoint commits offsets only when it stops the job.
+    found = filter(None, (latest["completed"], latest["savepoint"]))
+    done = [one for one in found if one["checkpoint_type"] != _SAVEPOINT]
+    newest = max(done, key=lambda one: one["id"], default=None)
+    if newest is None and (is_active or unaligned):
+        remedy = "wait for one" if is_active else _AGAIN
+        return Behind(f"the job may have records left: {job_id} has no checkpoint of its own yet; {remedy}", None)
+    if newest is not None and (size := int(newest["persisted_data"])):
+        text = (
+            f"chk-{newest['id']} of the job holds {size:,} bytes of records that barriers overtook, and no window "
+            f"has them yet; the job handles them before a later checkpoint, or {_AGAIN}"
+        )
+        return Behind(text, newest["id"])
+    return None
 
 
 @dataclass(frozen=True)
@@ -175,7 +199,6 @@ class FlinkChecker:
         if not self._runs.unaligned and len(self._runs.runs) == 1:
             # The offsets are those of its own checkpoints, which hold no records.
             return None
-        again = "restore the job (scripts/flink_restore.sh) and judge again"
         try:
             job = self._newest_job()
             latest = checkpoints(self._rest, job[0], seconds=_ANSWER_SECONDS)["latest"] if job else {}
@@ -185,23 +208,10 @@ class FlinkChecker:
             job = None
         if job is None:
             # A job that no JobManager runs has committed what it will, but for the records that a checkpoint holds.
-            text = f"the job may have records left: no JobManager tells what its newest checkpoint holds; {again}"
+            text = f"the job may have records left: no JobManager tells what its newest checkpoint holds; {_AGAIN}"
             return Behind(text, None) if self._runs.unaligned else None
         job_id, is_active = job
-        # A savepoint commits offsets only when it stops the job.
-        found = filter(None, (latest["completed"], latest["savepoint"]))
-        done = [one for one in found if one["checkpoint_type"] != _SAVEPOINT]
-        newest = max(done, key=lambda one: one["id"], default=None)
-        if newest is None and (is_active or self._runs.unaligned):
-            remedy = "wait for one" if is_active else again
-            return Behind(f"the job may have records left: {job_id} has no checkpoint of its own yet; {remedy}", None)
-        if newest is not None and (size := int(newest["persisted_data"])):
-            text = (
-                f"chk-{newest['id']} of the job holds {size:,} bytes of records that barriers overtook, and no window "
-                f"has them yet; the job handles them before a later checkpoint, or {again}"
-            )
-            return Behind(text, newest["id"])
-        return None
+        return records_left(job_id, latest, is_active=is_active, unaligned=self._runs.unaligned)
 
     def _newest_job(self) -> tuple[str, bool] | None:
         """Return the newest job of the runs, one that is active first, and whether it is; None when none is known.
