@@ -79,6 +79,21 @@ ROWS = (
         why="the one task that is left looks for the open transactions of all tasks by their prefix",
     ),
     Row(
+        "epochs-used-up",
+        (
+            *_CANCEL.breaks,
+            Line("scripts/exec.sh generator python -m faultline.faults.use_up_epochs visit_windows-visit_windows"),
+        ),
+        (Refused(Restore(), "not currently assigned to its transactional id"), Submit()),
+        # Windows end every 10 s, so each checkpoint has a transaction.
+        settings=(("FLINK_CHECKPOINT_INTERVAL_MS", "15000"),),
+        prepares=(Line("scripts/flink_status.sh --wait-checkpoints 3 --wait-seconds 120"),),
+        judged=(Cancelled(), RepeatsAll()),
+        promise="the checkpoint is refused, though its transaction is committed; without it every window is repeated",
+        why="a transactional id has 32,767 epochs, and then another producer id, which the connector takes for a loss "
+        "(FLINK-40689)",
+    ),
+    Row(
         "submit-without-checkpoint", _CANCEL.breaks, (Submit(),),
         judged=(Cancelled(), RepeatsAll()),
         promise="nothing is lost; every window is repeated",
