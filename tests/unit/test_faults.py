@@ -211,6 +211,19 @@ def test_a_stack_that_is_there_is_not_reset_without_being_asked(
     assert Home(tmp_path).marked()
 
 
+@pytest.mark.parametrize(
+    ("outcomes", "code"),
+    [
+        ([Outcome.PASSED, Outcome.FAILED, Outcome.DOES_NOT_APPLY], 1), ([Outcome.DOES_NOT_APPLY, Outcome.PASSED], 2),
+        ([Outcome.PASSED, Outcome.PASSED], 0),
+    ],
+)  # fmt: skip
+def test_a_failed_row_fails_the_matrix(monkeypatch: pytest.MonkeyPatch, outcomes: list[Outcome], code: int) -> None:
+    found = [Result(f"row-{number}", outcome) for number, outcome in enumerate(outcomes)]
+    monkeypatch.setattr("faultline.faults.__main__.run_names", lambda *_, **__: found)
+    assert call(main, "all").returncode == code
+
+
 def test_a_result_is_read_as_it_was_written(tmp_path: Path) -> None:
     result = Result("a-row", Outcome.FAILED, [Check("verdict", "violated", "holds")], {GAP: 3.5}, "why", str(tmp_path))
     result.write()

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
-from faultline.faults.judge import Look, Predicted
+from faultline.faults import model
+from faultline.faults.judge import Check, Judge, Look, Predicted
 from faultline.faults.judges.batches import Batches, RepeatsBatch
 from faultline.faults.judges.moments import BatchPlanned
 from faultline.faults.judges.windows import LosesPrepared, RepeatsSinceCheckpoint
 from faultline.faults.model import Row
+from faultline.faults.phases import run_row
+from faultline.faults.plan import Planned
 from faultline.faults.rows import ROWS
-from faultline.faults.scene import Scene
+from faultline.faults.scene import Scene, StepFailed
 from faultline.faults.timeline import SPARK, Timeline
-from faultline.faults.verdicts import none_holds, of_verdict
+from faultline.faults.trial import Trial
+from faultline.faults.verdicts import none_holds, of_control, of_verdict
 from faultline.formats.jobs import AT_LEAST_ONCE
 from faultline.formats.verdict import CATEGORIES, SOURCE, Outcome, Verdict, Verdicts
-from faultline.stack.stack import open_stack
+from faultline.stack.stack import Stack, open_stack
 from faultline.storage.engines import flink_name
 
 KILL = ROWS["taskmanager-kill"]
@@ -92,9 +97,73 @@ def test_no_verdict_is_not_a_verdict_that_does_not_hold() -> None:
     assert not ok()
 
 
+@pytest.mark.parametrize("pipeline", ["flink", "spark"])
+def test_a_control_passes_only_if_the_verdict_finds_what_was_not_wrong_before(pipeline: str) -> None:
+    def ok(outcome: Outcome, before: int, **counts: int) -> bool:
+        found = Verdicts((one(pipeline, outcome, **counts),))
+        return all(check.ok for check in of_control(replace(KILL, caught=pipeline), found, before))
+
+    for name in ("lost", "duplicated", "unexpected"):
+        assert ok(Outcome.VIOLATED, 2, **{name: 3})
+        assert not ok(Outcome.VIOLATED, 3, **{name: 3})
+    for outcome in (Outcome.HOLDS, Outcome.UNKNOWN):
+        assert not ok(outcome, 0, lost=1)
+
+
+def down(home: Path) -> Stack:
+    return open_stack({"BACKEND": "local"}, {"STACK_HOME": str(home)})
+
+
+GOOD, BAD = Check("a", "1", "1"), Check("b", "1", "2")
+
+
+@pytest.mark.parametrize(
+    ("checks", "outcome"),
+    [
+        ([GOOD, GOOD], model.Outcome.PASSED), ([GOOD, BAD], model.Outcome.FAILED), ([BAD, GOOD], model.Outcome.FAILED),
+        ([], model.Outcome.FAILED),
+    ],
+)  # fmt: skip
+def test_a_row_is_passed_by_all_of_its_checks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checks: list[Check], outcome: model.Outcome
+) -> None:
+    monkeypatch.setattr(Trial, "run", lambda trial, _moment: trial.checks.extend(checks))
+    result = run_row(Planned(KILL, 0.0, 1), tmp_path / "row", down(tmp_path), installs=False)
+    assert (result.outcome, result.reason, result.checks) == (outcome, "", checks)
+
+
+@dataclass(frozen=True)
+class Repeats(Judge):
+    """It says that a fault repeats so much."""
+
+    found: Predicted
+    repeats: ClassVar[bool] = True
+
+    def predicted(self, look: Look) -> Predicted:
+        return self.found
+
+
+def test_a_row_that_repeats_proves_nothing_where_nothing_is_to_be_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Scene, "wait_for_checkpoints", lambda *_: {})
+
+    def attempts(judge: Judge) -> int:
+        # Caught: no judge but this one.
+        row = replace(KILL, breaks=(), heals=(), seconds=0, judged=(judge,), caught="flink")
+        scene = Scene(tmp_path, Timeline(tmp_path), down(tmp_path))
+        assert Trial(row, scene)._break_and_heal() == judge.predicted(Look(scene, row))
+        return scene.attempts
+
+    assert [attempts(judge) for judge in (Judge(), Repeats(Predicted(1)), Repeats(Predicted(lines=1)))] == [1, 1, 1]
+    for judge in (Repeats(Predicted()), Repeats(Predicted(lost=1))):
+        with pytest.raises(StepFailed, match="the moment was missed 5 times"):
+            attempts(judge)
+
+
 def test_a_batch_is_planned_when_a_sample_after_the_fault_says_so(tmp_path: Path) -> None:
     timeline = Timeline(tmp_path)
-    look = Look(Scene(tmp_path, timeline, open_stack({"BACKEND": "local"}, {"STACK_HOME": str(tmp_path)})), KILL)
+    look = Look(Scene(tmp_path, timeline, down(tmp_path)), KILL)
     planned = {"batch": 3, "begin": {"0": 1}, "end": {"0": 5}, "visits": 4}
 
     def sampled(at: float, **found: object) -> None:
