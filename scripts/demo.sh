@@ -64,13 +64,15 @@ say "   batch ${batch} is planned: offsets/${batch} has ${planned}"
 say "   and not committed: commits/${batch} does not exist"
 run scripts/kill.sh spark
 HELD=false
+promised="$(range_promised "${spark_checkpoint}")"
+say "   a restart reads again, by scripts/inspect.sh ${spark_checkpoint}: ${promised}"
 
 step "start it again: which batch does it run?"
-expect "batch ${batch} (re-run)"
+expect "batch ${batch} (re-run): ${promised}"
 run scripts/spark_start.sh
 until_true 180 "batch ${batch} run again" spark_says "batch ${batch} (re-run"
 scripts/logs.sh spark 200 | grep -F "batch ${batch} (re-run" | tail -n 1 | indent
-fact "offsets/${batch} after the restart" "$(scripts/files.sh "${spark_checkpoint}/offsets/${batch}" | tail -n 1)" "${planned}"
+fact "batch ${batch} has read again, by the synchronizer's log" "$(range_rerun "${batch}")" "${promised}"
 prove "A batch that was planned and not committed runs again with its old range."
 
 step "stop the generator, close the windows that are open, and let both pipelines commit everything"

@@ -59,6 +59,11 @@ def require_none(offenders: Iterable[str]) -> None:
         pytest.fail("\n".join(listed), pytrace=False)
 
 
+def sentences_of(script: str) -> list[str]:
+    """The sentences that a walkthrough proves, in order."""
+    return re.findall(r'^ *prove "(.*)"$', text_of(script), re.MULTILINE)
+
+
 def commands(page: str) -> list[str]:
     """Command lines of the page's bash blocks, comments cut off."""
     lines = [line.split("  #")[0].strip() for block in _FENCE.findall(text_of(page)) for line in block.splitlines()]

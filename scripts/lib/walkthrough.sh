@@ -175,12 +175,12 @@ indent() {
   sed 's/^/   /' >&2
 }
 
-# fact WHAT SEEN EXPECTED: ok when both are equal.
+# fact WHAT SEEN EXPECTED: ok when both are equal, and not empty, as a value is that could not be read.
 fact() {
-  if [[ "$2" == "$3" ]]; then
+  if [[ -n "$2" && "$2" == "$3" ]]; then
     keep "  ok      $1: $2"
   else
-    keep "  FAILED  $1: $2, expected $3"
+    keep "  FAILED  $1: ${2:-no value}, expected ${3:-a value}"
   fi
 }
 
@@ -189,7 +189,7 @@ fact_is() {
   if test "$2" "$3" "$4"; then
     keep "  ok      $1: $2"
   else
-    keep "  FAILED  $1: $2, expected $3 $4"
+    keep "  FAILED  $1: ${2:-no value}, expected $3 ${4:-a value}"
   fi
 }
 
@@ -367,6 +367,19 @@ committed() {
 spark_says() {
   # Reads to the end: a closed pipe would fail the first command.
   scripts/logs.sh spark 200 | grep -F -e "$1" >/dev/null
+}
+
+# range_promised CHECKPOINT: what a restart of the synchronizer reads again, by the files of the checkpoint.
+range_promised() {
+  scripts/inspect.sh "$1" --json --last 1 2>/dev/null | field restart partitions '*' |
+    awk -F = '{ part[$1] = $2 }
+      $1 == "topic" { printf "%s%s-%s [%s, %s)", comma, $2, part["partition"], part["start"], part["end"]; comma = ", " }
+      END { print "" }'
+}
+
+# range_rerun BATCH: what Spark read when it ran the batch again, by the log of the synchronizer.
+range_rerun() {
+  scripts/logs.sh spark 200 | sed -n "s/.*batch $1 (re-run[^)]*): \(.*\), [0-9]* rows, .*/\1/p" | tail -n 1
 }
 
 # spark_application [PART]: the running application by Spark's own page, or a part of it such as `executors`, as JSON.

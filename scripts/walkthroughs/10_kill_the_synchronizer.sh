@@ -28,12 +28,14 @@ run scripts/kill.sh spark
 HELD=false
 show scripts/inspect.sh "${checkpoint}" --last 1
 scripts/inspect.sh "${checkpoint}" --last 1 2>/dev/null | indent
+promised="$(range_promised "${checkpoint}")"
 
 step "start it again"
 expect "batch ${batch} runs again, with the very same range of offsets"
 run scripts/spark_start.sh
 until_true 180 "batch ${batch} run again" spark_says "batch ${batch} (re-run"
 scripts/logs.sh spark 200 | grep -F "batch ${batch} (re-run" | tail -n 1 | indent
+fact "batch ${batch} has read again, by the synchronizer's log" "$(range_rerun "${batch}")" "${promised}"
 fact "offsets/${batch}, byte for byte" "$(test "$(scripts/files.sh "${checkpoint}/offsets/${batch}")" == "${planned}" && echo unchanged || echo changed)" unchanged
 fact "mark of a held batch" "$(test -e "${mark}" && echo there || echo gone)" gone
 prove "A batch that was planned and not committed runs again with the range in its offsets file."

@@ -1,10 +1,11 @@
-"""Output of a lab as docs/walkthroughs.md shows it."""
+"""Output of a walkthrough: as docs/walkthroughs.md shows that of a lab, and with every sentence proven."""
 
 from __future__ import annotations
 
 import re
 
 from faultline.settings import ROOT
+from tests.tree import sentences_of
 
 _CODE = re.compile(r"``\s?(.+?)\s?``(?!`)|`([^`]+)`")
 
@@ -25,6 +26,13 @@ def was_printed(shown: str, output: str) -> bool:
     """Return whether the output has a line like the shown one: numbers may differ, and `...` stands for anything."""
     parts = [_pattern(part) for part in shown.split("...")]
     return any(re.search(".*".join(parts), line) for line in output.splitlines())
+
+
+def require_all_proven(script: str, printed: str) -> None:
+    """Fail unless a walkthrough of scripts/ has proven each of its sentences, in order."""
+    sentences = sentences_of(f"scripts/{script}")
+    ends = re.findall(r"^(?:NOT )?PROVEN  .*$", printed, re.MULTILINE)
+    assert sentences and ends == [f"PROVEN  {sentence}" for sentence in sentences], printed
 
 
 def _pattern(text: str) -> str:

@@ -11,6 +11,7 @@ import pytest
 
 from faultline.faults.rows.cluster import ROWS
 from tests.stack.running_stack import RunningStack
+from tests.stack.shown import require_all_proven
 
 pytestmark = [pytest.mark.full, pytest.mark.split, pytest.mark.timeout(1800)]
 SETTINGS = {"PROFILE": "cluster"}
@@ -49,6 +50,5 @@ def test_a_lesson_proves_its_sentences(stack: RunningStack, name: str) -> None:
     done = stack.script(name, check=False, settings=OWN_SETTINGS.get(name))
     print(done.stderr, done.stdout)
     assert done.returncode == 0
-    heads = re.findall(r"^(PROVEN|NOT PROVEN)  ", done.stdout, re.MULTILINE)
-    assert heads and set(heads) == {"PROVEN"}
+    require_all_proven(name, done.stdout)
     stack.require_all_running()

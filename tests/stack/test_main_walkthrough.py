@@ -11,6 +11,7 @@ import pytest
 from faultline.settings import ROOT, read_env_file
 from faultline.stack.services import mebibytes
 from tests.stack.running_stack import RunningStack
+from tests.stack.shown import require_all_proven
 
 pytestmark = [pytest.mark.timeout(2400)]
 
@@ -25,11 +26,12 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunningStac
 
 def test_walkthrough_ends_in_two_verdicts_that_hold(demo: tuple[RunningStack, str, str]) -> None:
     _, table, words = demo
+    require_all_proven("demo.sh", table)
     assert "spark: HOLDS" in table
     assert "flink: HOLDS" in table
     assert "source: HOLDS" in table
     assert re.search(r"^ pending( +0){3} ", table, re.MULTILINE), table
-    assert "(re-run)" in words
+    assert re.search(r"synchronizer: batch \d+ \(re-run\): ", words), words
     assert "stop it with: scripts/down.sh" in words.splitlines()[-1]
 
 

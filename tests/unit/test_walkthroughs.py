@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import re
+import shlex
+import subprocess
+
+import pytest
 
 from faultline.settings import ROOT
 from faultline.verbs.header import header
+from spark_job.report import batch_line
 from tests.called import process, script
-from tests.tree import require_none
+from tests.golden.archives import golden
+from tests.tree import require_none, sentences_of
 
 WALKTHROUGHS = sorted((ROOT / "scripts" / "walkthroughs").glob("*.sh"))
 ON_THE_STACK = [path for path in WALKTHROUGHS if "lib/walkthrough.sh" in path.read_text(encoding="utf-8")]
@@ -46,8 +52,9 @@ def test_the_page_has_the_sentences_that_each_proves() -> None:
     page = (ROOT / "docs" / "walkthroughs.md").read_text(encoding="utf-8").partition("## Inside a Spark checkpoint")[0]
     expected = []
     for walkthrough in (ROOT / "scripts" / "demo.sh", *ON_THE_STACK):
-        first, *more = re.findall(r'^ *prove "(.*)"$', walkthrough.read_text(encoding="utf-8"), re.MULTILINE)
-        expected += [f"| `{walkthrough.relative_to(ROOT)}` | {first} |", *(f"| | {sentence} |" for sentence in more)]
+        name = str(walkthrough.relative_to(ROOT))
+        first, *more = sentences_of(name)
+        expected += [f"| `{name}` | {first} |", *(f"| | {sentence} |" for sentence in more)]
     assert [line for line in page.splitlines() if line.startswith("|")][2:] == expected
 
 
@@ -68,3 +75,75 @@ def test_bad_flags_are_one_line() -> None:
             if (done.returncode, done.stdout, done.stderr.count("\n")) != (2, "", 1) or words not in done.stderr:
                 wrong.append(f"{walkthrough.name} {flag}: exit code {done.returncode}: {done.stdout}{done.stderr}")
     require_none(wrong)
+
+
+def walked(*lines: str) -> subprocess.CompletedProcess[str]:
+    """The end of a walkthrough that has these lines, and uses no stack."""
+    return process(
+        ["bash", "-c", "\n".join(("set -euo pipefail", "source scripts/lib/walkthrough.sh", "flags", *lines))]
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("fact seen 1 1", "ok      seen: 1"),
+        ("fact seen 1 2", "FAILED  seen: 1, expected 2"),
+        ("fact seen '' 2", "FAILED  seen: no value, expected 2"),
+        ("fact seen '' ''", "FAILED  seen: no value, expected a value"),
+        ("fact_is seen 3 -gt 2", "ok      seen: 3"),
+        ("fact_is seen 2 -gt 2", "FAILED  seen: 2, expected -gt 2"),
+        ("fact_is seen 3 -le 2", "FAILED  seen: 3, expected -le 2"),
+        ("fact_is seen '' -ge 0", "FAILED  seen: no value, expected -ge 0"),
+        ("fact_is seen '' -ge ''", "FAILED  seen: no value, expected -ge a value"),
+        ("true", ""),
+    ],
+)
+def test_a_sentence_is_proven_by_facts_that_are_all_ok(line: str, shown: str) -> None:
+    proven = shown.startswith("ok")
+    head, facts, code = "PROVEN" if proven else "NOT PROVEN", f"  {shown}\n" if shown else "", 0 if proven else 1
+    done = walked(line, "prove 'This is so.'", "finish")
+    assert (done.returncode, done.stdout) == (code, f"{head}  This is so.\n{facts}")
+
+
+def test_one_fact_that_fails_is_enough_for_its_sentence_and_for_the_exit_code() -> None:
+    done = walked("fact a 1 1", "fact b 1 2", "fact c 1 1", "prove One.", "fact d 1 1", "prove Two.", "finish")
+    assert (done.returncode, done.stdout.splitlines()) == (
+        1,
+        [
+            "NOT PROVEN  One.", "  ok      a: 1", "  FAILED  b: 1, expected 2", "  ok      c: 1",
+            "PROVEN  Two.", "  ok      d: 1",
+        ],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lines", "code"),
+    [
+        (["fact seen 1 1", "prove One.", "finish 1"], 1),
+        (["fact seen 1 1", "prove One.", "finish 2"], 2),
+        (["prove One.", "finish 2"], 2),
+        (["prove One.", "finish 0"], 1),
+        # It ended early: 1 is for a sentence that is not proven.
+        (["false", "prove One.", "finish"], 2),
+        (["exit 3"], 3),
+    ],
+)
+def test_a_walkthrough_ends_with_the_worst_code(lines: list[str], code: int) -> None:
+    assert walked(*lines).returncode == code
+
+
+@pytest.mark.parametrize("note", ["re-run", "re-run; its files are already in the output's log: nothing written"])
+@pytest.mark.parametrize(("end", "code"), [(20, 0), (19, 1)])
+def test_a_batch_with_another_range_than_the_planned_one_is_a_fact_that_fails(note: str, end: int, code: int) -> None:
+    log = [
+        batch_line(3, "visits", {"0": 15, "1": 15}, {"0": end, "1": 20}, rows=10, seconds=1, note=note),
+        batch_line(4, "visits", {"0": 20, "1": 20}, {"0": 30, "1": 30}, rows=20, seconds=1, note=""),
+    ]
+    done = walked(
+        'scripts/inspect.sh() { python3 -m faultline.inspector "$@" --no-lag; }',
+        f"scripts/logs.sh() {{ printf 'synchronizer: %s\\n' {shlex.join(log)}; }}",
+        f'fact range "$(range_rerun 3)" "$(range_promised {golden("spark-4.0")}/kafka_killed/checkpoint)"',
+        "prove One.", "finish",
+    )  # fmt: skip
+    assert (done.returncode, f"range: visits-0 [15, {end}), visits-1 [15, 20)" in done.stdout) == (code, True), done
