@@ -10,8 +10,8 @@ from faultline.formats.visit import CLOSING_PREFIX, iso_time
 from faultline.settings import Settings
 from generator.close import closing_id, closing_visits
 from generator.config import config_of
-from generator.event_times import PartitionClock, Windows, closed_to
-from generator.topic import id_text
+from generator.event_times import PartitionClock, Windows, closed_to, still_open
+from generator.topic import LAST_EVENT_TIME, id_text
 from generator.visits import stream
 
 WINDOWS = Windows(10_000, 5_000)
@@ -55,6 +55,28 @@ def closed(*partitions: list[tuple[str, int]]) -> int | None:
 CLOSING = [(f"{CLOSING_PREFIX}1", 35_000), (f"{CLOSING_PREFIX}1", 35_001)]
 
 
+BEYOND = ("b", LAST_EVENT_TIME + 1)
+
+
+@pytest.mark.parametrize(
+    "partitions",
+    [
+        (CLOSING,),
+        (CLOSING, CLOSING),
+        ([("a", 29_999), *CLOSING], [("a", 35_000), *CLOSING]),  # older visits, in several windows
+        ([BEYOND, *CLOSING], CLOSING),  # a visit whose window nothing can close
+    ],
+)
+def test_partitions_are_closed_to_the_end_of_one_window(partitions: tuple[list[tuple[str, int]], ...]) -> None:
+    assert closed(*partitions) == 30_000
+
+
+def test_a_visit_whose_window_cannot_be_closed_is_named() -> None:
+    clocks = {0: clock_of(*CLOSING), 1: clock_of(BEYOND, ("a", 5), BEYOND, *CLOSING)}
+    assert still_open({0: clocks[0]}) == ""
+    assert still_open(clocks).endswith(": 2 in partition 1 from offset 0 on")
+
+
 @pytest.mark.parametrize(
     "partitions",
     [
@@ -62,6 +84,7 @@ CLOSING = [(f"{CLOSING_PREFIX}1", 35_000), (f"{CLOSING_PREFIX}1", 35_001)]
         ([*CLOSING, ("a", 20_000)], CLOSING),  # a visit came after the closing one, with an older time
         ([*CLOSING, ("a", 95_000)], CLOSING),  # with a newer one
         ([("a", 95_000), *CLOSING], CLOSING),  # it was before the closing, which passed it over
+        ([*CLOSING, BEYOND], CLOSING),  # one came that nothing can close
         (CLOSING, []),  # a partition has none
         (CLOSING, CLOSING[:1]),  # the closing ended between two visits
         (CLOSING[:1], CLOSING[:1]),  # the closing ended after the first round
