@@ -9,7 +9,6 @@ import re
 import subprocess
 import sys
 import threading
-import time
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -52,6 +51,17 @@ def require_only_progress(messages: str) -> None:
     """Fail unless these are what a slow machine prints: that it waits, and how far it has read."""
     progress = re.compile(r" +waiting for |(topic \S+|output|ledger): [\d,]+ of [\d,]+ (records|bytes)$")
     assert all(progress.match(line) for line in messages.splitlines()), messages
+
+
+def until_it_waits(verdict: subprocess.Popen[str], what: str) -> None:
+    """Return when a verdict says that it waits for this; fail when it ends first."""
+    assert verdict.stderr
+    said: list[str] = []
+    for line in verdict.stderr:
+        said.append(line)
+        if f"waiting for {what}" in line:
+            return
+    pytest.fail(f"the verdict has not waited for {what}: {said}")
 
 
 @dataclass
@@ -242,8 +252,7 @@ def test_a_job_that_is_behind_is_unknown_and_waited_for(stack: Stack) -> None:
     assert f"{ends[0] + 12} of {sum(ends.values())}" in str(verdict["reason"])
     assert re.search(r"it has not moved in \d+ s of waiting", str(verdict["reason"]))
     waiting = stack.start_verdict("flink", "--wait", "60")
-    time.sleep(3)
-    assert waiting.poll() is None
+    until_it_waits(waiting, f"flink: the job has committed {ends[0] + 12} of ")
     stack.commit_group(ends)
     assert waiting.wait(60) == 0
     assert waiting.communicate()[0]
@@ -256,14 +265,17 @@ def test_a_pipeline_that_stands_still_never_holds(stack: Stack) -> None:
     stack.commit_group(ends_of(half))
     stack.send_outputs(run_job(half, random.Random(1)))
     stack.write_lines(source, committed=0)
-    for pipeline in ("flink", "spark"):
+    for pipeline, as_is, reason in (
+        ("flink", (0, "holds"), "judged as it is: the records on "),
+        # Without a commit nothing says what is due.
+        ("spark", (2, "unknown"), "no batch is committed in "),
+    ):
         code, verdict = stack.verdict(pipeline, "--wait", "1")
         assert (code, verdict["outcome"]) == (2, "unknown"), verdict
         code, verdict = stack.verdict(pipeline, "--as-is")
-        assert (code, verdict["outcome"]) in ((0, "holds"), (2, "unknown")), verdict
+        assert (code, verdict["outcome"]) == as_is, verdict
+        assert reason in str(verdict["reason"])
         assert int(str(verdict["pending"])) > 0
-    code, verdict = stack.verdict("flink", "--as-is")
-    assert "judged as it is" in str(verdict["reason"])
     # What is wrong already is violated, behind or not.
     stack.send(stack.windows, outputs.windows[-1:])
     stack.send(stack.windows, outputs.windows[-1:])
@@ -282,8 +294,7 @@ def test_an_open_transaction_is_unknown_and_waited_for(stack: Stack) -> None:
     assert code == 2
     assert "open transaction from offset 0" in str(verdict["reason"])
     waiting = stack.start_verdict("flink", "--wait", "60")
-    time.sleep(3)
-    assert waiting.poll() is None
+    until_it_waits(waiting, f"flink: {stack.windows} partition ")
     opened.commit_transaction(30)
     assert waiting.wait(60) == 0
     assert waiting.communicate()[0]
@@ -419,7 +430,7 @@ def test_a_loss_shows_once_the_transaction_that_was_open_is_over(stack: Stack) -
     assert (code, verdict["lost"], bool(verdict["pending"])) == (0, 0, True)
     assert "a missing record counts as pending" in str(verdict["notes"])
     judging = stack.start_verdict("flink", "--as-is", "--json")
-    time.sleep(3)
+    until_it_waits(judging, "flink: the end of open transactions")
     producer.abort_transaction(30)
     stdout, _ = judging.communicate(timeout=300)
     assert (judging.returncode, json.loads(stdout)["lost"]) == (1, 1)

@@ -34,7 +34,7 @@ from faultline.verdict.model import Judgement, Unknown
 from faultline.verdict.records import Spans
 from faultline.verdict.source.ledger import files_of, load_ledgers
 from faultline.verdict.store import Store
-from faultline.waiting import attempts
+from faultline.waiting import Waiting, attempts
 from flink_job.rest import TERMINAL_STATES, FlinkError, call, checkpoints, is_absent
 
 _ROUNDING_MS = 2_500
@@ -291,8 +291,12 @@ class FlinkChecker:
             stable = self._cluster.spans(topic, committed=True)
             return all(stable[partition].end >= span.end for partition, span in written[topic].items())
 
-        wait = min(self._options.wait_seconds, _DECIDED_SECONDS) if self._options.as_is else 0
-        return any(all(map(is_over, written)) for _ in attempts(wait, LOOK_SECONDS))
+        wait, waiting = min(self._options.wait_seconds, _DECIDED_SECONDS) if self._options.as_is else 0, Waiting()
+        for _ in attempts(wait, LOOK_SECONDS):
+            if all(map(is_over, written)):
+                return True
+            waiting.say(f"{self.name}: the end of open transactions")
+        return False
 
     def _arrivals(self, store: Store) -> Arrivals | None:
         """Return when visits arrived, by the ledger of this topic if there is one."""
