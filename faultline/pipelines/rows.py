@@ -182,8 +182,10 @@ ROWS = (
 
 
 def _is_below_work(path: str) -> bool:
-    """Return whether a path of the file is relative, and so in the folder of the run."""
-    return bool(path) and not Path(path).is_absolute() and ".." not in Path(path).parts
+    """Return whether a path of the file is relative or begins with {work}/, and so is in the folder of the run."""
+    below = path.removeprefix("{work}/")
+    leaves = Path(below).is_absolute() or ".." in Path(below).parts or below.startswith("{here}")
+    return below not in ("", "{work}") and not leaves
 
 
 def applies(row: Row, pipeline: Pipeline, stack: Stack) -> str:
@@ -199,8 +201,7 @@ def applies(row: Row, pipeline: Pipeline, stack: Stack) -> str:
             and not _is_below_work(pipeline.output.path)
         ),
         "a row moves its own checkpoint, so checkpoint.folder is relative, or begins with {work}/": (
-            pipeline.checkpoint is not None
-            and not _is_below_work(pipeline.checkpoint.folder.removeprefix("{work}").lstrip("/"))
+            pipeline.checkpoint is not None and not _is_below_work(pipeline.checkpoint.folder)
         ),
         "a row has a topic of its own, so feed.command needs {topic}": (
             bool(feed.command) and "topic" not in placeholders(feed)

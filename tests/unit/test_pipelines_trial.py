@@ -207,3 +207,62 @@ def test_a_row_says_why_it_does_not_apply(tmp_path: Path) -> None:
     }  # fmt: skip
     fixed = place(tmp_path, "sleep 99").pipeline
     assert "start.command needs {topic}" in applies(ROWS[0], fixed, stack)
+
+
+WHOLE = """
+promise = "none"
+[source]
+topic = "visits"
+[start]
+command = "run {topic}"
+[upgrade]
+command = "run --new {topic}"
+[checkpoint]
+folder = "checkpoint"
+[output]
+reader = "postgres"
+url = "{postgres}"
+table = "visits"
+[expected]
+sql = "SELECT value FROM source"
+"""
+"""Each row applies to it."""
+STARTS = '[start]\ncommand = "run {topic}"\n[upgrade]\ncommand = "run --new {topic}"\n'
+KEEPS = '[checkpoint]\nfolder = "checkpoint"\n'
+WRITES = 'reader = "postgres"\nurl = "{postgres}"\ntable = "visits"\n'
+
+
+@pytest.mark.parametrize(
+    ("row", "old", "new", "reason"),
+    [
+        ("kill", STARTS, "", "the file has no table [start]"),
+        ("kill", '"run {topic}"', '"run"', "so start.command needs {topic}"),
+        ("kill", '"{postgres}"', '"postgresql://db/shop"', "so the keys of output need one of {topic}, {work},"),
+        ("kill", WRITES, 'reader = "json"\npath = "/data/out"\n', "so the keys of output need one of"),
+        ("kill", WRITES, 'reader = "json"\npath = "../out"\n', "so the keys of output need one of"),
+        ("kill", WRITES, 'reader = "json"\npath = "{here}/out"\n', "so the keys of output need one of"),
+        ("kill", '"checkpoint"', '"/data/checkpoint"', "so checkpoint.folder is relative, or begins with {work}/"),
+        ("kill", '"checkpoint"', '"{work}/../checkpoint"', "so checkpoint.folder is relative"),
+        ("kill", '"checkpoint"', '"{here}/checkpoint"', "so checkpoint.folder is relative"),
+        ("kill", '"checkpoint"', '"{work}"', "so checkpoint.folder is relative"),
+        ("kill", "[output]", '[feed]\ncommand = "send"\n[output]', "so feed.command needs {topic}"),
+        ("kill", '"visits"\n[start]', '"orders"\n[start]', "nothing feeds the topic; add feed.file or feed.command"),
+        ("empty-checkpoint", KEEPS, "", "the file has no key checkpoint.folder"),
+        ("newest-commit-deleted", "[start]", '[start]\nenvironment = "flink"', "it is for checkpoints of Spark"),
+        ("newest-commit-deleted", "[start]", '[start]\nenvironment = "python"', "it is for checkpoints of Spark"),
+        ("upgrade", '[upgrade]\ncommand = "run --new {topic}"\n', "", "the file has no table [upgrade]"),
+        ("kill-broker", "[start]", 'bootstrap = "elsewhere:9092"\n[start]', "the broker is not one of this stack"),
+        ("sink-away", WRITES, 'reader = "json"\npath = "out"\n', "the output is no Postgres at {postgres}"),
+    ],
+)
+def test_each_reason_keeps_its_row_from_a_pipeline(tmp_path: Path, row: str, old: str, new: str, reason: str) -> None:
+    rows, stack, file = {row.name: row for row in ROWS}, stack_in(tmp_path), tmp_path / "orders.toml"
+    file.write_text(WHOLE, encoding="utf-8")
+    whole = read(file)
+    assert {name: applies(each, whole, stack) for name, each in rows.items()} == dict.fromkeys(rows, "")
+    assert old in WHOLE
+    file.write_text(WHOLE.replace(old, new, 1), encoding="utf-8")
+    lacking = read(file)
+    assert reason in applies(rows[row], lacking, stack)
+    # It keeps away this row alone, or each of them.
+    assert applies(rows["kill"], lacking, stack) == (applies(rows[row], lacking, stack) if row == "kill" else "")
