@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -63,8 +64,25 @@ def test_a_file_that_was_never_green_is_named() -> None:
     assert here not in record.never_green({f"{here}::test_x": green(1)})
 
 
+@functools.cache
+def tree_of(file: str) -> ast.Module:
+    return ast.parse((ROOT / file).read_text(encoding="utf-8"))
+
+
+def tests_of(file: str) -> dict[str, ast.FunctionDef]:
+    """The test functions of a file by name; none where there is no file."""
+    nodes = tree_of(file).body if (ROOT / file).is_file() else []
+    return {node.name: node for node in nodes if isinstance(node, ast.FunctionDef)}
+
+
 def test_the_record_of_this_tree_names_tests_that_exist() -> None:
-    gone = [unit for unit in record.read() if not (ROOT / unit.partition("::")[0]).is_file()]
+    units = [unit.partition("::") for unit in record.read()]
+    assert units
+    gone = [
+        f"{file}::{name}"
+        for file, _, name in units
+        if not (tests := tests_of(file)) or (name and name.partition("[")[0] not in tests)
+    ]
     assert gone == []
 
 
@@ -143,19 +161,22 @@ def test_a_chosen_test_is_put_on_record_where_tests_are_units(
     assert added == [{unit}, set(), {whole}, {unit, whole}]
 
 
-PROMISE = re.compile(r"^\| .+ \| `(tests/\S+\.py)::(\w+)`", re.MULTILINE)
+PROMISE = re.compile(r"\| .+ \| `(tests/\S+\.py)::(\w+)` \|")
 
 
 def test_what_is_promised_of_the_quick_tier_is_held_by_a_test_of_it() -> None:
-    found = PROMISE.findall((ROOT / "tests" / "README.md").read_text(encoding="utf-8"))
-    assert len(found) >= 8
-    for file, name in found:
-        tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
-        [test] = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == name]
-        marks = [ast.unparse(mark) for mark in test.decorator_list]
+    page = (ROOT / "tests" / "README.md").read_text(encoding="utf-8")
+    section = page.partition("\n## What the quick tier proves")[2].partition("\n## ")[0]
+    _, _, *rows = [line for line in section.splitlines() if line.startswith("|")]
+    assert rows
+    for row in rows:
+        found = PROMISE.fullmatch(row)
+        assert found, row
+        file, name = found.groups()
+        marks = [ast.unparse(mark) for mark in tests_of(file)[name].decorator_list]
         marks += [
             ast.unparse(node.value)
-            for node in tree.body
+            for node in tree_of(file).body
             if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark"
         ]
         assert not any(re.search(r"mark\.(ci|full)\b", mark) for mark in marks if "param(" not in mark), (file, name)
