@@ -132,7 +132,9 @@ def test_foreign_pages_get_403_on_every_published_page(demo: tuple[RunningStack,
 
 def test_services_cannot_write_to_their_image_and_have_limits(demo: tuple[RunningStack, str]) -> None:
     stack, _ = demo
-    for service, container in containers(stack).items():
+    found = containers(stack)
+    assert found
+    for service, container in found.items():
         limits = inspect(container, "{{.HostConfig.ReadonlyRootfs}} {{.HostConfig.Memory}} {{.HostConfig.PidsLimit}}")
         read_only, memory, processes = limits.split()
         assert (read_only, int(memory) > 0, int(processes) > 0) == ("true", True, True), service

@@ -340,13 +340,13 @@ def tried(folder: Path, tmp_path: Path, numbers: range) -> None:
     assert not bad, bad
 
 
-def test_any_damage_is_reported(tmp_path: Path) -> None:
+def test_what_is_damaged_is_described_or_refused(tmp_path: Path) -> None:
     for at, folder in enumerate(GOLDEN[: 3 if len(seeds(COPIES)) == 1 else None]):
         tried(folder, tmp_path / str(at), seeds(COPIES))
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("folder", GOLDEN, ids=lambda folder: f"{folder.parent.name}/{folder.name}")
-def test_many_damages_are_reported(folder: Path, tmp_path: Path) -> None:
+def test_whatever_is_damaged_is_described_or_refused(folder: Path, tmp_path: Path) -> None:
     first = seeds(COPIES).stop
     tried(folder, tmp_path, range(first, first + MANY))

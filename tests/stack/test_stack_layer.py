@@ -97,7 +97,9 @@ def test_wiping_by_the_other_backend_is_refused(stack: RunningStack) -> None:
 
 
 def test_killed_keepers_change_nothing(stack: RunningStack) -> None:
-    for keeper in [each for each in processes(stack) if each.service.startswith(KEEPER)]:
+    keepers = [each for each in processes(stack) if each.service.startswith(KEEPER)]
+    assert keepers
+    for keeper in keepers:
         os.kill(keeper.pid, signal.SIGKILL)
     stack.require_all_running()
     stack.script("kill.sh", "taskmanager")
@@ -114,7 +116,8 @@ def test_a_lost_or_wrong_record_does_not_mislead(stack: RunningStack) -> None:
     assert status(stack)["spark"] == "running"
     assert status(stack)["generator"] == "exited"
     stack.script("generator_stop.sh")
-    assert not [each for each in processes(stack) if each.service == "generator"]
+    left = {each.service for each in processes(stack)}
+    assert left and "generator" not in left
     stack.script("generator_start.sh")
     assert status(stack)["generator"] == "running"
 
@@ -124,7 +127,7 @@ def test_up_starts_what_is_missing_and_leaves_the_rest_alone(stack: RunningStack
     stack.script("kill.sh", "spark")
     stack.script("up.sh")
     stack.require_all_running()
-    assert before <= {each.pid for each in processes(stack)}
+    assert before and before <= {each.pid for each in processes(stack)}
 
 
 def test_a_failed_up_leaves_healthy_services_alone(stack: RunningStack) -> None:

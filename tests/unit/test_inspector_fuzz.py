@@ -50,7 +50,7 @@ def tried(query: Path, tmp_path: Path, seed: int) -> None:
     "numbers", [seeds(EACH), pytest.param(range(SEED + EACH, SEED + EACH + MANY), marks=pytest.mark.full)],
     ids=["some", "many"],
 )  # fmt: skip
-def test_any_damage_is_reported(
+def test_damage_ends_in_an_answer_and_no_traceback(
     query: Path, numbers: range, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for seed in numbers:
