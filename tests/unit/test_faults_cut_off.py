@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from faultline.faults.model import Need
 from faultline.faults.needs import why_not
 from faultline.ports import free_ports
 from faultline.settings import ROOT
+from faultline.waiting import wait_until
 from tests.called import process
 
 WHY_NOT = why_not(Need.CUT_OFF)
@@ -60,6 +62,11 @@ class Node:
         self.process.stdin.flush()
         return self.process.stdout.readline() == "True\n"
 
+    def end(self) -> None:
+        """Kill it."""
+        self.process.kill()
+        self.process.communicate()
+
 
 def cut_off(*words: str) -> subprocess.CompletedProcess[str]:
     return process([str(ROOT / "faultline" / "faults" / "cut_off.sh"), *words])
@@ -72,15 +79,14 @@ def rules() -> str:
 @pytest.fixture
 def nodes() -> Iterator[list[Node]]:
     ports = free_ports("127.0.0.1", 6)
-    made = [Node(inner, outer) for inner, outer in zip(ports[::2], ports[1::2], strict=True)]
-    for node in made:
-        while not all(node.reaches(each.outer) for each in made):
-            pass
-    yield made
-    cut_off("join", str(made[0].inner))
-    for node in made:
-        node.process.kill()
-        node.process.communicate()
+    made: list[Node] = []
+    with contextlib.ExitStack() as ends:
+        for inner, outer in zip(ports[::2], ports[1::2], strict=True):
+            made.append(Node(inner, outer))
+            ends.callback(made[-1].end)
+        ends.callback(cut_off, "join", str(made[0].inner))
+        wait_until(lambda: all(one.reaches(other.outer) for one in made for other in made), "the nodes", seconds=60)
+        yield made
 
 
 @pytest.mark.parametrize("connected", [True, False], ids=["connections that are there", "new connections"])

@@ -83,32 +83,38 @@ def test_a_page_that_is_too_far_behind_is_cut_off() -> None:
 
 
 def test_a_source_that_leaves_a_question_open_is_shown_while_others_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "SILENT_SECONDS", 0.2)
+    # On a busy machine one that answers is late, too.
+    monkeypatch.setattr(watching, "SILENT_SECONDS", 2.0)
     answer = threading.Event()
     count = iter(range(10**6))
 
     def frozen() -> dict[str, Any]:
-        answer.wait(20)
+        answer.wait(60)
         return log(1)
 
     def busy() -> dict[str, Any]:
         return {"states": {"kafka": str(next(count))}}
 
+    def silent(items: list[Item]) -> list[str]:
+        return [item["text"] for item in items if item["kind"] == "unknown" and item["source"] == "kafka"]
+
     async def run() -> list[Item]:
         watched = Watching({"kafka": lambda: frozen, "services": lambda: busy}, lambda _: None)
         watched.begin()
         with watched.page():
-            for _ in range(60):
+            for _ in range(300):
                 await asyncio.sleep(0.1)
-                if any(item["kind"] == "unknown" for item in watched.items()):
+                found = watched.items()
+                if silent(found) and found[-1]["kind"] == "services":
                     break
-            found = watched.items()
         answer.set()
         await asyncio.to_thread(watched.end)
         return found
 
-    [unknown] = [item for item in asyncio.run(run()) if item["kind"] == "unknown"]
-    assert (unknown["source"], unknown["text"]) == ("kafka", "no answer for more than 0.2 s")
+    found = asyncio.run(run())
+    assert silent(found) == ["no answer for more than 2 s"]
+    # After it another one has answered.
+    assert found[-1]["kind"] == "services"
 
 
 def test_a_sampler_outlives_any_error_and_what_it_cannot_use() -> None:
