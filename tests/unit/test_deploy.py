@@ -158,9 +158,14 @@ def test_the_page_has_the_settings_that_change_with_their_values() -> None:
     shown = {name: (here.strip("`"), there.strip("`")) for name, here, there in rows}
     changed = {name for name, value in SETTINGS.values.items() if name in local and value != local[name]}
     assert changed <= shown.keys()
+    words = {"KAFKA_REPLICATION": "the brokers", "KAFKA_MIN_INSYNC": "a majority", "DATA": "empty"}
     for name, (here, there) in shown.items():
         assert there == SETTINGS.text(name), name
-        assert here == (local.get(name, here) or "empty"), name
+        assert here == (words[name] if name in words else local[name]), name
+    assert local["DATA"] == ""
+    for brokers in range(1, 6):
+        few = Settings(environ={"STACK_KAFKA_BROKERS": str(brokers)})
+        assert (few.replicas, 2 * few.least_in_sync - brokers in (1, 2)) == (brokers, True)
 
 
 _PLACES_AND_FIELDS = re.compile(
