@@ -32,7 +32,7 @@ from tests.golden.archives import releases
 from tests.golden.record import restored
 from tests.stack.broker import Broker, run_broker
 from tests.stack.flink_cluster import described
-from tests.stack.releases import copies, is_as_said, made_python, predicted, restarted
+from tests.stack.releases import Prediction, copies, is_as_said, made_python, predicted, restarted
 
 PAGE, RECORD = ROOT / "docs" / "reading_a_checkpoint.md", ROOT / "docs" / "upgrades.json"
 FROM, ONTO = ("3.5", "4.0", "4.1", "4.2"), ("4.2", "4.3")
@@ -79,7 +79,7 @@ def carried_out(onto: str, folder: Path, known: set[tuple[str, str]]) -> list[Up
     done = restarted(made_python(onto), places.values())
     found = []
     for key, place in places.items():
-        (written, recipe), (action, step), (error, committed) = key, said[key], done[place]
+        (written, recipe), (action, step, _), (error, committed) = key, said[key], done[place]
         if not error and not committed:
             print(f"{recipe} of {written} made no batch on {onto}; run this again", file=sys.stderr)
             continue
@@ -176,7 +176,7 @@ def spark_table(upgrades: list[Upgrade]) -> str:
     """Render the rows, those of one outcome in one line."""
     lines: dict[tuple[str, ...], list[str]] = {}
     for each in upgrades:
-        agrees = is_as_said((each["predicted"], each["step"]), each["error"], each["committed"])
+        agrees = is_as_said(Prediction(each["predicted"], each["step"]), each["error"], each["committed"])
         said = "refuses" if each["predicted"] == "impossible" else "goes on"
         did = f"refused: {_condition(each['error'])}" if each["error"] else "went on"
         changes = [
