@@ -371,7 +371,8 @@ spark_says() {
 
 # range_promised CHECKPOINT: what a restart of the synchronizer reads again, by the files of the checkpoint.
 range_promised() {
-  scripts/inspect.sh "$1" --json --last 1 2>/dev/null | field restart partitions '*' |
+  # It also fails for a problem that is no matter here.
+  { scripts/inspect.sh "$1" --no-lag --last 1 --json 2>/dev/null || true; } | field restart partitions '*' |
     awk -F = '{ part[$1] = $2 }
       $1 == "topic" { printf "%s%s-%s [%s, %s)", comma, $2, part["partition"], part["start"], part["end"]; comma = ", " }
       END { print "" }'

@@ -141,7 +141,7 @@ def test_a_batch_with_another_range_than_the_planned_one_is_a_fact_that_fails(no
         batch_line(4, "visits", {"0": 20, "1": 20}, {"0": 30, "1": 30}, rows=20, seconds=1, note=""),
     ]
     done = walked(
-        'scripts/inspect.sh() { python3 -m faultline.inspector "$@" --no-lag; }',
+        'scripts/inspect.sh() { python3 -m faultline.inspector "$@"; return 1; }',
         f"scripts/logs.sh() {{ printf 'synchronizer: %s\\n' {shlex.join(log)}; }}",
         f'fact range "$(range_rerun 3)" "$(range_promised {golden("spark-4.0")}/kafka_killed/checkpoint)"',
         "prove One.", "finish",
