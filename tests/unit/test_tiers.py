@@ -69,7 +69,7 @@ def tree_of(file: str) -> ast.Module:
     return ast.parse((ROOT / file).read_text(encoding="utf-8"))
 
 
-def tests_of(file: str) -> dict[str, ast.FunctionDef]:
+def functions_of(file: str) -> dict[str, ast.FunctionDef]:
     """The test functions of a file by name; none where there is no file."""
     nodes = tree_of(file).body if (ROOT / file).is_file() else []
     return {node.name: node for node in nodes if isinstance(node, ast.FunctionDef)}
@@ -81,7 +81,7 @@ def test_the_record_of_this_tree_names_tests_that_exist() -> None:
     gone = [
         f"{file}::{name}"
         for file, _, name in units
-        if not (tests := tests_of(file)) or (name and name.partition("[")[0] not in tests)
+        if not (tests := functions_of(file)) or (name and name.partition("[")[0] not in tests)
     ]
     assert gone == []
 
@@ -173,7 +173,7 @@ def test_what_is_promised_of_the_quick_tier_is_held_by_a_test_of_it() -> None:
         found = PROMISE.fullmatch(row)
         assert found, row
         file, name = found.groups()
-        marks = [ast.unparse(mark) for mark in tests_of(file)[name].decorator_list]
+        marks = [ast.unparse(mark) for mark in functions_of(file)[name].decorator_list]
         marks += [
             ast.unparse(node.value)
             for node in tree_of(file).body
