@@ -179,7 +179,8 @@ def test_what_is_kept_begins_with_the_last_of_each_kind() -> None:
 def test_a_silent_jobmanager_does_not_count_as_a_crash_of_the_job() -> None:
     made = Items()
     made.take("flink", job(1.0))
-    made.take("flink", {"at": 2.0, "unknown": "no answer"})
+    for at in (2.0, 9.0, 16.0):
+        made.take("flink", {"at": at, "unknown": "no answer"})
     assert texts(made.take("flink", job(23.0))) == ["the state of the Flink job is known again, after 21.0 s"]
 
 
