@@ -1,4 +1,4 @@
-"""What a restore of a Flink checkpoint writes a second time, by the checkpoints beside it."""
+"""A restore of a Flink checkpoint writes some windows a second time; the checkpoints beside it decide which."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the verdict makes of several pipelines, and of what a JobManager tells."""
+"""The verdict on several pipelines, and on a job that may have more to commit by its JobManager."""
 
 from __future__ import annotations
 
