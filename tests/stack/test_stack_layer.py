@@ -87,12 +87,14 @@ def test_each_folder_has_a_marker_and_a_foreign_wipe_is_refused(stack: RunningSt
     stack.require_all_running()
 
 
-def test_wiping_by_the_other_backend_is_refused(stack: RunningStack) -> None:
+def test_stopping_and_wiping_by_the_other_backend_is_refused(stack: RunningStack) -> None:
     if subprocess.run(["docker", "info"], capture_output=True, check=False).returncode:
         pytest.skip("no container engine answers")
-    refused = stack.script("down.sh", "--wipe", "--backend", "compose", check=False)
-    assert refused.returncode == 2
-    assert "is on backend local; wipe it there" in refused.stderr
+    for flags in ([], ["--wipe"]):
+        refused = stack.script("down.sh", *flags, "--backend", "compose", check=False)
+        assert refused.returncode == 2
+        command = " ".join(["scripts/down.sh", *flags, "--backend", "local"])
+        assert f"is on backend local; {command} ends it" in refused.stderr
     stack.require_all_running()
 
 
