@@ -7,6 +7,7 @@ import http.client
 import os
 import re
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,9 @@ from pathlib import Path
 import pytest
 
 from faultline.settings import ROOT, as_environment, read_env_file
+from faultline.stack.home import Home
 from faultline.stack.services import LOCAL_PORTS, TABLE
+from faultline.waiting import wait_until
 from tests.golden.archives import golden
 from tests.stack.running_stack import RunningStack
 
@@ -245,6 +248,26 @@ def test_what_containers_wrote_can_be_removed(demo: tuple[RunningStack, str]) ->
     stack.script("down.sh", "--wipe")
     assert not (stack.home / "checkpoints" / "flink").exists()
     assert not (stack.home / "output").exists()
+
+
+@pytest.mark.full
+def test_up_after_one_that_was_interrupted_starts_everything(tmp_path: Path) -> None:
+    """Compose 2 creates all containers, and then starts one after the other."""
+
+    def states() -> set[str]:
+        marker = Home(tmp_path).marker_or_none()
+        project = f"label=com.docker.compose.project={marker.project if marker else ''}"
+        words = ["docker", "ps", "--all", "--filter", project, "--format", "{{.State}}"]
+        return set(subprocess.run(words, capture_output=True, text=True, check=True).stdout.split())
+
+    with RunningStack(tmp_path, "compose") as stack:
+        with subprocess.Popen([ROOT / "scripts" / "up.sh"], env=stack.environment, start_new_session=True) as up:
+            wait_until(lambda: "running" in states(), "the first container", seconds=900)
+            os.killpg(up.pid, signal.SIGINT)
+            assert up.wait(timeout=300) != 0
+        assert "running" not in states()
+        stack.script("up.sh")
+        stack.wait_until_well()
 
 
 # Last: there is one project with this name at a time.
