@@ -30,8 +30,8 @@ _ERRORS = {
     "is missing beside offsets or commits": "STREAMING_CHECKPOINT_MISSING_METADATA_FILE",
     "starts, and it is missing": r"batch \d+ doesn't exist",
     "is there already": "CONCURRENT_STREAM_LOG_UPDATE",
-    # Spark 3.5 shows no more of it in the first line.
-    "makes its state": "CANNOT_LOAD_STATE_STORE|Job aborted due to stage failure",
+    # Spark 3.5 shows no more of it in the first line, and of a function for each batch only that it failed.
+    "makes its state": "CANNOT_LOAD_STATE_STORE|Job aborted due to stage failure|raised by the Python Proxy",
 }
 """Words of Spark's error by the reason, as far as these tests have it: docs/spark_checkpoint_surgery.md, and the
 conditions of Spark."""
