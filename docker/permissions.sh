@@ -17,27 +17,21 @@ refuse() {
   exit 1
 }
 
-# may_be_given FOLDER: root made it, and it has only files that a clone or an engine puts there.
-may_be_given() {
-  local entry
-  [[ "$(stat --format %u "$1")" == 0 ]] || return 1
+# stranger FOLDER NAME...: a file in it besides those of a clone and these.
+stranger() {
+  local entry name
   while IFS= read -r entry; do
-    case "${entry##*/}" in
-      README.md | .gitignore | .faultline.json | spark | flink) ;;
-      *) return 1 ;;
-    esac
+    for name in README.md .gitignore "${@:2}"; do
+      [[ "${entry##*/}" != "${name}" ]] || continue 2
+    done
+    echo "${entry##*/}"
+    return
   done < <(find "$1" -mindepth 1 -maxdepth 1)
 }
 
-# stranger FOLDER: a file that no stack has written; `notebooks` are a person's, the others of programs without a stack.
-stranger() {
-  local entry
-  while IFS= read -r entry; do
-    case "$1/${entry##*/}" in
-      */README.md | */.gitignore | output/notebooks | output/labs | output/pipelines) ;;
-      *) echo "${entry##*/}" && return ;;
-    esac
-  done < <(find "$1" -mindepth 1 -maxdepth 1)
+# may_be_given FOLDER: root made it, and it has only files that a clone or an engine puts there.
+may_be_given() {
+  [[ "$(stat --format %u "$1")" == 0 && -z "$(stranger "$1" .faultline.json spark flink)" ]]
 }
 
 cd /faultline
@@ -52,7 +46,10 @@ for folder in checkpoints checkpoints/spark checkpoints/flink output ledger stor
   [[ "${folder}" == checkpoints ]] && continue
   marker="${folder}/.faultline.json"
   if [[ ! -e "${marker}" ]]; then
-    file="$(stranger "${folder}")"
+    # Notebooks are a person's, the others of programs that need no stack.
+    spared=()
+    [[ "${folder}" != output ]] || spared=(notebooks labs pipelines)
+    file="$(stranger "${folder}" "${spared[@]}")"
     [[ -z "${file}" ]] ||
       refuse "${folder} has files of an older version or of another program (${file}); move them away, then start again"
     # shellcheck disable=SC2016  # the inner shell expands it
