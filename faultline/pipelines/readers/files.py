@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -37,9 +37,9 @@ def load(store: Store, output: Output, columns: dict[str, str]) -> list[str]:
     """Make the table `output` of the files that a reader of the sink sees."""
     files, notes = _files(Path(output.path))
     if output.reader == "json":
-        _load_lines(store, Path(output.path), files)
+        in_folders = _load_lines(store, Path(output.path), files)
         if not output.sql:
-            _take_members(store, output, columns)
+            _take_members(store, output, columns, in_folders)
         return notes
     # DuckDB takes a name for a pattern.
     names = [_PATTERN.sub(r"[\g<0>]", str(each.path)) for each in files if each.size]
@@ -95,21 +95,25 @@ def _files(path: Path) -> tuple[list[OutputFile], list[str]]:
     return seen, notes
 
 
-def _load_lines(store: Store, folder: Path, files: list[OutputFile]) -> None:
+def _load_lines(store: Store, folder: Path, files: list[OutputFile]) -> set[str]:
+    """Fill the table `output` with lines; returns the columns that names of folders say."""
     store.create("output", LINES)
+    in_folders: set[str] = set()
     for each in files:
-        folders = json.dumps(_of_folders(str(each.path.relative_to(folder).parent)))
+        said = _of_folders(each.path.relative_to(folder).parent.parts)
+        in_folders |= said.keys()
+        folders = pa.scalar(json.dumps(said))
         for lines in _lines(each):
-            said = pa.repeat(pa.scalar(folders), len(lines))
-            store.append("output", pa.table([pa.array(lines, pa.string()), said], LINES))
+            store.append("output", pa.table([pa.array(lines, pa.string()), pa.repeat(folders, len(lines))], LINES))
+    return in_folders
 
 
-def _of_folders(path: str) -> dict[str, str | None]:
+def _of_folders(names: Sequence[str]) -> dict[str, str | None]:
     """Return the columns that Spark's `partitionBy` writes as names of folders.
 
     Source: org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils, escapePathName and DEFAULT_PARTITION_NAME.
     """
-    named = [part.split("=", 1) for part in path.split("/") if "=" in part]
+    named = [name.split("=", 1) for name in names if "=" in name]
     return {unquote(name): None if value == _NULL_FOLDER else unquote(value) for name, value in named}
 
 
@@ -131,7 +135,7 @@ def _lines(file: OutputFile) -> Iterator[list[str]]:
         raise Unknown(f"output file {file.path} cannot be read: {error}; judge again") from None
 
 
-def _take_members(store: Store, output: Output, columns: dict[str, str]) -> None:
+def _take_members(store: Store, output: Output, columns: dict[str, str], in_folders: set[str]) -> None:
     """Replace the lines by the members that the query's columns name.
 
     Raises SpecError when no line has a member that the query yields: Spark leaves out those that are NULL.
@@ -139,21 +143,19 @@ def _take_members(store: Store, output: Output, columns: dict[str, str]) -> None
     store.execute("ALTER TABLE output RENAME TO output_line")
     valid = "json_valid(line)"
     paths = {name: "$." + '"' + name.replace('"', '\\"') + '"' for name in columns}
-    members = []
+    members, tests = [], []
     for name, kind in columns.items():
-        arrow = "->" if is_nested(kind) else "->>"
-        path = _quoted(paths[name])
-        # Spark takes a column from the folder when the file has it, too.
-        member = f"CASE WHEN json_exists(folders, {path}) THEN folders {arrow} {path} ELSE line {arrow} {path} END"
+        path, arrow = _quoted(paths[name]), "->" if is_nested(kind) else "->>"
+        member, test = f"line {arrow} {path}", f"json_exists(line, {path})"
+        if name in in_folders:
+            # Spark takes a column from the folder when the file has it, too.
+            said = f"json_exists(folders, {path})"
+            member, test = f"CASE WHEN {said} THEN folders {arrow} {path} ELSE {member} END", f"{test} OR {said}"
         members.append(f"CASE WHEN {valid} THEN {member} END AS {sql_name(name)}")
+        tests.append(f"count(*) FILTER (CASE WHEN {valid} THEN {test} ELSE false END)")
     broken = f"CASE WHEN NOT {valid} THEN line END AS {sql_name(BROKEN)}"
     store.execute(f"CREATE OR REPLACE TABLE output AS SELECT {', '.join([*members, broken])} FROM output_line")
-    found = ", ".join(
-        f"count(*) FILTER (CASE WHEN {valid} THEN json_exists(line, {quoted}) OR json_exists(folders, {quoted})"
-        " ELSE false END)"
-        for quoted in map(_quoted, paths.values())
-    )
-    whole, *having = store.numbers(f"SELECT count(*) FILTER ({valid}), {found} FROM output_line")
+    whole, *having = store.numbers(f"SELECT count(*) FILTER ({valid}), {', '.join(tests)} FROM output_line")
     store.execute("DROP TABLE output_line")
     for name, lines in zip(columns, having, strict=True):
         if whole and not lines and store.numbers(f"SELECT count({sql_name(name)}) FROM expected")[0]:
