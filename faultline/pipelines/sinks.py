@@ -143,11 +143,11 @@ def page(stack: Stack, cells: list[Cell]) -> str:
     found = {(cell["pipeline"], cell["row"]): cell for cell in cells}
     rows = [row for name in TRIED for row in ROWS if row.name == name]
     table = [["sink", *(row.name.replace("-", " ") for row in rows)], ["---"] * (1 + len(rows))]
-    for sink in SINKS:
-        table.append([sink.name])
-        for row in rows:
-            apart = applies(row, pipelines[sink.pipeline], stack)
-            table[-1].append("—" if apart else _counts(found.get((sink.pipeline, row.name))))
+
+    def shown(name: str, row: Row) -> str:
+        return "—" if applies(row, pipelines[name], stack) else _counts(found.get((name, row.name)))
+
+    table += [[sink.name, *(shown(sink.pipeline, row) for row in rows)] for sink in SINKS]
     upgrades = [each.upgrade for each in pipelines.values()]
     releases = {_release(each.environment) for each in upgrades if each and each.environment}
     return _HEAD.format(

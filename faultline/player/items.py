@@ -53,10 +53,10 @@ class Items:
 
     def take(self, source: str, sample: Sample) -> list[Item]:
         """Return the items of one sample; none when it says what the last one said."""
-        if source == "flink" and sample["at"] - self._sampled_at > _PAUSE_SECONDS:
-            # Nobody knows how long it took to recover.
-            self._silent_at = self._down_at = None
         if source == "flink":
+            if sample["at"] - self._sampled_at > _PAUSE_SECONDS:
+                # Nobody knows how long it took to recover.
+                self._silent_at = self._down_at = None
             self._sampled_at = sample["at"]
         if "unknown" in sample:
             if source == "flink" and self._ran and self._silent_at is None:
