@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from faultline.settings import ROOT, as_environment, read_env_file
+from faultline.stack.backends.containers import Docker
 from faultline.stack.home import Home
 from faultline.stack.services import LOCAL_PORTS, TABLE
 from faultline.waiting import wait_until
@@ -256,9 +257,8 @@ def test_up_after_one_that_was_interrupted_starts_everything(tmp_path: Path) -> 
 
     def states() -> set[str]:
         marker = Home(tmp_path).marker_or_none()
-        project = f"label=com.docker.compose.project={marker.project if marker else ''}"
-        words = ["docker", "ps", "--all", "--filter", project, "--format", "{{.State}}"]
-        return set(subprocess.run(words, capture_output=True, text=True, check=True).stdout.split())
+        found = Docker(marker.project, os.environ).containers() if marker else {}
+        return {each.state for each in found.values()}
 
     with RunningStack(tmp_path, "compose") as stack:
         with subprocess.Popen([ROOT / "scripts" / "up.sh"], env=stack.environment, start_new_session=True) as up:
