@@ -203,6 +203,17 @@ def test_a_lost_visit_is_named(tmp_path: Path) -> None:
     )
 
 
+def test_a_visit_with_another_timestamp_is_named_with_both(tmp_path: Path) -> None:
+    world = small_world()
+    world.topic.replace(world.topic.records[0][1], timestamp=START)
+    judged = judge_source(world, tmp_path)
+    (lost,) = judged.findings["lost"]
+    assert lost.names["timestamp"] == iso_time(START + 2)
+    assert lost.text.endswith(f": the record there has the timestamp {iso_time(START)}")
+    (repeated,) = judged.findings["duplicated"]
+    assert (repeated.names["visit_id"], repeated.names["timestamp"]) == ("v2", iso_time(START))
+
+
 def test_a_repeated_record_is_named_with_its_visit(tmp_path: Path) -> None:
     world = small_world()
     world.topic.append(1, b"v2", b"value 2", START)

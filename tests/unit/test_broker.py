@@ -73,6 +73,14 @@ def test_a_broker_alone_keeps_the_node_id_the_ports_and_the_quorum_that_its_data
     assert written() == ALONE
 
 
+def test_a_broker_alone_in_a_container_keeps_its_quorum_to_itself() -> None:
+    listeners = "HOST://{0}:9092,CONTAINER://{1}:19092,CONTROLLER://localhost:19093"
+    assert written(1, **CONTAINER) == ALONE | {
+        "listeners": listeners.format("0.0.0.0", "0.0.0.0"),
+        "advertised.listeners": listeners.format("127.0.0.1", "kafka"),
+    }
+
+
 THREE = {"STACK_KAFKA_BROKERS": "3"}
 REPLICATED = {
     "default.replication.factor": "3",

@@ -226,6 +226,13 @@ def test_where_a_source_began_is_read_by_its_first_batch(
     assert "batch 0, as far as can be seen from here: nothing was planned yet; not looked at: sources/0" in words
 
 
+def test_a_source_that_looks_like_rate_micro_batch_is_named_and_not_looked_at(tmp_path: Path) -> None:
+    offsets = ('{"offset":0,"timestamp":7}',), ('{"offset":10,"timestamp":1007}',)
+    action, step, words = outcome(query(tmp_path, *offsets, commits=1))
+    assert (action, step) == ("re-run", 1)
+    assert "rate-micro-batch: from value 0 to 10, up to 1970-01-01T00:00:01.007Z; not looked at: source 0" in words
+
+
 def test_a_query_that_keeps_state_has_no_asynchronous_progress(tmp_path: Path) -> None:
     checkpoint = copy(tmp_path, "files_windowed")
     for number, folder in itertools.product(("10", "11"), ("offsets", "commits")):

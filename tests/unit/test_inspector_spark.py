@@ -129,6 +129,15 @@ def test_files_of_each_batch_are_named_also_from_a_compact_file(release: str) ->
     assert [Path(name).name for name in file_entries(checkpoint, "0", 3, 4)] == ["visits-03.json", "visits-04.json"]
 
 
+def test_files_are_named_from_the_compact_file_when_the_small_ones_are_gone(tmp_path: Path) -> None:
+    """Spark deletes them after spark.sql.streaming.fileSource.log.cleanupDelay."""
+    checkpoint = shutil.copytree(golden("spark-4.0") / "files_windowed" / "checkpoint", tmp_path / "query")
+    for number in range(9):
+        (checkpoint / "sources" / "0" / str(number)).unlink()
+    files = [Path(name).name for step in opened(checkpoint).steps for name in step.sources[0].files]
+    assert files == [f"visits-{number:02d}.json" for number in range(12)]
+
+
 @pytest.mark.parametrize("release", RELEASES)
 def test_the_watermark_of_each_batch_grows(release: str) -> None:
     marks = [step.watermark for step in opened(golden(release) / "files_windowed" / "checkpoint").steps]

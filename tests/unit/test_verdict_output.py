@@ -129,6 +129,18 @@ def test_a_logged_file_that_is_gone_is_missing_and_one_that_grew_is_noted(folder
     assert output.notes == [f"{part(1)} has 10 bytes, but batch 1 of the log wrote 5"]
 
 
+def test_many_files_of_another_size_are_three_notes_and_a_count(folder: Path) -> None:
+    names = [part(number) for number in range(9)]
+    for name in names:
+        write_part(folder, name, "")
+    write_log(folder, "0", names)
+    notes = list_output(folder, FILES, 0).notes
+    assert notes == [
+        *(f"{name} has 0 bytes, but batch 0 of the log wrote 5" for name in names[:3]),
+        "6 more files have another size than in the log",
+    ]
+
+
 def test_a_file_named_twice_is_read_twice(folder: Path) -> None:
     write_part(folder, part(0))
     write_log(folder, "0", [part(0)])

@@ -368,6 +368,16 @@ def test_nothing_that_a_record_holds_forges_a_line(query: Query, topic: Topic) -
     assert "name\nflink: HOLDS" in [finding.names["file"] for finding in judged.verdict.examples]
 
 
+def test_a_lost_visits_id_is_escaped_in_the_text_and_raw_in_the_names(tmp_path: Path) -> None:
+    name = "x\u202e\u2028"
+    topic = Topic({0: [visit("a", 0), json.dumps({"visit_id": name, "event_time": "2026-01-01T00:00:00Z"}).encode()]})
+    query = write_output(tmp_path, topic, even_batches(topic, 1))
+    replace_lines(query.files[0, 0], lines_of(query.files[0, 0])[:1])
+    (finding,) = judge_fully(query, topic).findings["lost"]
+    assert finding.text.startswith("visit x\\u202e\\u2028 of ")
+    assert finding.names["visit_id"] == name
+
+
 def test_a_very_long_line_has_a_finding_without_names(query: Query, topic: Topic) -> None:
     with query.files[0, 0].open("ab") as stream:
         stream.write(b'{"visit_id":"' + b"x" * (9 << 20) + b"\n")
