@@ -14,6 +14,7 @@ from faultline.inspector.against import (
     MAPS,
     Comparison,
     comparison_from,
+    render,
     render_json,
 )
 from tests.called import refused
@@ -26,6 +27,22 @@ def test_one_reason_to_refuse_is_enough() -> None:
     assert (found.outcome, EXIT_CODES[found.outcome]) == (CANNOT_BE_SAID, 2)
     found.refused.append("clock: its state has no operator in the job")
     assert (found.outcome, EXIT_CODES[found.outcome]) == (DOES_NOT_MAP, 1)
+
+
+def test_the_words_name_everything() -> None:
+    found = Comparison(
+        "chk-5", "my_job.py", mapped=["source", "count"], refused=["a: gone"], unknown=["b: not tried"], dropped=["a"],
+        empty=["c"], not_compared=["d: Python"],
+    )  # fmt: skip
+    assert render(found).splitlines() == [
+        "my_job.py cannot restore chk-5",
+        "  refused: a: gone",
+        "  not known: b: not tried",
+        "  takes the state of 2 operators: source, count",
+        "  not compared: d: Python",
+        "  begins without state: c",
+        "  flink run --allowNonRestoredState would drop the state of: a",
+    ]
 
 
 def test_json_has_all_of_it_and_the_outcome() -> None:

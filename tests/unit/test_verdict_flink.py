@@ -67,6 +67,20 @@ def appended(records: list[Record], *more: Record) -> list[Record]:
 
 
 @pytest.mark.parametrize("seed", range(5))
+def test_open_windows_are_unknown_and_hold_as_they_are(seed: int) -> None:
+    chance = random.Random(seed)
+    source = random_source(chance)
+    outputs = run_job(source, chance)
+    verdict = verdict_of(source, outputs)
+    assert verdict.outcome is Outcome.UNKNOWN
+    assert "scripts/settle.sh" in verdict.reason
+    verdict = verdict_of(source, outputs, as_is=True)
+    assert verdict.outcome is Outcome.HOLDS
+    assert verdict.pending > 0
+    assert f"{verdict.pending} records pending" in verdict.reason
+
+
+@pytest.mark.parametrize("seed", range(5))
 def test_any_window_removed_is_lost(seed: int) -> None:
     chance = random.Random(seed)
     source = settle(random_source(chance))
@@ -103,6 +117,10 @@ RECOMPUTED = "but recomputed it has"
         (lambda record: changed(record, '"count": ', '"count": 1'), RECOMPUTED),
         (lambda record: changed(record, '"first_event_time": "2026', '"first_event_time": "2025'), RECOMPUTED),
         (lambda record: changed(record, '"last_event_time": "2026', '"last_event_time": "2027'), RECOMPUTED),
+        (
+            lambda record: record._replace(partition=1 - record.partition, offset=10_000),
+            "not in the partition of its key",
+        ),
         (lambda record: record._replace(key=None), "has the key null"),
         (lambda record: record._replace(key=b"v"), "has the key v"),
         (lambda record: record._replace(timestamp=record.timestamp + 1), "record timestamp"),
@@ -122,6 +140,13 @@ def test_a_window_with_other_content_is_lost_and_unexpected(
     verdict = verdict_of(source, outputs)
     assert (verdict.outcome, verdict.lost, verdict.duplicated, verdict.unexpected) == (Outcome.VIOLATED, 1, 0, 1)
     assert word in next(example.text for example in verdict.examples if example.category == "unexpected")
+
+
+def test_a_right_window_with_a_wrong_one_beside_it_is_unexpected_only(world: tuple[Source, Outputs]) -> None:
+    source, outputs = world
+    wrong = changed(outputs.windows[0], '"count": ', '"count": 1')
+    verdict = verdict_of(source, replace(outputs, windows=appended(outputs.windows, wrong)))
+    assert (verdict.outcome, verdict.lost, verdict.duplicated, verdict.unexpected) == (Outcome.VIOLATED, 0, 0, 1)
 
 
 def test_windows_of_a_visit_out_of_order_are_disordered(world: tuple[Source, Outputs]) -> None:
@@ -184,6 +209,27 @@ def test_a_routed_record_that_stands_for_none_is_unexpected(
     alien = routed_record(Record(*place, b"x", b"{", START), LATE_REASON)
     verdict = verdict_of(source, replace(outputs, **{topic: appended(getattr(outputs, topic), alien)}))
     assert (verdict.outcome, verdict.lost, verdict.unexpected) == (Outcome.VIOLATED, 0, 1)
+
+
+@pytest.mark.parametrize("topic", ["late", "rejected"])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda record: record._replace(value=(record.value or b"") + b" "),
+        lambda record: record._replace(timestamp=record.timestamp + 1),
+        lambda record: record._replace(headers=record.headers[1:]),
+    ],
+    ids=["bytes", "timestamp", "headers"],
+)
+def test_a_routed_record_that_is_altered_is_lost_and_unexpected(
+    world: tuple[Source, Outputs], topic: str, wrong: Callable[[Record], Record]
+) -> None:
+    source, outputs = world
+    records = getattr(outputs, topic)
+    records[0] = wrong(records[0])
+    verdict = verdict_of(source, outputs)
+    assert (verdict.outcome, verdict.unexpected) == (Outcome.VIOLATED, 1)
+    assert verdict.lost >= 1
 
 
 def test_a_rejected_record_with_the_reason_of_another_is_unexpected() -> None:

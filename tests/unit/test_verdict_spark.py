@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -425,6 +426,16 @@ def test_without_settings_of_a_run_the_stacks_are_taken_and_that_is_noted(query:
     verdict = judge_output(query, topic, options=Options())
     assert verdict.outcome is Outcome.HOLDS
     assert verdict.notes == (f"no settings of a run in {query.checkpoint}, judged with those of .env",)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "nonsense", "[]", '{"sink":"files","output":"output/visits_json","topic":"visits"}']
+)
+def test_settings_of_a_run_that_cannot_be_read_are_unknown(query: Query, topic: Topic, text: str) -> None:
+    file = query.checkpoint / "synchronizer.json"
+    file.write_text(text)
+    with pytest.raises(Unknown, match=rf"{re.escape(str(file))} does not hold the settings of a run"):
+        judge_output(query, topic)
 
 
 @pytest.mark.parametrize("change", [{"topic": 5}, {"topic": ""}, {"sink": "kafka"}, {"sink": None}])
