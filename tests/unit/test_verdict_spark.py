@@ -428,12 +428,9 @@ def test_without_settings_of_a_run_the_stacks_are_taken_and_that_is_noted(query:
     assert verdict.notes == (f"no settings of a run in {query.checkpoint}, judged with those of .env",)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "nonsense", "[]", '{"sink":"files","output":"output/visits_json","topic":"visits"}']
-)
-def test_settings_of_a_run_that_cannot_be_read_are_unknown(query: Query, topic: Topic, text: str) -> None:
+def test_settings_of_a_run_that_cannot_be_read_are_unknown(query: Query, topic: Topic) -> None:
     file = query.checkpoint / "synchronizer.json"
-    file.write_text(text)
+    file.write_text("nonsense")
     with pytest.raises(Unknown, match=rf"{re.escape(str(file))} does not hold the settings of a run"):
         judge_output(query, topic)
 
