@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from faultline.ports import refusal
 from faultline.verdict.spark.sink_log import read_sink_log
 from faultline.waiting import wait_until
 from tests.stack.running_stack import RunningStack
@@ -44,16 +45,21 @@ def wait_for_a_write(output: Path) -> None:
     wait_until(grows, f"a write to {output}", seconds=LIMIT_SECONDS, every=0.01)
 
 
-def kill_synchronizer(home: Path) -> None:
+def kill_synchronizer(stack: RunningStack) -> None:
     """Send SIGKILL to the synchronizer's process group at once: scripts/kill.sh takes longer than a write."""
+    os.killpg(synchronizer_group(stack.home), signal.SIGKILL)
+    # Until the last thread of the JVM has ended, it may write, and its port is taken.
+    port = int(stack.environment["STACK_SPARK_UI_PORT"])
+    wait_until(lambda: not refusal("127.0.0.1", port), f"a free port {port}", seconds=LIMIT_SECONDS, every=0.01)
+
+
+def synchronizer_group(home: Path) -> int:
+    """Return the synchronizer's process group."""
     for process in psutil.process_iter():
-        try:
+        with contextlib.suppress(psutil.Error):
             ours = process.environ().get("STACK_HOME") == str(home)
             if ours and "spark_job.visits_json_synchronizer" in process.cmdline():
-                os.killpg(os.getpgid(process.pid), signal.SIGKILL)
-                return
-        except psutil.Error:
-            continue
+                return os.getpgid(process.pid)
     pytest.fail("no synchronizer runs")
 
 
@@ -81,8 +87,7 @@ def test_a_synchronizer_killed_while_it_writes_is_never_accused(tmp_path: Path) 
             done += 1
             wait_for_a_write(output)
             time.sleep(chance.random() * 0.05)
-            kill_synchronizer(tmp_path)
-            # Nothing writes now.
+            kill_synchronizer(stack)
             leftovers |= uncommitted(output).keys()
             # A leftover stays: each verdict sees those of all kills before it, beside a write or not.
             if done % 2:

@@ -74,3 +74,5 @@ def test_on_an_output_that_is_wrong_it_does_not_begin(stack: RunningStack) -> No
     assert "the output of this stack is already wrong" in refused.stderr
     assert "starting again" not in refused.stderr
     stack.script("reset.sh")
+    # The next test expects a stack that is up, as this one did.
+    stack.script("up.sh")
