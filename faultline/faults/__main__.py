@@ -22,7 +22,7 @@ if __name__ == "__main__":
 from faultline.faults.lanes import run_side_by_side
 from faultline.faults.listing import show_rows
 from faultline.faults.matrix import refusal, run_rows
-from faultline.faults.model import Outcome, Result
+from faultline.faults.model import Result, RowOutcome
 from faultline.faults.plan import known, plan
 from faultline.faults.rows import CONTROL_ROWS, ROWS
 from faultline.formats.jobs import EXACTLY_ONCE, MODES
@@ -66,8 +66,8 @@ def _table(results: Sequence[Result], folder: Path) -> None:
     width = max(len(each.row) for each in results)
     for each in results:
         print(f"{each.row:<{width}}  {each.outcome.value}")
-    passed = sum(each.outcome is Outcome.PASSED for each in results)
-    apply = sum(each.outcome is not Outcome.DOES_NOT_APPLY for each in results)
+    passed = sum(each.outcome is RowOutcome.PASSED for each in results)
+    apply = sum(each.outcome is not RowOutcome.DOES_NOT_APPLY for each in results)
     say(f"results: {folder}")
     print(f"\n{passed} of {apply} rows passed; {len(results) - apply} do not apply here")
 

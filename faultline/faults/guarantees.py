@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from faultline.faults.model import Outcome, Row
+from faultline.faults.model import Row, RowOutcome
 from faultline.faults.rows import CONTROL_ROWS, GROUPS, ROWS
 from faultline.faults.steps import Restore
 from faultline.faults.times import CAUGHT_UP, FLINK_OUTPUT, GAP, NOTICED, RUNNING, SPARK_OUTPUT
@@ -96,7 +96,9 @@ def merged(
     # A row that failed and passed later is not a promise that holds.
     found = {each["row"]: each for each in sorted(results, key=_has_failed)}
     controlled = [row.name for rows in CONTROL_ROWS.values() for row in rows]
-    failed = [name for name in (*ROWS, *controlled) if name in found and found[name]["outcome"] != Outcome.PASSED.value]
+    failed = [
+        name for name in (*ROWS, *controlled) if name in found and found[name]["outcome"] != RowOutcome.PASSED.value
+    ]
     if failed:
         raise ValueError(f"not passed: {', '.join(failed)}")
     before = record.get("rows", {})
@@ -125,7 +127,7 @@ def merged(
 
 
 def _has_failed(result: Mapping[str, Any]) -> bool:
-    return bool(result["outcome"] == Outcome.FAILED.value)
+    return bool(result["outcome"] == RowOutcome.FAILED.value)
 
 
 def page(record: Mapping[str, Any]) -> str:

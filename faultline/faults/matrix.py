@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from faultline.faults.model import Outcome, Result
+from faultline.faults.model import Result, RowOutcome
 from faultline.faults.phases import not_applying, run_row
 from faultline.faults.plan import USUAL, Planned, turns
 from faultline.faults.repair import generator_runs, heal, pinned, quietly
@@ -50,7 +50,7 @@ def run_rows(rows: Iterable[Planned], folder: Path, stack: Stack, *, may_reset: 
                 _require_right(here)
             began, wrong, failed = True, wrong or row.spoils, True
             result = run_row(turn.planned, folder / row.name, here, installs=fresh)
-            failed = result.outcome is Outcome.FAILED
+            failed = result.outcome is RowOutcome.FAILED
             _show(result)
     except KeyboardInterrupt:
         if began:

@@ -24,7 +24,7 @@ class Need(enum.Enum):
     DISK = "data on a disk"
 
 
-class Outcome(enum.Enum):
+class RowOutcome(enum.Enum):
     """The outcome of a row."""
 
     PASSED = "passed"
@@ -34,7 +34,7 @@ class Outcome(enum.Enum):
     @property
     def exit_code(self) -> int:
         """0 passed, 1 failed, 2 does not apply."""
-        return {Outcome.PASSED: 0, Outcome.FAILED: 1, Outcome.DOES_NOT_APPLY: 2}[self]
+        return {RowOutcome.PASSED: 0, RowOutcome.FAILED: 1, RowOutcome.DOES_NOT_APPLY: 2}[self]
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Result:
     """The result of a row. `times`: seconds by name."""
 
     row: str
-    outcome: Outcome
+    outcome: RowOutcome
     checks: list[Check] = field(default_factory=list)
     times: Mapping[str, float] = field(default_factory=dict)
     reason: str = ""
@@ -154,6 +154,6 @@ class Result:
             return None
         checks = [Check(each["what"], each["seen"], each["expected"]) for each in found["checks"]]
         return cls(
-            found["row"], Outcome(found["outcome"]), checks, found["times"], found["reason"], str(folder),
+            found["row"], RowOutcome(found["outcome"]), checks, found["times"], found["reason"], str(folder),
             found["promise"], found["why"], found["seed"], found["attempts"],
         )  # fmt: skip

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from faultline.command import CommandError
 from faultline.faults.judges.moments import InTransaction
-from faultline.faults.model import Outcome, Result, Row
+from faultline.faults.model import Result, Row, RowOutcome
 from faultline.faults.needs import missing
 from faultline.faults.plan import Planned
 from faultline.faults.scene import Scene
@@ -37,7 +37,9 @@ def run_row(planned: Planned, folder: Path, stack: Stack, *, installs: bool) -> 
     timeline = Timeline(folder)
     scene = Scene(folder, timeline, stack)
     trial = Trial(row, scene)
-    result = Result(row.name, Outcome.FAILED, folder=str(folder), promise=row.promise, why=row.why, seed=planned.seed)
+    result = Result(
+        row.name, RowOutcome.FAILED, folder=str(folder), promise=row.promise, why=row.why, seed=planned.seed
+    )
     say(f"== {row.name}: {row.promise}")
     if (why := _does_not_apply(row, scene)) is not None:
         return not_applying(planned, folder, why)
@@ -61,14 +63,14 @@ def run_row(planned: Planned, folder: Path, stack: Stack, *, installs: bool) -> 
     result.attempts = scene.attempts
     result.checks = trial.checks
     if not result.reason and result.checks and all(check.ok for check in result.checks):
-        result.outcome = Outcome.PASSED
+        result.outcome = RowOutcome.PASSED
     try:
         result.times = measure(write_timeline(folder))
         keep_logs(scene)
         result.write()
         write(folder)
     except _CANNOT_JUDGE as error:
-        result.outcome, result.reason = Outcome.FAILED, f"its results could not be kept: {_words(error)}"
+        result.outcome, result.reason = RowOutcome.FAILED, f"its results could not be kept: {_words(error)}"
         result.write()
     return result
 
@@ -77,7 +79,7 @@ def not_applying(planned: Planned, folder: Path, why: str) -> Result:
     """The result of a row that cannot run here, which is written to the folder."""
     row = planned.row
     result = Result(
-        row.name, Outcome.DOES_NOT_APPLY, reason=why, folder=str(folder), promise=row.promise, why=row.why,
+        row.name, RowOutcome.DOES_NOT_APPLY, reason=why, folder=str(folder), promise=row.promise, why=row.why,
         seed=planned.seed,
     )  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)

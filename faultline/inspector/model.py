@@ -1,6 +1,6 @@
 """One model for both engines: what a checkpoint holds, and what a restart from it does.
 
-A Spark batch and a Flink checkpoint are both a `Step`: a numbered point with a position in every source.
+A Spark batch and a Flink checkpoint are both a `CheckpointStep`: a numbered point with a position in every source.
 Times are milliseconds since the epoch unless a name says otherwise; offsets count records of a partition,
 `end` exclusive. Everything is plain data: `as_dict` and `report_from` turn it into JSON and back.
 """
@@ -49,7 +49,7 @@ class SourceRange:
 
 
 @dataclass
-class Step:
+class CheckpointStep:
     """A Spark batch (`planned`, `committed`) or a Flink checkpoint (`complete`, `incomplete`).
 
     A file of a version that is not known here makes a batch `unknown`, a damaged one `unreadable`. A checkpoint that
@@ -217,7 +217,7 @@ class Report:
     releases: list[str] = field(default_factory=list)
     formats: dict[str, str] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
-    steps: list[Step] = field(default_factory=list)
+    steps: list[CheckpointStep] = field(default_factory=list)
     operators: list[Operator] = field(default_factory=list)
     transactions: list[Transaction] = field(default_factory=list)
     configuration: dict[str, str] = field(default_factory=dict)

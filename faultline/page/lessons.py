@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 
 
 @dataclass(frozen=True)
-class Step:
+class LessonStep:
     """One step: what it says, and the name of the action that it offers, if any."""
 
     words: str
@@ -21,7 +21,7 @@ class Lesson:
     """A lesson, and the walkthrough that proves the same by itself."""
 
     title: str
-    steps: tuple[Step, ...]
+    steps: tuple[LessonStep, ...]
     walkthrough: str
 
 
@@ -29,21 +29,21 @@ LESSONS = (
     Lesson(
         "A TaskManager dies",
         (
-            Step("Each strip is a partition of the topic visits. Its end moves right: visits come in."),
-            Step(
+            LessonStep("Each strip is a partition of the topic visits. Its end moves right: visits come in."),
+            LessonStep(
                 "The triangle above is where Flink reads. The filled diamond is what its newest checkpoint holds. "
                 "The line between them is at risk: a crash takes Flink back to the diamond.",
             ),
-            Step(
+            LessonStep(
                 "Now the TaskManager is killed. Watch the triangle, and the dotted end of visit_windows: what is "
                 "there is not committed, and no reader gets it.",
                 "taskmanager-kill",
             ),
-            Step(
+            LessonStep(
                 "It is started again. The job goes back to the diamond; the hatched stretch is what it reads again.",
                 "taskmanager-kill-repair",
             ),
-            Step(
+            LessonStep(
                 "Has a reader of committed windows seen anything twice? The verdict reads and counts all records. "
                 "Before that, the generator stops and the open windows are closed.",
                 "judge",
@@ -54,19 +54,19 @@ LESSONS = (
     Lesson(
         "An older checkpoint",
         (
-            Step("First the generator has to run: an earlier verdict has stopped it.", "generator-start"),
-            Step(
+            LessonStep("First the generator has to run: an earlier verdict has stopped it.", "generator-start"),
+            LessonStep(
                 "Each diamond is a retained checkpoint. Wait until there are five. A restore from the newest one "
                 "repeats no output. What about an older one?"
             ),
-            Step("The job is cancelled. Its checkpoints stay.", "job-cancel"),
-            Step(
+            LessonStep("The job is cancelled. Its checkpoints stay.", "job-cancel"),
+            LessonStep(
                 "Choose an older checkpoint, and restore from it. The hatched stretch is read again; its windows "
                 "were committed before.",
                 "restore",
             ),
-            Step("The verdict counts the windows that are there twice.", "judge"),
-            Step(
+            LessonStep("The verdict counts the windows that are there twice.", "judge"),
+            LessonStep(
                 "These windows stay in the topic, so each later verdict is violated, too. To go on, remove all topics, "
                 "checkpoints and outputs of this stack, and start it again. The page then begins again by itself.",
                 "reset",
@@ -77,21 +77,21 @@ LESSONS = (
     Lesson(
         "Spark's latest commit is deleted",
         (
-            Step("First the generator has to run: an earlier verdict has stopped it.", "generator-start"),
-            Step(
+            LessonStep("First the generator has to run: an earlier verdict has stopped it.", "generator-start"),
+            LessonStep(
                 "Below each strip: the end of Spark's newest committed batch, and every few seconds, dashed, the "
                 "batch that is planned.",
             ),
-            Step(
+            LessonStep(
                 "The synchronizer stops, and its latest commit is deleted. The plan, its offsets file, stays.",
                 "commit-deleted",
             ),
-            Step(
+            LessonStep(
                 "It starts again: a plan without a commit runs again, with its old range. The hatched stretch is "
                 "read again.",
                 "commit-deleted-repair",
             ),
-            Step(
+            LessonStep(
                 "The file sink knows the batch by its number, and writes nothing twice. Does the verdict agree?",
                 "judge",
             ),

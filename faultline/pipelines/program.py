@@ -12,7 +12,7 @@ from dataclasses import replace
 from faultline.command import CommandError, Flags
 from faultline.formats.verdict import Verdict, Verdicts
 from faultline.pipelines.judge import CATEGORIES, Judge, columns_of
-from faultline.pipelines.place import Place, find, is_on, placed
+from faultline.pipelines.prepare import Prepared, find, is_on, prepare
 from faultline.pipelines.readers import reader_of
 from faultline.pipelines.rows import ROWS, Row, applies, try_row
 from faultline.pipelines.soak import soak
@@ -35,8 +35,8 @@ def check(stack: Stack, pipeline: Pipeline) -> int:
         columns = columns_of(store, pipeline)
     print(f"{pipeline.file}: the query yields {', '.join(f'{name} {kind}' for name, kind in columns.items())}")
     missing = []
-    with placed(stack, pipeline) as place:
-        source, output = place.pipeline.source, place.pipeline.output
+    with prepare(stack, pipeline) as prepared:
+        source, output = prepared.pipeline.source, prepared.pipeline.output
         try:
             topics = Cluster(source.bootstrap).topics()
             found = "is there" if source.topic in topics else "is not there yet; run makes it"
@@ -54,8 +54,8 @@ def check(stack: Stack, pipeline: Pipeline) -> int:
                 print(f"output: the reader {output.reader} can reach it")
             except Unknown as reason:
                 missing.append(str(reason))
-        if place.pipeline.start:
-            _check_commands(place)
+        if prepared.pipeline.start:
+            _check_commands(prepared)
     for row in ROWS:
         if lacks := applies(row, pipeline, stack):
             print(f"row {row.name} does not apply: {lacks}")
@@ -64,17 +64,17 @@ def check(stack: Stack, pipeline: Pipeline) -> int:
     return 2 if missing else 0
 
 
-def _check_commands(place: Place) -> None:
+def _check_commands(prepared: Prepared) -> None:
     """Print that the programs and the file of a run are there. Raises SpecError when one is not."""
-    start, feed = place.pipeline.start, place.pipeline.feed
+    start, feed = prepared.pipeline.start, prepared.pipeline.feed
     commands = {"feed.command": feed.command}
     if start:
         commands = {"start": start.command, "start.stop": start.stop, "start.kill": start.kill, **commands}
     for key, command in commands.items():
         if command:
-            print(f"{key}: {words_of(place, key, command)[0]} is there")
+            print(f"{key}: {words_of(prepared, key, command)[0]} is there")
     if feed.file:
-        print(f"feed.file: {feed_file(place.pipeline)} is there")
+        print(f"feed.file: {feed_file(prepared.pipeline)} is there")
 
 
 def judge(stack: Stack, pipeline: Pipeline, *, as_json: bool) -> int:
@@ -83,8 +83,8 @@ def judge(stack: Stack, pipeline: Pipeline, *, as_json: bool) -> int:
         # A stack that was never started has no topic to judge.
         if stack.home.marker():
             held.enter_context(broker_running(stack, pipeline))
-        place, store = held.enter_context(placed(stack, pipeline, starts=False)), held.enter_context(open_store())
-        verdict = Judge(store, place.pipeline).verdict()
+        prepared, store = held.enter_context(prepare(stack, pipeline, starts=False)), held.enter_context(open_store())
+        verdict = Judge(store, prepared.pipeline).verdict()
     return _show(verdict, as_json=as_json)
 
 

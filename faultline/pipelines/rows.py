@@ -10,7 +10,7 @@ from pathlib import Path
 
 from faultline.faults import steps as of_stack
 from faultline.formats.verdict import Verdict
-from faultline.pipelines.place import is_on
+from faultline.pipelines.prepare import is_on
 from faultline.pipelines.spec import Pipeline, placeholders
 from faultline.pipelines.trial import Step, Trial, reads_visits, try_steps
 from faultline.stack.errors import StackError
@@ -25,7 +25,7 @@ _COMMIT_SECONDS = 120.0
 
 def _on_broker(step: of_stack.OnService) -> Step:
     """A step of the fault matrix on a service of this stack."""
-    return Step(step.line, lambda trial: step.act(trial.place.stack, lambda text: text))
+    return Step(step.line, lambda trial: step.act(trial.prepared.stack, lambda text: text))
 
 
 def _wait(seconds: float) -> Step:

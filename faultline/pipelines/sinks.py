@@ -22,7 +22,7 @@ from faultline.files import replace_text
 from faultline.formats.verdict import Outcome
 from faultline.locks import locked_packages
 from faultline.messages import say
-from faultline.pipelines.place import find
+from faultline.pipelines.prepare import find
 from faultline.pipelines.rows import ROWS, Row, applies, try_row
 from faultline.pipelines.spec import ENVIRONMENTS, Pipeline, SpecError, read
 from faultline.settings import ROOT

@@ -26,7 +26,7 @@ from faultline.kafka_errors import said
 from faultline.messages import say
 from faultline.pipelines.judge import Judge
 from faultline.pipelines.line import Line
-from faultline.pipelines.place import NOTE, Place, is_on, placed
+from faultline.pipelines.prepare import NOTE, Prepared, is_on, prepare
 from faultline.pipelines.readers import reader_of
 from faultline.pipelines.spec import STEP_SECONDS, Pipeline, SpecError, Start, filled
 from faultline.settings import ROOT, as_environment
@@ -59,15 +59,15 @@ class Step:
 
 
 class Trial:
-    """A pipeline in its place; use it as a context manager: the end kills what was started.
+    """A prepared pipeline that runs; use it as a context manager: the end kills what was started.
 
     `forgiving`: a pipeline that ends by itself is started again, as a supervisor would.
     """
 
-    def __init__(self, place: Place, judge: Judge, *, forgiving: bool) -> None:
-        self.place, self._judge, self._forgiving = place, judge, forgiving
-        if place.pipeline.start is None:
-            raise SpecError(f"{place.pipeline.file} has no table [start], so it can be judged only")
+    def __init__(self, prepared: Prepared, judge: Judge, *, forgiving: bool) -> None:
+        self.prepared, self._judge, self._forgiving = prepared, judge, forgiving
+        if prepared.pipeline.start is None:
+            raise SpecError(f"{prepared.pipeline.file} has no table [start], so it can be judged only")
         self.notes: list[str] = []
         self.programs: list[Program] = []
         self._feeder: Program | None = None
@@ -80,8 +80,8 @@ class Trial:
         """The output's mark at the last start."""
 
     def __enter__(self) -> Self:
-        self.place.work.mkdir(parents=True, exist_ok=True)
-        (self.place.work.parent / NOTE).write_text(str(self.pipeline.file.resolve()), encoding="utf-8")
+        self.prepared.work.mkdir(parents=True, exist_ok=True)
+        (self.prepared.work.parent / NOTE).write_text(str(self.pipeline.file.resolve()), encoding="utf-8")
         return self
 
     def __exit__(
@@ -103,7 +103,7 @@ class Trial:
     @property
     def pipeline(self) -> Pipeline:
         """The pipeline as it is now: an upgrade changes it."""
-        return self.place.pipeline
+        return self.prepared.pipeline
 
     @property
     def _start(self) -> Start:
@@ -113,19 +113,19 @@ class Trial:
     @property
     def line(self) -> Line:
         """The line to the Postgres that was started for the pipeline."""
-        assert self.place.line, "a row that needs the line does not apply without one"
-        return self.place.line
+        assert self.prepared.line, "a row that needs the line does not apply without one"
+        return self.prepared.line
 
     # The pipeline
 
     def start(self, *, may_end: bool = False) -> None:
         """Start it, and wait until it is alive; with `may_end`, one that ends at once is a note and no error."""
-        words, name = words_of(self.place, "start.command", self._start.command), self.pipeline.name
+        words, name = words_of(self.prepared, "start.command", self._start.command), self.pipeline.name
         self._started += 1
         self._may_run = True
         self._before, self._waits_since = self.mark(), time.monotonic()
-        log = self.place.work / f"{name}-{self._started}.log"
-        program = Program(words, self.place.environ, log, self.place.work)
+        log = self.prepared.work / f"{name}-{self._started}.log"
+        program = Program(words, self.prepared.environ, log, self.prepared.work)
         self.programs.append(program)
         for _ in attempts(ALIVE_SECONDS):
             if not program.running:
@@ -166,8 +166,8 @@ class Trial:
         """Run the command that stops or kills the pipeline. Raises StackError when it fails."""
         try:
             done = subprocess.run(
-                words_of(self.place, "start.stop or start.kill", command), env=dict(self.place.environ),
-                cwd=self.place.work, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=STEP_SECONDS,
+                words_of(self.prepared, "start.stop or start.kill", command), env=dict(self.prepared.environ),
+                cwd=self.prepared.work, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=STEP_SECONDS,
                 check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
@@ -202,8 +202,8 @@ class Trial:
 
     def upgrade(self) -> None:
         """From the next start on, the upgraded pipeline runs. Raises StackError when its release cannot be had."""
-        assert self.place.upgraded
-        self.place = self.place.upgraded()
+        assert self.prepared.upgraded
+        self.prepared = self.prepared.upgraded()
 
     def require_running(self) -> None:
         """Start a pipeline that has ended by itself again, or raise StackError."""
@@ -213,7 +213,7 @@ class Trial:
         words = ended[-1].last_line() if ended else ""
         reason = f"{self.pipeline.name} ended by itself: {words or 'no output'}"
         if not self._forgiving or self._restarts == _RESTARTS:
-            raise StackError(f"{reason}; see {ended[-1].log if ended else self.place.work}")
+            raise StackError(f"{reason}; see {ended[-1].log if ended else self.prepared.work}")
         self.stop()
         self._restarts += 1
         self.notes.append(f"{reason}; it was started again")
@@ -226,12 +226,12 @@ class Trial:
         if self._feeder:
             self.await_feed()
         self._fed += 1
-        log = self.place.work / f"feed-{self._fed}.log"
+        log = self.prepared.work / f"feed-{self._fed}.log"
         if self.pipeline.feed.command:
-            words = words_of(self.place, "feed.command", self.pipeline.feed.command)
-            self._feeder = Program(words, self.place.environ, log, self.place.work)
+            words = words_of(self.prepared, "feed.command", self.pipeline.feed.command)
+            self._feeder = Program(words, self.prepared.environ, log, self.prepared.work)
         else:
-            self._feeder = Program(_feed_command(self.place), _feed_environ(self.place), log, ROOT)
+            self._feeder = Program(_feed_command(self.prepared), _feed_environ(self.prepared), log, ROOT)
 
     def await_feed(self) -> None:
         """Wait until everything is sent. Raises StackError when the feeder fails."""
@@ -268,7 +268,7 @@ class Trial:
             wait_until(grown, "the output to grow", seconds=STEP_SECONDS, every=every)
         except TimedOut:
             raise StackError(
-                f"{self.pipeline.name} wrote nothing within {STEP_SECONDS:g} s; see its logs in {self.place.work}"
+                f"{self.pipeline.name} wrote nothing within {STEP_SECONDS:g} s; see its logs in {self.prepared.work}"
             ) from None
         self._has_grown()
 
@@ -326,8 +326,8 @@ class Trial:
         """The folder of the checkpoint. Raises StackError when it is not there."""
         if self.pipeline.checkpoint is None:
             raise SpecError(f"{self.pipeline.file} has no key checkpoint.folder")
-        folder = self.place.work / self.pipeline.checkpoint.folder
-        inside, work = folder.resolve(), self.place.work.resolve()
+        folder = self.prepared.work / self.pipeline.checkpoint.folder
+        inside, work = folder.resolve(), self.prepared.work.resolve()
         if work not in inside.parents or inside.is_relative_to(work / "aside"):
             raise SpecError(
                 f"{self.pipeline.file}: checkpoint.folder is {inside}, which a row would move; name one below {work},"
@@ -339,34 +339,34 @@ class Trial:
 
     def aside(self, name: str) -> Path:
         """A path in the folder of the run for what is moved or copied there: nothing is deleted."""
-        folder = self.place.work / "aside"
+        folder = self.prepared.work / "aside"
         folder.mkdir(exist_ok=True)
         return folder / name
 
 
-def words_of(place: Place, key: str, command: str) -> list[str]:
+def words_of(prepared: Prepared, key: str, command: str) -> list[str]:
     """Return the words of a command of the file. Raises SpecError when its program is not found."""
     # A placeholder may stand for a path with a space.
-    start, words = place.pipeline.start, [filled(word, place.names) for word in shlex.split(command)]
+    start, words = prepared.pipeline.start, [filled(word, prepared.names) for word in shlex.split(command)]
     # A path is relative to the folder of the run.
-    program = str(place.work / words[0]) if words and "/" in words[0] else "".join(words[:1])
-    if not shutil.which(program, path=place.environ.get("PATH")):
+    program = str(prepared.work / words[0]) if words and "/" in words[0] else "".join(words[:1])
+    if not shutil.which(program, path=prepared.environ.get("PATH")):
         where = start.environment if start and start.environment else "the user"
         raise SpecError(
-            f"{place.pipeline.file}: {' '.join(words[:1])}, the program of {key}, is not on PATH of {where}; "
+            f"{prepared.pipeline.file}: {' '.join(words[:1])}, the program of {key}, is not on PATH of {where}; "
             "install it, or choose start.environment"
         )
     return words
 
 
-def _feed_command(place: Place) -> list[str]:
-    feed, source = place.pipeline.feed, place.pipeline.source
+def _feed_command(prepared: Prepared) -> list[str]:
+    feed, source = prepared.pipeline.feed, prepared.pipeline.source
     if feed.file:
-        file = feed_file(place.pipeline)
+        file = feed_file(prepared.pipeline)
         words = [source.bootstrap, source.topic, str(file), str(feed.per_second)]
         return [sys.executable, "-m", "faultline.pipelines.feed", *words]
-    if not reads_visits(place.stack, place.pipeline):
-        raise SpecError(f"{place.pipeline.file}: nothing feeds topic {source.topic}; add feed.file or feed.command")
+    if not reads_visits(prepared.stack, prepared.pipeline):
+        raise SpecError(f"{prepared.pipeline.file}: nothing feeds topic {source.topic}; add feed.file or feed.command")
     flags = ["--total", str(feed.records), "--rate", str(feed.per_second)]
     return [str(ROOT / "faultline" / "services" / "generator.sh"), *flags]
 
@@ -385,18 +385,18 @@ def reads_visits(stack: Stack, pipeline: Pipeline) -> bool:
     return pipeline.source.topic == visits or pipeline.source.topic.startswith(f"{visits}_")
 
 
-def _feed_environ(place: Place) -> dict[str, str]:
-    source = place.pipeline.source
+def _feed_environ(prepared: Prepared) -> dict[str, str]:
+    source = prepared.pipeline.source
     chosen = {
-        "VISITS_TOPIC": source.topic, "KAFKA_BOOTSTRAP": source.bootstrap, "HOME": str(place.stack.home.root),
-        "ARTIFACTS": place.stack.settings.values["ARTIFACTS"],
+        "VISITS_TOPIC": source.topic, "KAFKA_BOOTSTRAP": source.bootstrap, "HOME": str(prepared.stack.home.root),
+        "ARTIFACTS": prepared.stack.settings.values["ARTIFACTS"],
     }  # fmt: skip
     return {**os.environ, **as_environment(chosen)}
 
 
-def _make_topics(place: Place) -> None:
+def _make_topics(prepared: Prepared) -> None:
     """Make the topic that the pipeline reads and the one that it writes, where they are missing. Raises StackError."""
-    source, output = place.pipeline.source, place.pipeline.output
+    source, output = prepared.pipeline.source, prepared.pipeline.output
     _make_topic(source.bootstrap, source.topic, source.partitions)
     if output.reader == "kafka":
         _make_topic(output.bootstrap, output.topic, source.partitions)
@@ -437,17 +437,17 @@ def broker_running(stack: Stack, pipeline: Pipeline) -> Iterator[None]:
 
 
 def try_steps(stack: Stack, pipeline: Pipeline, run: str, steps: Sequence[Step], *, forgiving: bool) -> Verdict:
-    """Do the steps in a place of their own (`run`, or the usual one when it is empty), and judge.
+    """Do the steps in a folder of their own (`run`, or the usual one when it is empty), and judge.
 
     Raises StackError, SpecError and Unknown when a step fails; then nothing that was started is left.
     """
-    with broker_running(stack, pipeline), placed(stack, pipeline, run) as place, open_store() as store:
-        judge = Judge(store, place.pipeline)
-        _make_topics(place)
-        with Trial(place, judge, forgiving=forgiving) as trial:
+    with broker_running(stack, pipeline), prepare(stack, pipeline, run) as prepared, open_store() as store:
+        judge = Judge(store, prepared.pipeline)
+        _make_topics(prepared)
+        with Trial(prepared, judge, forgiving=forgiving) as trial:
             for step in steps:
                 say(f"   {step.words}")
                 step.act(trial)
         verdict = judge.verdict()
-        notes = (*verdict.notes, *trial.notes, f"logs and output are in {place.work}")
+        notes = (*verdict.notes, *trial.notes, f"logs and output are in {prepared.work}")
         return replace(verdict, notes=notes)

@@ -17,7 +17,7 @@ from labs.frame.count import compare
 from labs.frame.failure import Failure, failure_of
 from labs.frame.feeds import Feed, FileFeed, KafkaFeed
 from labs.frame.folder import LabFolder
-from labs.frame.pipeline import APPEND, FILE_SINK, Outcome, Pipeline
+from labs.frame.pipeline import APPEND, FILE_SINK, Pipeline, RunResult
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -60,7 +60,7 @@ Around = tuple["SparkSession", Broker, LabFolder, Settings]
 """The lab around a bench, shared by all."""
 
 
-def run_again(bench: Bench) -> Outcome:
+def run_again(bench: Bench) -> RunResult:
     """Start the query again on what is left, and let it read all there is."""
     return bench.pipeline.run()
 
@@ -83,7 +83,7 @@ class Case:
     shape: Callable[[DataFrame], DataFrame] = lambda stream: stream
     settings: dict[str, str] = field(default_factory=dict)
     arriving: int = ROWS
-    start: Callable[[Bench], Outcome] = run_again
+    start: Callable[[Bench], RunResult] = run_again
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Measured:
 
     case: Case
     sink: str
-    outcome: Outcome
+    outcome: RunResult
     lost: int
     waiting: int
     duplicated: int

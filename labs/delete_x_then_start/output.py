@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from labs.delete_x_then_start.case import ROWS, Bench, Case, Group
 from labs.delete_x_then_start.damage import delete_output
-from labs.frame.pipeline import APPEND, FILE_SINK, Outcome
+from labs.frame.pipeline import APPEND, FILE_SINK, RunResult
 
 
-def _in_small_batches(bench: Bench) -> Outcome:
+def _in_small_batches(bench: Bench) -> RunResult:
     return bench.pipeline.run(limit=ROWS)
 
 

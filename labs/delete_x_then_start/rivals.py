@@ -11,12 +11,12 @@ from faultline.command import CommandError
 from faultline.settings import ROOT
 from labs.delete_x_then_start.case import BATCHES, Bench, Case, Group
 from labs.delete_x_then_start.damage import nothing
-from labs.frame.pipeline import APPEND, Outcome, finish
+from labs.frame.pipeline import APPEND, RunResult, finish
 
 _SECONDS = 120
 
 
-def _same_application(bench: Bench) -> Outcome:
+def _same_application(bench: Bench) -> RunResult:
     """A query that has read all there is waits for more; a second one is started on its checkpoint.
 
     The rows arrive after that: a first query that is stopped inside a batch may have written it or not.
@@ -30,7 +30,7 @@ def _same_application(bench: Bench) -> Outcome:
     return replace(outcome, before=f"the first {ended}; the second ")
 
 
-def _other_application(bench: Bench) -> Outcome:
+def _other_application(bench: Bench) -> RunResult:
     """The first query is inside batch 4, planned and not committed; the second runs to its end meanwhile."""
     entered, released = threading.Event(), threading.Event()
 

@@ -24,8 +24,8 @@ FILE_SINK = "file sink"
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """The result of a start: the batches that ran, and why it stopped; `failure` None: it read everything.
+class RunResult:
+    """The batches that ran, and why it stopped; `failure` None: it read everything.
 
     `before`: a text about another query, if there are two.
     """
@@ -78,14 +78,14 @@ class Pipeline:
 
         return writer.foreachBatch(append).start()
 
-    def run(self, limit: int | None = None) -> Outcome:
+    def run(self, limit: int | None = None) -> RunResult:
         """Start the query, let it read everything, and stop it."""
         query: StreamingQuery | None = None
         try:
             query = self.start(limit)
             return finish(query)
         except (PySparkException, Py4JJavaError) as error:
-            return Outcome(batches(query) if query is not None else [], failure_of(query, error))
+            return RunResult(batches(query) if query is not None else [], failure_of(query, error))
 
     def rows(self) -> Counter[str]:
         """Read the output like any reader: without the sink's log, all files.
@@ -102,11 +102,11 @@ class Pipeline:
         return Counter(row for file in files for row in file.read_text("utf-8").splitlines())
 
 
-def finish(query: StreamingQuery) -> Outcome:
+def finish(query: StreamingQuery) -> RunResult:
     """Let a query read everything, and stop it; the outcome has a failure when it stops by itself."""
     try:
         query.processAllAvailable()
     except (PySparkException, Py4JJavaError) as error:
-        return Outcome(batches(query), failure_of(query, error))
+        return RunResult(batches(query), failure_of(query, error))
     query.stop()
-    return Outcome(batches(query))
+    return RunResult(batches(query))

@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 
 from faultline.formats.verdict import Outcome
 from faultline.pipelines.judge import Judge
-from faultline.pipelines.place import find
+from faultline.pipelines.prepare import find
 from faultline.pipelines.sinks import SINKS
 from faultline.pipelines.spec import AT_LEAST_ONCE, read
 from faultline.settings import ROOT

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import random
-import signal
 import time
 from pathlib import Path
 
-import psutil
 import pytest
 
-from faultline.ports import refusal
+from faultline.stack.home import Home
+from faultline.stack.processes import Process, end, of_stack
 from faultline.verdict.spark.sink_log import read_sink_log
 from faultline.waiting import wait_until
 from tests.stack.running_stack import RunningStack
@@ -46,21 +44,18 @@ def wait_for_a_write(output: Path) -> None:
 
 
 def kill_synchronizer(stack: RunningStack) -> None:
-    """Send SIGKILL to the synchronizer's process group at once: scripts/kill.sh takes longer than a write."""
-    os.killpg(synchronizer_group(stack.home), signal.SIGKILL)
-    # Until the last thread of the JVM has ended, it may write, and its port is taken.
-    port = int(stack.environment["STACK_SPARK_UI_PORT"])
-    wait_until(lambda: not refusal("127.0.0.1", port), f"a free port {port}", seconds=LIMIT_SECONDS, every=0.01)
+    """SIGKILL its processes at once: scripts/kill.sh takes longer than a write."""
+    marker = Home(stack.home).marker()
+    assert marker is not None
+    mark = marker.stack
+    assert synchronizer(mark), "no synchronizer runs"
+    # Until the last thread of the JVM has ended, it may write.
+    end(lambda: synchronizer(mark), "the synchronizer")
 
 
-def synchronizer_group(home: Path) -> int:
-    """Return the synchronizer's process group."""
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
-            ours = process.environ().get("STACK_HOME") == str(home)
-            if ours and "spark_job.visits_json_synchronizer" in process.cmdline():
-                return os.getpgid(process.pid)
-    pytest.fail("no synchronizer runs")
+def synchronizer(mark: str) -> list[Process]:
+    """Processes of the synchronizer, without its keeper."""
+    return [each for each in of_stack(mark) if each.service == "spark"]
 
 
 def require_whole(stack: RunningStack) -> None:

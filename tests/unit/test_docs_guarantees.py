@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from faultline.faults.guarantees import PAGE, RECORD, TIMES, control, merged, page, promised
-from faultline.faults.model import Outcome, Row
+from faultline.faults.model import Row, RowOutcome
 from faultline.faults.rows import CONTROL_ROWS, GROUPS, ROWS
 from faultline.faults.steps import LEADING, WORKING, Cancel, Down, Kill, Pause, Restore, Stop
 from faultline.faults.times import CAUGHT_UP, FLINK_OUTPUT, GAP, NOTICED, RUNNING, SPARK_OUTPUT
@@ -121,7 +121,7 @@ def test_rows_that_are_missing_are_named() -> None:
 
 
 def test_a_row_that_failed_once_is_refused() -> None:
-    failed = {**results()[0], "outcome": Outcome.FAILED.value}
+    failed = {**results()[0], "outcome": RowOutcome.FAILED.value}
     with pytest.raises(ValueError, match=f"not passed: {NAMES[0]}$"):
         merged([failed, *results()], [], recorded())
     assert merged(results(), [], {})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from faultline.pipelines.place import find
+from faultline.pipelines.prepare import find
 from faultline.pipelines.sinks import PAGE, RECORD, SINKS, TRIED, own_stack, page
 from faultline.pipelines.spec import EXACTLY_ONCE, read
 

@@ -18,7 +18,7 @@ from faultline.faults.catalogue import CATALOGUE, possible
 from faultline.faults.changed_job import CHANGES, Edit
 from faultline.faults.judge import Check
 from faultline.faults.lane import CLAIMS, claimed
-from faultline.faults.model import Fault, Need, Outcome, Result, Row
+from faultline.faults.model import Fault, Need, Result, Row, RowOutcome
 from faultline.faults.needs import missing
 from faultline.faults.plan import USUAL, groups, plan, turns
 from faultline.faults.rows import CONTROL_ROWS, ROWS
@@ -214,18 +214,20 @@ def test_a_stack_that_is_there_is_not_reset_without_being_asked(
 @pytest.mark.parametrize(
     ("outcomes", "code"),
     [
-        ([Outcome.PASSED, Outcome.FAILED, Outcome.DOES_NOT_APPLY], 1), ([Outcome.DOES_NOT_APPLY, Outcome.PASSED], 2),
-        ([Outcome.PASSED, Outcome.PASSED], 0),
+        ([RowOutcome.PASSED, RowOutcome.FAILED, RowOutcome.DOES_NOT_APPLY], 1),
+        ([RowOutcome.DOES_NOT_APPLY, RowOutcome.PASSED], 2), ([RowOutcome.PASSED, RowOutcome.PASSED], 0),
     ],
 )  # fmt: skip
-def test_a_failed_row_fails_the_matrix(monkeypatch: pytest.MonkeyPatch, outcomes: list[Outcome], code: int) -> None:
+def test_a_failed_row_fails_the_matrix(monkeypatch: pytest.MonkeyPatch, outcomes: list[RowOutcome], code: int) -> None:
     found = [Result(f"row-{number}", outcome) for number, outcome in enumerate(outcomes)]
     monkeypatch.setattr("faultline.faults.__main__.run_names", lambda *_, **__: found)
     assert call(main, "all").returncode == code
 
 
 def test_a_result_is_read_as_it_was_written(tmp_path: Path) -> None:
-    result = Result("a-row", Outcome.FAILED, [Check("verdict", "violated", "holds")], {GAP: 3.5}, "why", str(tmp_path))
+    result = Result(
+        "a-row", RowOutcome.FAILED, [Check("verdict", "violated", "holds")], {GAP: 3.5}, "why", str(tmp_path)
+    )
     result.write()
     assert Result.read(tmp_path) == result
     assert Result.read(tmp_path / "nothing") is None

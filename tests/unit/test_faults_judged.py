@@ -120,12 +120,12 @@ GOOD, BAD = Check("a", "1", "1"), Check("b", "1", "2")
 @pytest.mark.parametrize(
     ("checks", "outcome"),
     [
-        ([GOOD, GOOD], model.Outcome.PASSED), ([GOOD, BAD], model.Outcome.FAILED), ([BAD, GOOD], model.Outcome.FAILED),
-        ([], model.Outcome.FAILED),
+        ([GOOD, GOOD], model.RowOutcome.PASSED), ([], model.RowOutcome.FAILED),
+        ([GOOD, BAD], model.RowOutcome.FAILED), ([BAD, GOOD], model.RowOutcome.FAILED),
     ],
 )  # fmt: skip
 def test_a_row_is_passed_by_all_of_its_checks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checks: list[Check], outcome: model.Outcome
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checks: list[Check], outcome: model.RowOutcome
 ) -> None:
     monkeypatch.setattr(Trial, "run", lambda trial, _moment: trial.checks.extend(checks))
     result = run_row(Planned(KILL, 0.0, 1), tmp_path / "row", down(tmp_path), installs=False)

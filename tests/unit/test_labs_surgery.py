@@ -22,7 +22,7 @@ from labs.delete_x_then_start.measured import Column, column_of, read_columns
 from labs.frame.failure import Failure, _first_line
 from labs.frame.feeds import FileFeed
 from labs.frame.folder import LabFolder
-from labs.frame.pipeline import APPEND, Outcome
+from labs.frame.pipeline import APPEND, RunResult
 from labs.frame.progress import Batch
 from labs.frame.run import Lab
 from labs.frame.story import Story
@@ -37,7 +37,7 @@ def batch(number: int, rows: int) -> Batch:
     return Batch(number, rows, [None], [None], 0)
 
 
-def measured(sink: str, outcome: Outcome, counts: tuple[int, int, int], reader: Failure | None = None) -> Measured:
+def measured(sink: str, outcome: RunResult, counts: tuple[int, int, int], reader: Failure | None = None) -> Measured:
     lost, waiting, duplicated = counts
     return Measured(CASE, sink, outcome, lost, waiting, duplicated, reader)
 
@@ -60,7 +60,7 @@ def column(release: str, *rows: Measured) -> Column:
 
 
 def test_what_was_measured_survives_its_file(tmp_path: Path) -> None:
-    one = column("4.2", measured(APPEND, Outcome([batch(4, 10)]), (1, 2, 3)))
+    one = column("4.2", measured(APPEND, RunResult([batch(4, 10)]), (1, 2, 3)))
     one.write(tmp_path)
     assert read_columns(tmp_path) == [one]
 

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from faultline.pipelines.judge import Judge
-from faultline.pipelines.place import Place, placed
+from faultline.pipelines.prepare import Prepared, prepare
 from faultline.pipelines.rows import BOTH, ROWS, applies
 from faultline.pipelines.spec import SpecError, read
 from faultline.pipelines.trial import Trial, words_of
@@ -45,16 +45,16 @@ def stack_in(folder: Path) -> Stack:
     return open_stack({}, os.environ | as_environment({"HOME": str(folder), "BACKEND": "local"}))
 
 
-def place(folder: Path, command: str, more: str = "") -> Place:
+def prepared(folder: Path, command: str, more: str = "") -> Prepared:
     file = folder / "orders.toml"
     file.write_text(SPEC.format(command=command, more=more), encoding="utf-8")
     work = folder / "work"
     pipeline = read(file).filled({"work": str(work)})
     names = {"work": str(work), "here": str(folder)}
-    return Place(pipeline, work, stack_in(folder), {**os.environ, "PYTHONPATH": str(ROOT)}, names=names)
+    return Prepared(pipeline, work, stack_in(folder), {**os.environ, "PYTHONPATH": str(ROOT)}, names=names)
 
 
-def trial(store: Store, where: Place, *, forgiving: bool = False) -> Trial:
+def trial(store: Store, where: Prepared, *, forgiving: bool = False) -> Trial:
     return Trial(where, Judge(store, where.pipeline), forgiving=forgiving)
 
 
@@ -73,27 +73,27 @@ def trial(store: Store, where: Place, *, forgiving: bool = False) -> Trial:
 def test_a_command_that_does_not_stay_is_one_line_and_leaves_nothing(
     store: Store, tmp_path: Path, command: str, words: str
 ) -> None:
-    with trial(store, place(tmp_path, command)) as running, pytest.raises(StackError) as refused:
+    with trial(store, prepared(tmp_path, command)) as running, pytest.raises(StackError) as refused:
         running.start()
     assert words in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
 def test_a_second_command_that_does_not_stay_is_a_note(store: Store, tmp_path: Path) -> None:
-    with trial(store, place(tmp_path, 'bash -c "echo taken; exit 1"')) as running:
+    with trial(store, prepared(tmp_path, 'bash -c "echo taken; exit 1"')) as running:
         running.start(may_end=True)
         assert running.notes == ["orders: the start command ended at once (exit code 1): taken"]
 
 
 def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"no-such, the program of start\.command, is not on PATH of the user"):
-        words_of(place(tmp_path, "sleep 99"), "start.command", "no-such {work}")
+        words_of(prepared(tmp_path, "sleep 99"), "start.command", "no-such {work}")
 
 
 def test_a_placeholder_is_one_word(tmp_path: Path) -> None:
     folder = tmp_path / "it's my folder"
     folder.mkdir()
-    where = place(folder, "sleep 99")
+    where = prepared(folder, "sleep 99")
     assert words_of(where, "start.command", 'ls {here}/main.py "{work} x"') == [
         "ls", f"{folder}/main.py", f"{folder}/work x",
     ]  # fmt: skip
@@ -106,11 +106,11 @@ def test_two_files_of_one_name_do_not_share_their_runs(store: Store, tmp_path: P
         (folder / "orders.toml").write_text(SPEC.format(command="sleep 99", more=""), encoding="utf-8")
     stack = stack_in(tmp_path)
     for _ in range(2):
-        with placed(stack, read(one / "orders.toml"), starts=False) as where, trial(store, where):
+        with prepare(stack, read(one / "orders.toml"), starts=False) as where, trial(store, where):
             pass
     with (
         pytest.raises(SpecError, match=r"has the runs of .*/one/orders\.toml, a file of the same name"),
-        placed(stack, read(other / "orders.toml"), starts=False),
+        prepare(stack, read(other / "orders.toml"), starts=False),
     ):
         pass
 
@@ -118,20 +118,20 @@ def test_two_files_of_one_name_do_not_share_their_runs(store: Store, tmp_path: P
 @pytest.mark.parametrize("inside", ["{work}", "{work}/../shared", "{work}/aside", "/"])
 def test_a_checkpoint_outside_the_run_is_not_moved(store: Store, tmp_path: Path, inside: str) -> None:
     (tmp_path / "shared").mkdir()
-    where = place(tmp_path, "sleep 99", f'[checkpoint]\nfolder = "{inside}"')
+    where = prepared(tmp_path, "sleep 99", f'[checkpoint]\nfolder = "{inside}"')
     with trial(store, where) as running, pytest.raises(SpecError, match="which a row would move; name one below"):
         _ = running.checkpoint
 
 
 def test_a_program_that_cannot_be_seen_ends_with_the_trial(store: Store, tmp_path: Path) -> None:
-    where = place(tmp_path, 'env -i bash -c "echo $$ > main; exec sleep 99"')
+    where = prepared(tmp_path, 'env -i bash -c "echo $$ > main; exec sleep 99"')
     with pytest.raises(StackError, match=r"its processes cannot be seen"), trial(store, where) as running:
         running.start()
     assert not alive(where.work / "main")
 
 
 def test_the_end_of_one_of_two_copies_is_a_note(store: Store, tmp_path: Path) -> None:
-    where = place(tmp_path, 'bash -c "mkdir taken && sleep 99; echo locked; sleep 4"')
+    where = prepared(tmp_path, 'bash -c "mkdir taken && sleep 99; echo locked; sleep 4"')
     with trial(store, where) as running:
         running.start()
         running.start(may_end=True)
@@ -149,7 +149,7 @@ def alive(file: Path) -> bool:
 
 
 def test_the_end_of_a_trial_ends_everything_that_it_started(store: Store, tmp_path: Path) -> None:
-    where = place(tmp_path, 'bash -c "echo $$ > main; setsid sleep 99 & echo $! > child; wait"')
+    where = prepared(tmp_path, 'bash -c "echo $$ > main; setsid sleep 99 & echo $! > child; wait"')
     with trial(store, where) as running:
         running.start()
         pids = [where.work / "main", where.work / "child"]
@@ -159,7 +159,7 @@ def test_the_end_of_a_trial_ends_everything_that_it_started(store: Store, tmp_pa
 
 def test_stop_and_kill_may_be_commands(store: Store, tmp_path: Path) -> None:
     more = "stop = 'bash -c \"echo stop >> told\"'\nkill = 'bash -c \"echo kill >> told\"'\nstop_seconds = 1"
-    where = place(tmp_path, "sleep 99", more)
+    where = prepared(tmp_path, "sleep 99", more)
     with trial(store, where) as running:
         running.start()
         running.stop()
@@ -171,7 +171,7 @@ def test_stop_and_kill_may_be_commands(store: Store, tmp_path: Path) -> None:
 
 def test_a_kill_leaves_no_time_to_end_well(store: Store, tmp_path: Path) -> None:
     well = "trap 'echo well > ended; exit' TERM; while :; do sleep 0.1; done"
-    where = place(tmp_path, "bash {here}/main.sh")
+    where = prepared(tmp_path, "bash {here}/main.sh")
     (tmp_path / "main.sh").write_text(well, encoding="utf-8")
     with trial(store, where) as running:
         running.start()
@@ -183,7 +183,7 @@ def test_a_kill_leaves_no_time_to_end_well(store: Store, tmp_path: Path) -> None
 
 
 def test_only_a_forgiving_trial_starts_a_pipeline_again(store: Store, tmp_path: Path) -> None:
-    where = place(tmp_path, 'bash -c "echo went; sleep 4"')
+    where = prepared(tmp_path, 'bash -c "echo went; sleep 4"')
     with trial(store, where) as strict:
         strict.start()
         wait_until(lambda: not any(program.running for program in strict.programs), "its end", seconds=60)
@@ -205,7 +205,7 @@ def test_a_row_says_why_it_does_not_apply(tmp_path: Path) -> None:
         "the file has no key checkpoint.folder", "the file has no table [upgrade]",
         "the output is no Postgres at {postgres}",
     }  # fmt: skip
-    fixed = place(tmp_path, "sleep 99").pipeline
+    fixed = prepared(tmp_path, "sleep 99").pipeline
     assert "start.command needs {topic}" in applies(ROWS[0], fixed, stack)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,16 @@ def test_a_taken_port_is_named_with_the_way_out() -> None:
         port = taken.getsockname()[1]
         with pytest.raises(StackError, match=rf"port {port} on 127\.0\.0\.1 is taken \(KAFKA_PORT\).*PORT_OFFSET"):
             preflight.check_ports("127.0.0.1", ["KAFKA_PORT"], {"KAFKA_PORT": port})
+
+
+def test_a_port_that_becomes_free_is_not_taken() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        freed = threading.Timer(0.3, taken.close)
+        freed.start()
+        preflight.check_ports("127.0.0.1", ["KAFKA_PORT"], {"KAFKA_PORT": taken.getsockname()[1]})
+        freed.join()
 
 
 def test_two_services_on_one_port_are_refused() -> None:

@@ -36,7 +36,7 @@ from faultline.inspector.flink.restart import partitions_of, predict
 from faultline.inspector.flink.sink import COMMITTER_STATE, WRITER_STATE, prepared, transactional_writers
 from faultline.inspector.flink.state import NOT_READ, is_of_changelog, keyed_state
 from faultline.inspector.growth import MINIMUM, bytes_per_day
-from faultline.inspector.model import Growth, Operator, Report, Restart, SourceRange, StateStore, Step
+from faultline.inspector.model import CheckpointStep, Growth, Operator, Report, Restart, SourceRange, StateStore
 from faultline.inspector.words import count, positions, size_words, time_words
 from faultline.storage.location import Location
 
@@ -75,9 +75,9 @@ SOURCE, STATE, SINK = range(3)
 """The order in which operators are shown; Flink's own is that of a hash table."""
 
 
-def step_of(folder: CheckpointFolder) -> Step:
+def step_of(folder: CheckpointFolder) -> CheckpointStep:
     """Return what is known of one folder without a JVM."""
-    return Step(
+    return CheckpointStep(
         number=folder.number,
         name=folder.name,
         state="complete" if folder.complete else "incomplete",

@@ -8,7 +8,7 @@ from collections import Counter
 
 from faultline.inspector.growth import sentence
 from faultline.inspector.held_back import FATES
-from faultline.inspector.model import Lag, Operator, Report, StateStore, Step, Transaction, Window
+from faultline.inspector.model import CheckpointStep, Lag, Operator, Report, StateStore, Transaction, Window
 from faultline.inspector.words import age_words, count, offset_words, size_words, time_words
 
 SHOWN_CONFIGURATION = (
@@ -84,12 +84,12 @@ def headline(report: Report) -> str:
     return f"Flink {report.kind} {report.id or ''} in {report.path}".replace("  ", " ")
 
 
-def step_name(report: Report, step: Step) -> str:
+def step_name(report: Report, step: CheckpointStep) -> str:
     """A checkpoint's name below the folder of the report: the same number may be in the folders of several jobs."""
     return step.path.removeprefix(f"{report.path}/") if report.kind == "folder" else step.name
 
 
-def step_line(report: Report, step: Step) -> str:
+def step_line(report: Report, step: CheckpointStep) -> str:
     """One batch or checkpoint in a line."""
     if report.engine == "spark":
         state = {"planned": "planned, not committed"}.get(step.state, step.state)

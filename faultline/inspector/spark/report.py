@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from faultline.inspector.errors import InspectorError
-from faultline.inspector.model import Report, Restart, Sink, Step
+from faultline.inspector.model import CheckpointStep, Report, Restart, Sink
 from faultline.inspector.spark.commits import Commits, read_commits
 from faultline.inspector.spark.growth import read_growth
 from faultline.inspector.spark.log import (
@@ -460,9 +460,9 @@ def _initial(path: Location, batches: dict[int, PlannedBatch]) -> tuple[dict[str
     return found, unread, damaged
 
 
-def _step(path: Location, number: int, offsets: Offsets, initial: dict[str, Any]) -> Step:
+def _step(path: Location, number: int, offsets: Offsets, initial: dict[str, Any]) -> CheckpointStep:
     """One batch as its offsets file has it; its state is empty when the commit has to decide it."""
-    step = Step(number, f"batch {number}", "", path=str(path))
+    step = CheckpointStep(number, f"batch {number}", "", path=str(path))
     if offsets.is_continuous:
         step.reason = "an epoch of a continuous query, without metadata"
     elif number in offsets.errors:

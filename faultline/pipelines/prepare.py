@@ -1,4 +1,4 @@
-"""The surroundings of a run: the folder it works in, its topic and broker, and the environment of its commands."""
+"""Prepare a run: the folder it works in, its topic and broker, and the environment of its commands."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _JARS_OF_READERS = {"postgres": "postgres", "iceberg": "spark-iceberg"}
 
 
 @dataclass(frozen=True)
-class Place:
+class Prepared:
     """A pipeline with every placeholder filled in, and the folder of its run."""
 
     pipeline: Pipeline
@@ -38,7 +38,7 @@ class Place:
     """The way from the start command to the Postgres that was started for it."""
     names: Mapping[str, str] = field(default_factory=dict, repr=False)
     """The placeholders of its commands."""
-    upgraded: Callable[[], Place] | None = field(default=None, repr=False)
+    upgraded: Callable[[], Prepared] | None = field(default=None, repr=False)
     """Makes what the upgraded pipeline needs, which may be another release of its engine."""
 
 
@@ -53,7 +53,7 @@ def is_on(stack: Stack, pipeline: Pipeline) -> bool:
 
 
 @contextlib.contextmanager
-def placed(stack: Stack, pipeline: Pipeline, run: str = "", *, starts: bool = True) -> Iterator[Place]:
+def prepare(stack: Stack, pipeline: Pipeline, run: str = "", *, starts: bool = True) -> Iterator[Prepared]:
     """Fill in a pipeline for one run; `run` makes a folder and a topic of its own, empty for the usual ones.
 
     Without `starts`, what only its start command needs is left out. A Postgres that the file names runs until the end
@@ -79,13 +79,15 @@ def placed(stack: Stack, pipeline: Pipeline, run: str = "", *, starts: bool = Tr
             output, bootstrap=output.bootstrap or bootstrap, path=str(work / output.path) if output.path else ""
         )
 
-        def place_of(written: Pipeline) -> Place:
+        def prepared_from(written: Pipeline) -> Prepared:
             environ, jars = _started(stack, written) if starts else ({}, {})
             filled = written.filled({**names, **jars})
             source = replace(filled.source, bootstrap=bootstrap)
-            return Place(replace(filled, source=source, output=judged), work, stack, environ, line, {**names, **jars})
+            return Prepared(
+                replace(filled, source=source, output=judged), work, stack, environ, line, {**names, **jars}
+            )
 
-        yield replace(place_of(pipeline), upgraded=lambda: place_of(pipeline.upgraded))
+        yield replace(prepared_from(pipeline), upgraded=lambda: prepared_from(pipeline.upgraded))
 
 
 def _refuse_runs_of_another(note: Path, pipeline: Pipeline) -> None:
