@@ -31,10 +31,11 @@ from faultline.verdict.checker import Options
 from faultline.verdict.checkers import CHECKERS, PIPELINES
 from faultline.verdict.cluster import Cluster
 from faultline.verdict.model import Unknown
+from faultline.waiting import attempts
 
 BROKER, STORE = "broker", "store"
-_GROWTH_SECONDS = 1.0
-"""The minimum time between two looks at the end of the source."""
+_GROWTH_RECORDS, _GROWTH_SECONDS = 5, 1.0
+"""The rate of the source is taken over so many records, or over this time if fewer come."""
 
 
 def synchronizer(settings: Settings) -> dict[str, Any] | None:
@@ -68,8 +69,10 @@ def behind(settings: Settings) -> dict[str, dict[str, Any] | None]:
 
     first, begin = end(), time.monotonic()
     found = {name: _behind(name, settings, cluster) for name in PIPELINES}
-    time.sleep(max(0.0, begin + _GROWTH_SECONDS - time.monotonic()))
-    per_second = (end() - first) / (time.monotonic() - begin)
+    for _ in attempts(max(0.0, begin + _GROWTH_SECONDS - time.monotonic())):
+        if (grown := end() - first) >= _GROWTH_RECORDS:
+            break
+    per_second = grown / (time.monotonic() - begin)
     for each in found.values():
         if each is not None and "offsets" in each:
             each["seconds"] = round(each["offsets"] / per_second, 1) if per_second > 0 else None
