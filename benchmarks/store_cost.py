@@ -21,10 +21,11 @@ from faultline.messages import say
 from faultline.ports import free_ports
 from faultline.settings import ROOT, read_env_file
 from faultline.stack.errors import StackError
+from faultline.storage.batches import SINK_LOG
 from faultline.storage.data import spark_outputs
 from faultline.storage.location import Location
 from faultline.storage.reading import names
-from faultline.verdict.spark.sink_log import METADATA_FOLDER, read_sink_log
+from faultline.verdict.spark.sink_log import read_sink_log
 from faultline.waiting import wait_until
 
 SLOTS = 8
@@ -77,7 +78,7 @@ def of_checkpoints(side: Side, port: int, rate: int, number: int) -> tuple[Reque
 
 def bytes_of_an_entry(output: Location) -> float:
     """Mean size of a file's entry in the sink's log: of each of its files, the lines below the version."""
-    log = output / METADATA_FOLDER
+    log = output / SINK_LOG
     files = [log / name for name in names(log) if name.removesuffix(".compact").isdigit()]
     entries = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()[1:]]
     return statistics.mean(len(line) + 1 for line in entries)

@@ -17,11 +17,16 @@ _given: set[int] = set()
 
 def answers(address: str, port: int) -> bool:
     """Return whether something accepts connections there."""
+    return not silence(address, port)
+
+
+def silence(address: str, port: int) -> str:
+    """Return why nothing accepts connections there, in the system's words; empty when something does."""
     try:
         with socket.create_connection((address, port), timeout=_ANSWER_SECONDS):
-            return True
-    except OSError:
-        return False
+            return ""
+    except (OSError, OverflowError) as error:
+        return str(getattr(error, "strerror", None) or error)
 
 
 def says_ok(address: str, port: int, path: str) -> bool:

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from faultline.formats.visit import output_line
 from faultline.inspector.spark.log import list_log
-from faultline.inspector.spark.sink import SINK_LOG
 from faultline.inspector.spark.sources import log_entries
 from faultline.settings import ROOT
 from faultline.stack.processes import Program
+from faultline.storage.batches import SINK_LOG
 from labs.frame.broker import Broker, running_broker
 from labs.frame.count import compare
 from labs.frame.feeds import values

@@ -11,7 +11,7 @@
 # written twice, but not lost.
 # --stacks N shares the rows between so many stacks: the one of this project, and new ones that are removed at the end.
 # A stack keeps about one core busy.
-# --reset allows scripts/reset.sh on a stack that is there, which removes its topics, checkpoints and outputs. Rows that
+# --reset allows scripts/reset.sh on the running stack, which removes its topics, checkpoints and outputs. Rows that
 # leave duplicates or have settings that the stack lacks need it (list says which), and so does a row after one that has
 # failed.
 #

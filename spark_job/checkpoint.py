@@ -16,14 +16,13 @@ from typing import IO
 
 from faultline.formats.run import SPARK_RUN_FILE, RunError, SparkRun, as_json, read_run
 from faultline.settings import Settings
-from faultline.storage.batches import newest_batch
+from faultline.storage.batches import SINK_LOG, newest_batch
 from faultline.storage.data import noted
 from faultline.storage.location import Location
 from faultline.storage.writing import require_writable
 from faultline.waiting import attempts
 from spark_job.options import FILES, FOREACH_OVERWRITE, Options, UserError
 
-FILE_SINK_LOG = "_spark_metadata"
 BATCH_FOLDER = "batch_id="
 
 
@@ -136,7 +135,7 @@ def _refuse_newer_output(options: Options) -> None:
     The file sink skips a batch id that is in its log; the overwriting sink would replace another run's batch.
     """
     if options.sink == FILES:
-        written = newest_batch(options.output / FILE_SINK_LOG)
+        written = newest_batch(options.output / SINK_LOG)
     elif options.sink == FOREACH_OVERWRITE:
         ids = (entry.name.removeprefix(BATCH_FOLDER) for entry in options.output.glob(f"{BATCH_FOLDER}*"))
         written = max((int(number) for number in ids if number.isdecimal()), default=None)

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from faultline.command import first_line, run
 from faultline.settings import Settings
 from faultline.stop import Stop
-from faultline.storage.batches import newest_batch
+from faultline.storage.batches import SINK_LOG, newest_batch
 from faultline.waiting import attempts
 from spark_job.broker import wait_for_topic
-from spark_job.checkpoint import FILE_SINK_LOG, Checkpoint, claim
+from spark_job.checkpoint import Checkpoint, claim
 from spark_job.hold import Hold
 from spark_job.options import FILES, SINKS, Options, UserError, parse
 
@@ -39,7 +39,7 @@ def synchronize(options: Options, settings: Settings, stop: Stop) -> int:
     with claim(options, settings, topic) as owner:
         checkpoint = Checkpoint(options.checkpoint)
         interrupted, planned = checkpoint.interrupted(), checkpoint.planned()
-        in_output = options.sink == FILES and interrupted == newest_batch(options.output / FILE_SINK_LOG)
+        in_output = options.sink == FILES and interrupted == newest_batch(options.output / SINK_LOG)
         hold = Hold.of(options, 0 if planned is None else planned + 1)
         wait_for_topic(settings.bootstrap, topic, options.wait_seconds, lambda: stop.requested)
         # Not at the top: these imports take half a second, and a wrong flag should be reported at once.

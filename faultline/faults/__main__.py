@@ -80,7 +80,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, help="chooses the moment of each fault (default: a random one, printed)")
     parser.add_argument("--mode", choices=MODES, default=EXACTLY_ONCE, help="of the job (default: %(default)s)")
     parser.add_argument("--stacks", type=int, default=1, metavar="N", help="stacks side by side (default: %(default)s)")
-    parser.add_argument("--reset", action="store_true", help="remove what a stack that is there has, if a row needs it")
+    parser.add_argument("--reset", action="store_true", help="remove what the running stack has, if a row needs it")
     chosen = parser.parse_args(arguments)
     if not 1 <= chosen.stacks <= _MOST_STACKS:
         parser.error(f"--stacks {chosen.stacks}: from 1 to {_MOST_STACKS}")

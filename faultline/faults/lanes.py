@@ -27,7 +27,7 @@ from faultline.stop import ENDING
 def run_side_by_side(
     stack: Stack, names: Sequence[str], folder: Path, *, seed: int, mode: str, stacks: int, may_reset: bool
 ) -> None:
-    """Run the rows on so many stacks: the one that is there or comes up here, and new ones below `folder`.
+    """Run the rows on so many stacks: the one that runs or comes up here, and new ones below `folder`.
 
     Each line of their messages begins with the number of the stack. A new stack is removed at the end, unless its last
     row has failed. Raises StackError when one could not run its rows; KeyboardInterrupt after all have repaired.

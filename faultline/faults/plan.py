@@ -35,7 +35,7 @@ class Planned:
     def resets(self, values: Mapping[str, str]) -> bool:
         """Return whether the row needs a new stack, or leaves one that has to be removed.
 
-        `values`: the settings of the stack that is there.
+        `values`: the settings of the stack of this project.
         """
         return self.row.spoils or self.own_beside(values) != USUAL or self.row.mode != EXACTLY_ONCE
 
@@ -53,7 +53,7 @@ class Turn:
 
 
 def turns(rows: Iterable[Planned], values: Mapping[str, str]) -> Iterator[Turn]:
-    """Yield the turns of the rows; the stack that is there has these settings.
+    """Yield the turns of the rows; the stack of this project has these settings.
 
     A row needs a new stack after one that leaves a wrong one, with other settings than the row before, and first of all
     in another mode than the usual one.

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-import socket
 import time
 
 from faultline.inspector.errors import InspectorError
 from faultline.inspector.model import Lag, Partition, Report
+from faultline.ports import silence
 
 TIMEOUT_SECONDS = 15
-_CONNECT_SECONDS = 3.0
 
 COUNTED = 5_000
 """Offsets of a partition up to which its records are counted: more would take longer than the rest of the report."""
@@ -45,11 +44,10 @@ def _await_port(bootstrap: str) -> None:
         host, separator, port = address.strip().rpartition(":")
         if not separator or not port.isdecimal():
             raise InspectorError(f"no lag: the broker's address {address!r} is not of the form HOST:PORT")
-        try:
-            socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_SECONDS).close()
+        reason = silence(host.strip("[]"), int(port))
+        if not reason:
             return
-        except (OSError, OverflowError) as error:
-            reasons.append(str(getattr(error, "strerror", None) or error))
+        reasons.append(reason)
     raise no_ends(bootstrap, ", ".join(dict.fromkeys(reasons)))
 
 

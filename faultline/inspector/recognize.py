@@ -17,7 +17,7 @@ from faultline.inspector.flink.folder import (
     list_folders,
 )
 from faultline.inspector.spark.report import LOGS, is_spark_checkpoint
-from faultline.inspector.spark.sink import SINK_LOG
+from faultline.storage.batches import SINK_LOG
 from faultline.storage.location import Location
 
 DEPTH, MOST_FOLDERS, MOST_FILES, NAMED = 6, 2_000, 100, 5

@@ -65,7 +65,7 @@ LESSONS = (
                 "were committed before.",
                 "restore",
             ),
-            LessonStep("The verdict counts the windows that are there twice.", "judge"),
+            LessonStep("The verdict counts the windows that were written twice.", "judge"),
             LessonStep(
                 "These windows stay in the topic, so each later verdict is violated, too. To go on, remove all topics, "
                 "checkpoints and outputs of this stack, and start it again. The page then begins again by itself.",

@@ -19,10 +19,10 @@ from typing import Any
 from faultline.command import CommandError, Flags, run
 from faultline.probes.batches import batch_range
 from faultline.settings import Settings
-from faultline.storage.batches import newest_batch
+from faultline.storage.batches import SINK_LOG, newest_batch
 from faultline.storage.data import spark_checkpoints, spark_outputs
 from faultline.storage.location import Location
-from faultline.verdict.spark.sink_log import METADATA_FOLDER, logged_in
+from faultline.verdict.spark.sink_log import logged_in
 from faultline.waiting import attempts
 
 _POLL_SECONDS = 0.1
@@ -39,7 +39,7 @@ def as_it_is(checkpoint: Location, output: Location, batch: int) -> dict[str, An
     commit = checkpoint / "commits" / str(batch)
     return {
         "range": batch_range(checkpoint, batch) if (checkpoint / "offsets" / str(batch)).exists() else None,
-        "lines": lines_of(output, batch) if (output / METADATA_FOLDER).is_dir() else None,
+        "lines": lines_of(output, batch) if (output / SINK_LOG).is_dir() else None,
         "committed_at": commit.stat().st_mtime if commit.exists() else None,
     }
 
@@ -52,7 +52,7 @@ def being_written(checkpoint: Location, output: Location) -> int | None:
     planned = (checkpoint / "offsets" / str(newest)).stat().st_mtime
     later = {file.name for file in output.rglob("part-*") if _is_later(file.stat().st_mtime, planned)}
     # Within a second of an object store they may be files of the batch before.
-    return newest if later and not later <= _files_of(output / METADATA_FOLDER, newest - 1) else None
+    return newest if later and not later <= _files_of(output / SINK_LOG, newest - 1) else None
 
 
 def _files_of(log: Location, batch: int) -> set[str]:
@@ -67,7 +67,7 @@ def _is_later(time_of_file: float, planned: float) -> bool:
 
 def lines_of(output: Location, batch: int) -> int:
     """Count the lines in the files of a batch; a compacted log also names those of earlier batches."""
-    log = output / METADATA_FOLDER
+    log = output / SINK_LOG
     own = _logged(log / str(batch))
     if own is None:
         before = [

@@ -6,5 +6,6 @@ start; `backends/` runs them, as processes under a keeper (`local.py`, `keeper.p
 `settings.py` says which value wins, and `home.py` marks the folders that belong to a stack: nothing else is ever
 removed. `processes.py` finds the processes of a stack by a mark in their environment.
 
-Standard library only, Python 3.9 or later: on a laptop with Docker this is all that runs outside of containers.
+Standard library only, Python 3.9 or later, as in verbs/ and faults/: on a laptop with Docker nothing else runs outside
+of containers.
 """

@@ -5,6 +5,9 @@ from __future__ import annotations
 from faultline.storage.location import Location
 from faultline.storage.reading import names
 
+SINK_LOG = "_spark_metadata"
+"""The folder of the file sink's log, in the output folder."""
+
 
 def newest_batch(folder: Location) -> int | None:
     """Return the largest batch in a log: `12`, and `9.compact` in that of the file sink; None when it is empty.

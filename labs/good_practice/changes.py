@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
 from faultline.inspector.spark.log import read_lines
+from faultline.storage.batches import newest_batch
 from labs.frame.count import compare
 from labs.frame.failure import Failure, failure_of
 from labs.frame.pipeline import FILE_SINK, Pipeline
@@ -133,13 +134,14 @@ def shuffle_partitions(story: Story, spark: SparkSession, folder: Path, make_fee
         fresh.run()
     finally:
         spark.conf.set(_PINNED, str(before))
-    newest = sorted((pipeline.checkpoint / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))[-1]
-    pinned = json.loads(read_lines(newest.parent, newest.name)[0])["conf"][_PINNED]
-    story.say(f"configured {before}, then {asked}; offsets/{newest.name} says {pinned}")
+    offsets = pipeline.checkpoint / "offsets"
+    newest = newest_batch(offsets)
+    pinned = json.loads(read_lines(offsets, str(newest))[0])["conf"][_PINNED]
+    story.say(f"configured {before}, then {asked}; offsets/{newest} says {pinned}")
     difference = compare(feed.sent, pipeline.rows())
     story.prove(
         "The number of shuffle partitions is pinned by the first batch; only a new checkpoint uses another.",
-        same(f"old checkpoint, {_PINNED} in offsets/{newest.name}", pinned, before),
+        same(f"old checkpoint, {_PINNED} in offsets/{newest}", pinned, before),
         same("old checkpoint, partitions of state", _state_partitions(pipeline), before),
         same("new checkpoint, partitions of state", _state_partitions(fresh), asked),
         Fact(f"old checkpoint: {difference}", difference.clean),

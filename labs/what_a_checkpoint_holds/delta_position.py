@@ -104,7 +104,7 @@ def table_id(table: Path) -> str:
 def positions_of_a_delta_source(lab: Lab, spark: SparkSession) -> Path:
     """Run the steps; returns the table."""
     do = DeltaSource(lab, spark)
-    do.story.step("a Delta table as source: the snapshot that is there at the start")
+    do.story.step("a Delta table as source: the snapshot at the start")
     do.append(3)
     ran = do.run()
     do.story.step("two more versions, and a failure in the middle of them")

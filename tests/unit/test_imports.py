@@ -34,7 +34,7 @@ ALLOWED: dict[str, set[str]] = {
     "page": BASE | {"probes", "player", "stack", "faults", "tests"},
     "pipelines": BASE | {"storage", "stack", "verdict", "faults"},
     "verbs": BASE | {"stack"},
-    "labs": BASE | {"spark_job", "inspector", "stack", "packages"},
+    "labs": BASE | {"spark_job", "inspector", "storage", "stack", "packages"},
     # The same settings and guarantees as the local stack, from where it takes them.
     "deploy": BASE | {"services", "flink_job", "storage", "packages", "spark_job"},
     # Their baselines are variants of the windowing job.

@@ -10,7 +10,7 @@ import pytest
 from faultline.probes.batches import batch_range
 from faultline.probes.planned import NoneWritten, as_it_is, being_written, lines_of, wait_written
 from faultline.probes.written import lines_since
-from faultline.verdict.spark.sink_log import METADATA_FOLDER
+from faultline.storage.batches import SINK_LOG
 from tests.unit.test_probes_batches import commit, plan, write
 
 
@@ -20,7 +20,7 @@ def logged(uri: str) -> str:
 
 
 def test_lines_of_a_batch_are_those_of_its_own_files(tmp_path: Path) -> None:
-    log = tmp_path / METADATA_FOLDER
+    log = tmp_path / SINK_LOG
     log.mkdir()
 
     def write(file: str, *names: str) -> None:
@@ -41,9 +41,9 @@ def test_a_batch_has_its_range_and_the_lines_of_the_sinks_log(tmp_path: Path) ->
     plan(checkpoint, 1, (15, 22), 105)
     output.mkdir()
     assert as_it_is(checkpoint, output, 1) == {"range": batch_range(checkpoint, 1), "lines": None, "committed_at": None}
-    (output / METADATA_FOLDER).mkdir()
+    (output / SINK_LOG).mkdir()
     (output / "part-0").write_text("a\nb\n", encoding="utf-8")
-    (output / METADATA_FOLDER / "1").write_text(f"v1\n{logged('file:///elsewhere/part-0')}", encoding="utf-8")
+    (output / SINK_LOG / "1").write_text(f"v1\n{logged('file:///elsewhere/part-0')}", encoding="utf-8")
     commit(checkpoint, 1, 110)
     assert as_it_is(checkpoint, output, 1) == {"range": batch_range(checkpoint, 1), "lines": 2, "committed_at": 110.0}
     assert as_it_is(checkpoint, output, 2) == {"range": None, "lines": 0, "committed_at": None}
@@ -73,7 +73,7 @@ def test_a_plan_and_a_file_of_one_second_are_of_one_batch_where_times_are_whole_
     write(output / "part-1", "", 50)
     assert being_written(checkpoint, output) == 3
     # Unless the sink's log has it for the batch before.
-    log = output / METADATA_FOLDER
+    log = output / SINK_LOG
     log.mkdir()
     for name in ("2", "2.compact"):
         (log / name).write_text(f"v1\n{logged('s3a://bucket/output/part-1')}", encoding="utf-8")

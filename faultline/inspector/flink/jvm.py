@@ -10,7 +10,6 @@ import os
 import struct
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -26,6 +25,7 @@ from faultline.settings import Settings, artifacts, store_jars
 from faultline.storage.engines import flink_environment, flink_options
 from faultline.storage.location import Location
 from faultline.storage.objects import ObjectStore, store_among
+from faultline.waiting import attempts
 
 GATEWAY = "org.apache.flink.api.python.shaded.py4j.GatewayServer"
 PROGRAM_GATEWAY = "org.apache.flink.client.python.PythonGatewayServer"
@@ -39,7 +39,7 @@ FLAGS = (
     "--add-opens=java.base/java.util.stream=ALL-UNNAMED",
     "--add-opens=java.base/java.time=ALL-UNNAMED",
 )
-_POLL_SECONDS = 0.05
+_START_SECONDS, _POLL_SECONDS = 120.0, 0.05
 _MOST_CAUSES = 50
 
 
@@ -147,10 +147,11 @@ def program_jvm(locations: Iterable[Location]) -> Iterator[tuple[Any, Path]]:
             process = _start(command, output, _PYFLINK_CONN_INFO_PATH=str(port), **flink_environment(store))
         try:
             # Flink writes the port under another name first.
-            while not port.exists():
-                if process.poll() is not None:
-                    raise _not_started(log.read_text(errors="replace"))
-                time.sleep(_POLL_SECONDS)
+            for _ in attempts(_START_SECONDS, _POLL_SECONDS):
+                if port.exists() or process.poll() is not None:
+                    break
+            if not port.exists():
+                raise _not_started(log.read_text(errors="replace") or f"no port within {_START_SECONDS:g} s")
             os.environ["PYFLINK_GATEWAY_PORT"] = str(struct.unpack("!I", port.read_bytes()[:4])[0])
             from pyflink.java_gateway import get_gateway  # noqa: PLC0415 - it connects to that port
 

@@ -8,7 +8,6 @@ Only operators that reach out to nothing are opened (planned.py): a sink's commi
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +20,7 @@ from faultline.inspector.flink.jvm import java_cause
 from faultline.inspector.flink.metadata import Entry
 from faultline.inspector.flink.planned import PlannedOperator
 from faultline.storage.location import Location
+from faultline.waiting import attempts
 
 LIMIT_SECONDS = 120.0
 _POLL_SECONDS = 0.05
@@ -58,8 +58,7 @@ class Trial:
             raise InspectorError(f"{planned.label}: Flink could not try it: {java_cause(error)}") from None
 
     def _outcome(self, job_id: Any, planned: PlannedOperator) -> str | None:
-        deadline = time.monotonic() + LIMIT_SECONDS
-        while time.monotonic() < deadline:
+        for _ in attempts(LIMIT_SECONDS, _POLL_SECONDS):
             graph = self._cluster.getExecutionGraph(job_id).get()
             if graph.getState().isGloballyTerminalState():
                 return self._refusal(graph.getFailureInfo().getException(), planned)
@@ -68,7 +67,6 @@ class Trial:
                 self._cluster.cancelJob(job_id).get()
                 self._cluster.requestJobResult(job_id).get()
                 return None
-            time.sleep(_POLL_SECONDS)
         self._cluster.cancelJob(job_id).get()
         raise InspectorError(f"{planned.label}: Flink did not restore it within {LIMIT_SECONDS:g} s, nor refuse to")
 

@@ -15,9 +15,9 @@ from urllib.parse import unquote
 from faultline.inspector.garbage import Garbage
 from faultline.inspector.spark.log import COMPACT, LogError, LogFolder, list_log
 from faultline.inspector.spark.offsets import read_planned
-from faultline.inspector.spark.sink import SINK_LOG
 from faultline.inspector.spark.sources import kind_of, log_entries, source_folder
 from faultline.inspector.spark.state_files import LISTED_IN, StoreFiles, listed_in, operator_folders, stores_of
+from faultline.storage.batches import SINK_LOG
 from faultline.storage.location import Location
 from faultline.storage.reading import names
 

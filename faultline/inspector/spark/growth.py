@@ -12,10 +12,10 @@ from faultline.inspector.growth import DAY_MS, bytes_per_day
 from faultline.inspector.model import Growth
 from faultline.inspector.spark.log import list_log
 from faultline.inspector.spark.offsets import PlannedBatch
-from faultline.inspector.spark.sink import SINK_LOG
 from faultline.inspector.spark.sources import kind_of, source_folder
 from faultline.inspector.spark.state_files import operator_folders
 from faultline.inspector.words import count
+from faultline.storage.batches import SINK_LOG
 from faultline.storage.location import Location
 
 REWRITTEN = "every compaction writes all of it again"

@@ -36,7 +36,7 @@ from faultline.inspector.spark.releases import (
     writers,
 )
 from faultline.inspector.spark.restart import SHUFFLE_PARTITIONS, Logs, predict
-from faultline.inspector.spark.sink import SINK_LOG, read_sink
+from faultline.inspector.spark.sink import read_sink
 from faultline.inspector.spark.sources import (
     UNKNOWN,
     ForeignFile,
@@ -57,6 +57,7 @@ from faultline.inspector.spark.state_files import (
     what_is_missing,
 )
 from faultline.inspector.words import count
+from faultline.storage.batches import SINK_LOG
 from faultline.storage.location import Location
 from faultline.storage.reading import read
 

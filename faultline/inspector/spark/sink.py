@@ -11,9 +11,8 @@ from faultline.inspector.model import Sink
 from faultline.inspector.spark.log import LogError, list_log
 from faultline.inspector.spark.sources import log_entries
 from faultline.inspector.words import count
+from faultline.storage.batches import SINK_LOG
 from faultline.storage.location import Location
-
-SINK_LOG = "_spark_metadata"
 
 
 def read_sink(output: Location, checkpoint: Location, committed: set[int], problems: list[str]) -> Sink | None:

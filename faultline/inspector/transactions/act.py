@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from kafka import TopicPartition
@@ -12,6 +11,7 @@ from faultline.inspector.flink.jvm import java_cause
 from faultline.inspector.transactions.broker import Broker
 from faultline.inspector.transactions.errors import NotKnown
 from faultline.inspector.transactions.model import COMMIT, OpenTransaction
+from faultline.waiting import attempts
 
 _LIMIT_SECONDS = 60.0
 _POLL_SECONDS = 0.1
@@ -25,11 +25,10 @@ def end(jvm: Any, broker: Broker, act: str, transaction: OpenTransaction, partit
     else:
         broker.abort(transaction)
     name = (transaction.producer_id, transaction.epoch)
-    deadline = time.monotonic() + _LIMIT_SECONDS
-    while name in {(each.producer_id, each.epoch) for each in broker.open_transactions(partitions)}:
-        if time.monotonic() >= deadline:
-            raise NotKnown(f"{transaction.label} is still open {_LIMIT_SECONDS:g} s after the {act}; look again")
-        time.sleep(_POLL_SECONDS)
+    for _ in attempts(_LIMIT_SECONDS, _POLL_SECONDS):
+        if name not in {(each.producer_id, each.epoch) for each in broker.open_transactions(partitions)}:
+            return
+    raise NotKnown(f"{transaction.label} is still open {_LIMIT_SECONDS:g} s after the {act}; look again")
 
 
 def _commit(jvm: Any, bootstrap: str, transaction: OpenTransaction) -> None:

@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from faultline.command import first_line
 from faultline.pipelines.spec import Output, SpecError
+from faultline.storage.batches import SINK_LOG
 from faultline.storage.reading import walk
 from faultline.verdict.model import Unknown
 from faultline.verdict.spark.output import FILES, FOREACH_OVERWRITE, OutputFile, list_output
-from faultline.verdict.spark.sink_log import METADATA_FOLDER
 from faultline.verdict.store import Store
 
 BROKEN = "broken line"
@@ -79,7 +79,7 @@ def _files(path: Path) -> tuple[list[OutputFile], list[str]]:
         return [OutputFile(path.name, path, path.stat().st_size)], []
     if not path.exists():
         raise Unknown(f"output {path} does not exist; did the pipeline write anything?")
-    has_log = (path / METADATA_FOLDER).is_dir()
+    has_log = (path / SINK_LOG).is_dir()
     # Without a log, files in subfolders count too: not only Spark writes such a folder.
     found = list_output(path, FILES if has_log else FOREACH_OVERWRITE, None)
     notes = list(found.notes)
@@ -87,10 +87,10 @@ def _files(path: Path) -> tuple[list[OutputFile], list[str]]:
     seen = [each for each in found.files if each.order is not None or not has_log]
     others = [each for each in found.files if has_log and each.order is None and not each.leftover]
     if others:
-        notes.append(f"{len(others)} files are not in {METADATA_FOLDER}, as {others[0].name}: readers skip them")
+        notes.append(f"{len(others)} files are not in {SINK_LOG}, as {others[0].name}: readers skip them")
     leftovers = sum(each.leftover for each in found.files)
     if leftovers:
-        notes.append(f"{leftovers} files of interrupted batches are not in {METADATA_FOLDER}: readers skip them")
+        notes.append(f"{leftovers} files of interrupted batches are not in {SINK_LOG}: readers skip them")
     notes += [f"file {name}, which batch {batch} wrote, is missing" for name, batch in found.missing.items()]
     return seen, notes
 

@@ -65,7 +65,7 @@ def start_brokers(stack: Stack) -> None:
 
 
 def _require_store(stack: Stack) -> None:
-    """Raise StackError when the data is to be in a store that is there already, and it cannot be written to."""
+    """Raise StackError when the data is to be in an existing store that cannot be written to."""
     settings = stack.settings.typed
     if settings.has_store and not settings.has_own_store:
         done = stack.backend.tool(["python", "-m", "faultline.services.store.check"])

@@ -103,7 +103,7 @@ def status(stack: Stack) -> Status:
 
 
 def _of_job(job: Mapping[str, Any]) -> list[str]:
-    """The problems of a job that is there: it fails again and again, or its newest checkpoint is old."""
+    """The problems of a job: it fails again and again, or its newest checkpoint is old."""
     problems = []
     if job["recent_failures"] >= _MANY_FAILURES:
         problems.append(

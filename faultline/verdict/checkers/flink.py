@@ -345,7 +345,7 @@ class FlinkChecker:
         if not self._runs.recorded:
             return (f"no settings of a run in {self._settings.flink_notes}: judged by those of .env and the shell",)
         if self._run.mode != EXACTLY_ONCE:
-            return (f"the job ran in mode {self._run.mode}, which allows windows that are there more than once",)
+            return (f"the job ran in mode {self._run.mode}, which allows windows to be written more than once",)
         return ()
 
 

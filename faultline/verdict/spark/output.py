@@ -6,12 +6,13 @@ import re
 from dataclasses import dataclass, field
 
 from faultline.formats.run import SINKS
+from faultline.storage.batches import SINK_LOG
 from faultline.storage.location import Location
 from faultline.storage.reading import walk
 from faultline.verdict.checker import Moved
 from faultline.verdict.escape import printable
 from faultline.verdict.model import EXAMPLES_PER_CATEGORY, Unknown
-from faultline.verdict.spark.sink_log import METADATA_FOLDER, Log, read_sink_log, why_skipped
+from faultline.verdict.spark.sink_log import Log, read_sink_log, why_skipped
 
 FILES, FOREACH_APPEND, FOREACH_OVERWRITE = SINKS
 
@@ -93,7 +94,7 @@ def _by_the_log(output: Output, present: dict[str, int], committed: int | None) 
     log = read_sink_log(folder)
     if log is None:
         if present:
-            raise Unknown(f"{folder} has files but no {METADATA_FOLDER}, so leftovers are not known; is --sink right?")
+            raise Unknown(f"{folder} has files but no {SINK_LOG}, so leftovers are not known; is --sink right?")
         return
     log.require_whole(committed)
     _take_logged(output, log, present)

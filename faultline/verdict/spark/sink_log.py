@@ -11,13 +11,13 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from faultline.storage.batches import SINK_LOG
 from faultline.storage.location import Location
 from faultline.storage.reading import posix_path
 from faultline.verdict.escape import printable
 from faultline.verdict.model import Unknown
 from faultline.verdict.spark.checkpoint import read_log
 
-METADATA_FOLDER = "_spark_metadata"
 _TASK = re.compile(r"part-(\d{5})-")
 
 
@@ -63,7 +63,7 @@ def read_sink_log(output: Location) -> Log | None:
     JSON object per line with `path` (a URI), `size` in bytes and `action`.
     (Spark's FileStreamSinkLog and CompactibleFileStreamLog.)
     """
-    log = output / METADATA_FOLDER
+    log = output / SINK_LOG
     if not log.is_dir():
         return None
     files: dict[int, Location] = {}
