@@ -1,10 +1,10 @@
 """Start golden checkpoints with other releases than wrote them, and keep what came of it. Tools environment.
 
-Usage: python -m tests.golden.upgrades [spark-4.2] [spark-4.3] [flink]    nothing named: only write the tables again
+Usage: python -m tests.golden.upgrades [spark-4.2] [spark-4.3] [flink]    nothing named: only write the page again
 
 flink: what each release wrote, restored by that of the stack. docs/upgrades.json has what was predicted and what the
-release did, and docs/reading_a_checkpoint.md a table of it for each engine. A restart of Spark that is on record is not
-carried out again: delete its entry first.
+release did; docs/upgrades.md is rendered from it. A restart of Spark that is on record is not carried out again: delete
+its entry first.
 """
 
 from __future__ import annotations
@@ -34,17 +34,34 @@ from tests.stack.broker import Broker, run_broker
 from tests.stack.flink_cluster import described
 from tests.stack.releases import Prediction, copies, is_as_said, made_python, predicted, restarted
 
-PAGE, RECORD = ROOT / "docs" / "reading_a_checkpoint.md", ROOT / "docs" / "upgrades.json"
+PAGE, RECORD = ROOT / "docs" / "upgrades.md", ROOT / "docs" / "upgrades.json"
 FROM, ONTO = ("3.5", "4.0", "4.1", "4.2"), ("4.2", "4.3")
 """Releases of Spark that wrote the checkpoints, and those that start them: the stack's, and the newest that was had."""
-BEGIN, END = "<!-- upgrades of {}, rendered by: python -m tests.golden.upgrades -->\n", "<!-- end -->\n"
-_SPARK_HEAD = """
+_PAGE = """\
+# What an upgrade of an engine does
+
+Rendered from [upgrades.json](upgrades.json) by `python -m tests.golden.upgrades`; do not edit it. "Predicted" is what
+[the inspector](reading_a_checkpoint.md) says of a checkpoint before the restart.
+
+## Spark
+
+`python -m tests.golden.upgrades spark-4.2 spark-4.3` starts the golden checkpoints of older releases with newer ones,
+and records what was predicted and what happened. "Went on" is a batch that was committed.
+
 | written by | started by | checkpoint | predicted | carried out | versions of the logs |
 | --- | --- | --- | --- | --- | --- |
-"""
-_FLINK_HEAD = """
+{spark}
+
+## Flink
+
+`python -m tests.golden.upgrades flink` restores, in the stack's release, what each release wrote, with the same job and
+Kafka connector. A savepoint holds transactions that are prepared and not committed. The restore commits them, and
+`KafkaCommitter` fails the job when the broker does not know one: it is another broker, or seven days have gone by
+(`transactional.id.expiration.ms`).
+
 | restored | written by (version of its metadata) | predicted | carried out | version that this release writes |
 | --- | --- | --- | --- | --- |
+{flink}
 """
 
 KNOWN = "savepoint, whose transactions the broker has"
@@ -169,7 +186,7 @@ def flink_table(upgrades: list[Upgrade]) -> str:
         f"| {restored} | {', '.join(written)} | {said} | {did} | {after} |"
         for (restored, said, did, after), written in lines.items()
     ]
-    return _FLINK_HEAD + "\n".join(rows) + "\n\n"
+    return "\n".join(rows)
 
 
 def spark_table(upgrades: list[Upgrade]) -> str:
@@ -191,16 +208,12 @@ def spark_table(upgrades: list[Upgrade]) -> str:
         f"| {written} | {started} | {', '.join(f'`{name}`' for name in recipes)} | {said} | {did} | {versions} |"
         for (written, started, said, did, versions), recipes in lines.items()
     ]
-    return _SPARK_HEAD + "\n".join(rows) + "\n\n"
+    return "\n".join(rows)
 
 
-def page(upgrades: dict[str, list[Upgrade]], text: str) -> str:
-    """Put the tables into the page's text."""
-    for engine, table in {"Spark": spark_table, "Flink": flink_table}.items():
-        begin = BEGIN.format(engine)
-        start = text.index(begin) + len(begin)
-        text = text[:start] + table(upgrades[engine.lower()]) + text[text.index(END, start) :]
-    return text
+def page(upgrades: dict[str, list[Upgrade]]) -> str:
+    """Render the page of a record."""
+    return _PAGE.format(spark=spark_table(upgrades["spark"]), flink=flink_table(upgrades["flink"]))
 
 
 def main() -> int:
@@ -218,7 +231,7 @@ def main() -> int:
             upgrades["spark"] += carried_out(onto, Path(folder), known)
     upgrades["spark"].sort(key=lambda each: (each["started"], each["written"], each["recipe"]))
     replace_text(RECORD, json.dumps(upgrades, indent=1) + "\n")
-    replace_text(PAGE, page(upgrades, PAGE.read_text()))
+    replace_text(PAGE, page(upgrades))
     return 0
 
 
