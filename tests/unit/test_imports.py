@@ -103,14 +103,18 @@ STARTED = {
 
 
 def programs(module: str) -> list[tuple[int, str]]:
-    """Line and name of every program of ours that a module starts: the words `-m NAME`, or `tool("NAME")`."""
+    """Line and name of every program that a module starts: `-m NAME`, as words or in a line, or `tool("NAME")`."""
     found = []
-    for node in ast.walk(ast.parse(text_of(module))):
+    tree = ast.parse(text_of(module))
+    documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "tool":
             found += [(node.lineno, str(each.value)) for each in node.args[:1] if isinstance(each, ast.Constant)]
         elif isinstance(node, (ast.List, ast.Tuple)):
             words = [each.value if isinstance(each, ast.Constant) else "" for each in node.elts]
             found += [(node.lineno, str(after)) for flag, after in itertools.pairwise(words) if flag == "-m"]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation:
+            found += [(node.lineno, name) for name in re.findall(r" -m ([a-z_.]*[a-z_])", node.value)]
     return found
 
 
