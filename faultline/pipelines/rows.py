@@ -18,7 +18,7 @@ from faultline.stack.stack import Stack
 from faultline.storage.batches import newest_batch
 from faultline.waiting import wait_until
 
-_REST_SECONDS = 30.0
+_QUIET_SECONDS = 30.0
 """A pipeline that has started again has written what it wants to repeat when its output rests for so long."""
 _COMMIT_SECONDS = 120.0
 
@@ -84,7 +84,9 @@ KILL = Step("SIGKILL, as soon as the output grows", Trial.kill_in_flight)
 SECOND = Step("start it a second time", lambda trial: trial.start(may_end=True))
 BOTH = Step("look whether both have run", Trial.look_for_the_second)
 GROWTH = Step("wait until the output grows", Trial.await_growth)
-REST = Step(f"wait until the output has not grown for {_REST_SECONDS:g} s", lambda trial: trial.rest(_REST_SECONDS))
+QUIET = Step(
+    f"wait until the output has not grown for {_QUIET_SECONDS:g} s", lambda trial: trial.await_quiet(_QUIET_SECONDS)
+)
 AWAY: dict[str, tuple[Step, ...]] = {
     "kill-broker": (_on_broker(of_stack.Kill("kafka")), _wait(5), _on_broker(of_stack.Start("kafka")), FEED),
     "sink-away": (
@@ -115,18 +117,18 @@ class Row:
     upgrade: bool = False
 
 
-_AGAIN: tuple[Step, ...] = (START, *ALL, REST, STOP)
+_AGAIN: tuple[Step, ...] = (START, *ALL, QUIET, STOP)
 _MOVE_CHECKPOINT = Step("move the checkpoint aside", lambda trial: trial.checkpoint.rename(trial.aside("checkpoint")))
 ROWS = (
     Row(
         "kill",
         "SIGKILL in mid-flight, twice",
-        (START, FEED, KILL, START, FEED, KILL, START, FED, SETTLE, REST, STOP),
+        (START, FEED, KILL, START, FEED, KILL, START, FED, SETTLE, QUIET, STOP),
     ),
     Row(
         "kill-broker",
         "SIGKILL of the broker in mid-flight, and its start",
-        (START, FEED, GROWTH, *AWAY["kill-broker"], FED, SETTLE, REST, STOP),
+        (START, FEED, GROWTH, *AWAY["kill-broker"], FED, SETTLE, QUIET, STOP),
         broker=True,
     ),
     Row(
@@ -158,22 +160,22 @@ ROWS = (
         "upgrade",
         "stopped in mid-flight, and upgraded before its next start",
         (
-            START, FEED, GROWTH, STOP, Step("upgrade the pipeline", Trial.upgrade), START, *ALL, REST, STOP,
+            START, FEED, GROWTH, STOP, Step("upgrade the pipeline", Trial.upgrade), START, *ALL, QUIET, STOP,
         ),
         upgrade=True,
     ),
-    Row("two-drivers", "the same command runs twice", (START, SECOND, *ALL, REST, BOTH, STOP)),
+    Row("two-drivers", "the same command runs twice", (START, SECOND, *ALL, QUIET, BOTH, STOP)),
     Row(
         "sink-away",
         "the database cannot be reached for 30 s",
-        (START, FEED, GROWTH, *AWAY["sink-away"], FED, SETTLE, REST, STOP),
+        (START, FEED, GROWTH, *AWAY["sink-away"], FED, SETTLE, QUIET, STOP),
         line=True,
     ),
     Row(
         "answer-lost",
         "the answer to a commit of the database never arrives",
         (
-            START, Step("lose the answer to the next commit of rows", _lose_answer), FEED, FED, SETTLE, REST,
+            START, Step("lose the answer to the next commit of rows", _lose_answer), FEED, FED, SETTLE, QUIET,
             Step("look whether it was lost", _require_lost_answer), STOP,
         ),
         line=True,

@@ -7,7 +7,7 @@ import time
 
 from faultline.formats.verdict import Verdict
 from faultline.messages import say
-from faultline.pipelines.rows import AWAY, FED, FEED, GROWTH, KILL, REST, ROWS, SETTLE, START, STOP, applies
+from faultline.pipelines.rows import AWAY, FED, FEED, GROWTH, KILL, QUIET, ROWS, SETTLE, START, STOP, applies
 from faultline.pipelines.spec import Pipeline, SpecError
 from faultline.pipelines.trial import Step, Trial, try_steps
 from faultline.stack.stack import Stack
@@ -38,5 +38,5 @@ def soak(stack: Stack, pipeline: Pipeline, minutes: float, seed: int) -> Verdict
             for step in (FEED, *_STRIKES[name]):
                 step.act(trial)
 
-    steps = (START, Step(f"random faults for {minutes:g} minutes", strike), FED, SETTLE, REST, STOP)
+    steps = (START, Step(f"random faults for {minutes:g} minutes", strike), FED, SETTLE, QUIET, STOP)
     return try_steps(stack, pipeline, f"soak_{seed}_{int(time.time())}", steps, forgiving=True)

@@ -283,7 +283,7 @@ class Trial:
             return not self._judge.compare().lost
         return False
 
-    def rest(self, seconds: float) -> None:
+    def await_quiet(self, seconds: float) -> None:
         """Wait until the output has not grown for so long."""
         self._watch(seconds, lambda: False)
 
