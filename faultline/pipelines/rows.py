@@ -19,7 +19,7 @@ from faultline.storage.batches import newest_batch
 from faultline.waiting import wait_until
 
 _QUIET_SECONDS = 30.0
-"""A pipeline that has started again has written what it wants to repeat when its output rests for so long."""
+"""A pipeline that has started again has written what it wants to repeat when its output is quiet for so long."""
 _COMMIT_SECONDS = 120.0
 
 
