@@ -4,6 +4,6 @@
 `release.py` makes the environment of another release of Spark, for the labs and for pipelines that ask for one.
 `sbom.py` lists every locked package and jar of the images as CycloneDX JSON, for `scripts/sbom.sh`.
 
-They run in the environments `tools` and `sbom`; faultline/stack/artifacts.py makes these, with the standard library
-alone, and then calls them. The names of the locks are in faultline/locks.py.
+They run in the environments `tools` and `sbom`, which faultline/stack/artifacts.py makes with the standard library
+alone. The names of the locks are in faultline/locks.py.
 """

@@ -17,7 +17,8 @@ from faultline.waiting import attempts
 
 ARTIFACTS_MIB, IMAGES_MIB, RUN_MIB = 5120, 10_240, 1024
 """Disk space for environments and jars while they are unpacked, for images with their build layers, and for a run."""
-_TAKEN_SECONDS = 3.0
+TAKEN_SECONDS = 3.0
+"""A port is taken when it stays so for this long."""
 
 _SAFE = re.compile(r"[\w./+@=~-]*")
 _JAVA_VERSION = re.compile(r'version "(\d+)')
@@ -132,7 +133,7 @@ def check_ports(address: str, names: Sequence[str], ports: Mapping[str, int]) ->
             raise StackError(f"{name} and {chosen[port]} are both {port}; give one of them another port")
         chosen[port] = name
         # A killed service has its port until the last thread of its JVM has ended.
-        if port and all(refusal(address, port) for _ in attempts(_TAKEN_SECONDS)):
+        if port and all(refusal(address, port) for _ in attempts(TAKEN_SECONDS)):
             raise StackError(
                 f"port {port} on {address} is taken ({name}); stop what listens there, or move all ports: "
                 "PORT_OFFSET=100 scripts/up.sh"

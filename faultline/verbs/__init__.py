@@ -6,5 +6,5 @@ header. The modules with verbs are named as what they act on: `flink.py`, `servi
 `programs.py` and `tools.py` start the programs that need packages, such as the verdict and the inspector, where these
 are.
 
-No logic is here: an act is a method of `Stack`. Standard library and Python 3.9.
+An act on a stack is a method of `Stack`, and not here. Standard library and Python 3.9.
 """

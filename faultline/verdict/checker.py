@@ -17,7 +17,7 @@ from faultline.verdict.records import Span, Spans
 from faultline.verdict.store import Store
 from faultline.waiting import Waiting, attempts
 
-BETWEEN_LOOKS_SECONDS = 1.0
+QUIESCENT_SECONDS = 1.0
 """The minimum time between two looks at the source: long enough to notice a slow generator."""
 LOOK_SECONDS = 0.5
 """Pause between two looks at a pipeline that is behind."""
@@ -114,8 +114,8 @@ class Quiescence:
         return self._cluster.spans(self._topic, committed=False)
 
     def require(self) -> None:
-        """Raise Unknown when the topic has grown; looks again at least BETWEEN_LOOKS_SECONDS after the first look."""
-        time.sleep(max(0.0, self._seen_at + BETWEEN_LOOKS_SECONDS - time.monotonic()))
+        """Raise Unknown when the topic has grown; looks again at least QUIESCENT_SECONDS after the first look."""
+        time.sleep(max(0.0, self._seen_at + QUIESCENT_SECONDS - time.monotonic()))
         if self._look() != self._first:
             raise growing(self._topic)
 

@@ -67,7 +67,8 @@ def test_an_ordinary_path() -> None:
     preflight.check_paths({"the home": Path("/home/anna-lena/dev_2/faultline-0.1+x@y")})
 
 
-def test_a_taken_port_is_named_with_the_way_out() -> None:
+def test_a_taken_port_is_named_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preflight, "TAKEN_SECONDS", 0.0)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -151,7 +151,7 @@ def program_jvm(locations: Iterable[Location]) -> Iterator[tuple[Any, Path]]:
                 if port.exists() or process.poll() is not None:
                     break
             if not port.exists():
-                raise _not_started(log.read_text(errors="replace") or f"no port within {_START_SECONDS:g} s")
+                raise _not_started(log.read_text(errors="replace") or "it wrote no port")
             os.environ["PYFLINK_GATEWAY_PORT"] = str(struct.unpack("!I", port.read_bytes()[:4])[0])
             from pyflink.java_gateway import get_gateway  # noqa: PLC0415 - it connects to that port
 
