@@ -1,13 +1,13 @@
 """State of the Flink job, from the JobManager.
 
-Usage: python -m flink_job.status [--job windows|classic] [--wait-checkpoints N] [--wait-seconds S]
+Usage: python -m flink_job.status [--job windows|classic] [--wait-checkpoints N] [--wait-begun] [--wait-seconds S]
 
 Prints one line of JSON: job_id, state, running_tasks, tasks, checkpoints_completed, checkpoints_failed,
 checkpoints_in_progress, restarts, latest_checkpoint (id or null), latest_path, latest_at (milliseconds since the epoch,
 or null), restored_from (path or null), submitted_at (in the same milliseconds), checkpoint_interval_ms, recent_failures
 (how often it failed in the last two minutes), newest_failure (the cause of the newest of them, or null).
-`--wait-checkpoints N` waits until the job has completed N checkpoints since it was submitted. Exit codes: 0 done, 1 not
-within S seconds or no job, 2 no JobManager.
+`--wait-checkpoints N` waits until the job has completed N checkpoints since it was submitted, `--wait-begun` until one
+is in progress. Exit codes: 0 done, 1 not within S seconds or no job, 2 no JobManager.
 """
 
 from __future__ import annotations
@@ -80,13 +80,19 @@ def main() -> int:
     """Run the command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="scripts/flink_status.sh", description="State of the Flink job.")
     parser.add_argument("--wait-checkpoints", type=int, default=0, metavar="N")
+    parser.add_argument("--wait-begun", action="store_true", help="wait until a checkpoint is in progress")
     parser.add_argument("--wait-seconds", type=float, default=60, metavar="S")
     parser.add_argument("--job", choices=JOBS, default=MAIN, help="which one (default: %(default)s)")
     arguments = parser.parse_args()
     settings = settings_of(arguments.job, Settings())
-    for _ in attempts(arguments.wait_seconds if arguments.wait_checkpoints else 0):
+    waits = arguments.wait_checkpoints or arguments.wait_begun
+    for _ in attempts(arguments.wait_seconds if waits else 0):
         status = job_status(settings.flink_rest, settings.text("FLINK_JOB_NAME"))
-        reached = status is not None and status["checkpoints_completed"] >= arguments.wait_checkpoints
+        reached = (
+            status is not None
+            and status["checkpoints_completed"] >= arguments.wait_checkpoints
+            and status["checkpoints_in_progress"] >= arguments.wait_begun
+        )
         if reached:
             break
     # Once, and not at each look of a wait.
@@ -98,7 +104,8 @@ def main() -> int:
     if not reached:
         print(
             f"flink: {status['checkpoints_completed']} checkpoints completed within {arguments.wait_seconds:.0f} s, "
-            f"expected {arguments.wait_checkpoints}; the job is {status['state']}",
+            f"expected {arguments.wait_checkpoints}{' and one in progress' * arguments.wait_begun}; "
+            f"the job is {status['state']}",
             file=sys.stderr,
         )
         return 1

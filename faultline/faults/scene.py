@@ -16,7 +16,7 @@ from flink_job.rest import FlinkError, working_taskmanager
 from faultline.command import CommandError
 from faultline.copies import name_of, setting_of
 from faultline.faults.repair import generator_runs, unheard
-from faultline.faults.steps import Step
+from faultline.faults.steps import STATUS, Step
 from faultline.faults.timeline import CHECKPOINTS, FLINK, Timeline, last_samples
 from faultline.formats.checkpoint import Checkpoint, of_newest_job
 from faultline.formats.verdict import Verdicts
@@ -25,6 +25,7 @@ from faultline.settings import ROOT
 from faultline.stack import backend
 from faultline.stack.errors import StackError
 from faultline.stack.stack import Stack
+from faultline.storage.batches import newest_batch
 from faultline.storage.data import flink_checkpoints, spark_checkpoints, spark_outputs
 from faultline.storage.location import Location
 from faultline.waiting import wait_until
@@ -166,11 +167,22 @@ class Scene:
             raise StepFailed("the job has no complete checkpoint")
         return self.stack.backend.path_outside(complete[number].path)
 
+    def _newest_commit(self) -> str:
+        commits = self.spark / "commits"
+        return str(commits / str(newest_batch(commits)))
+
+    def _one_more(self) -> str:
+        """Checkpoints that the job has completed once the one is complete that had begun at its kept status."""
+        status = json.loads((self.folder / STATUS).read_text(encoding="utf-8"))
+        return str(status["checkpoints_completed"] + 1)
+
     PLACEHOLDERS: ClassVar[Mapping[str, Callable[[Scene], str]]] = {
         "newest": lambda scene: scene._checkpoint(-1),
         "oldest": lambda scene: scene._checkpoint(0),
         "flink": lambda scene: str(scene.flink),
         "spark": lambda scene: str(scene.spark),
+        "newest_commit": lambda scene: scene._newest_commit(),
+        "one_more": lambda scene: scene._one_more(),
         "output": lambda scene: str(scene.output),
         "notes": lambda scene: str(scene.notes),
         "results": lambda scene: str(scene.folder),

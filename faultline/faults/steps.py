@@ -2,20 +2,23 @@
 
 A step says what it does by its type, so whoever wants to know whether a row kills the broker asks `Kill("kafka")`.
 A step may name what only the stack knows, as {name}; `scene.Scene.PLACEHOLDERS` has all names. {newest} and
-{oldest} are the Flink job's complete checkpoints, {spark} is the synchronizer's, {flink} the folder of all of Flink's,
-and {output} the folder that the synchronizer writes to. They are paths where a row needs Need.DISK, and may be URIs
-elsewhere. Folders of this machine are {notes} of the synchronizer, with the mark of a held batch beside it, {broker} of
-the broker's data, and {results} of the row. {working} is the TaskManager that runs the job's tasks, {leading} the
-JobManager that leads, {controlling} the broker that is the active controller. {inner_ports} are the ports on which that
-broker listens for others, and then those on which they do. {bootstrap} has the brokers' addresses as their own
-containers see them; {kafka_port} and {rpc_port} are those of the broker and of the JobManager.
+{oldest} are the Flink job's complete checkpoints, {spark} is the synchronizer's, {newest_commit} the newest file of its
+commits, {flink} the folder of all of Flink's, and {output} the folder that the synchronizer writes to. They are paths
+where a row needs Need.DISK, and may be URIs elsewhere. Folders of this machine are {notes} of the synchronizer, with
+the mark of a held batch beside it, {broker} of the broker's data, and {results} of the row. {one_more} is the number of
+checkpoints that the job has completed once the one in progress is complete. {working} is the TaskManager that runs the
+job's tasks, {leading} the JobManager that leads, {controlling} the broker that is the active controller. {inner_ports}
+are the ports on which that broker listens for others, and then those on which they do. {bootstrap} has the brokers'
+addresses as their own containers see them; {kafka_port} and {rpc_port} are those of the broker and of the JobManager.
 """
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 from faultline.faults.repair import run
@@ -30,8 +33,12 @@ _SHELL_SECONDS = 600
 
 NEWEST, OLDEST = "{newest}", "{oldest}"
 """Checkpoints to restore, besides LATEST: the newest complete one, and the oldest complete one."""
+JOBMANAGER = "jobmanager"
 WORKING, LEADING = "{working}", "{leading}"
 """Services that only the stack knows."""
+RESULTS = "{results}"
+STATUS = "status.json"
+"""In the row's results: the status of the job when a checkpoint had begun."""
 
 
 class Step:
@@ -59,7 +66,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Line(Step):
-    """Any line of a shell: damage to files, rules of a firewall, a wait for a condition."""
+    """Any line of a shell: damage to files, and rules of a firewall."""
 
     text: str
 
@@ -209,6 +216,58 @@ class Restore(Step):
 
 
 @dataclass(frozen=True)
+class Inside(Step):
+    """A command with the environment of a service.
+
+    `keeps`: the file of the row's results that gets what it prints. `typed`: the script of its own, if it has one.
+    """
+
+    service: str
+    command: str
+    keeps: str = ""
+    typed: str = ""
+
+    def act(self, stack: Stack, fill: Fill) -> None:
+        """Run it."""
+        # With a spare, the one that runs; others may be stopped, and have their environment all the same.
+        service = stack.running(JOBMANAGER) if self.service == JOBMANAGER else stack.service(self.service)
+        done = stack.backend.execute(service, shlex.split(fill(self.command)), capture=True)
+        if self.keeps:
+            Path(fill(RESULTS), self.keeps).write_text(done.stdout, encoding="utf-8")
+
+    @property
+    def line(self) -> str:
+        """The command by its script."""
+        script = self.typed or f"scripts/exec.sh {self.service} {self.command}"
+        return f"{script} >{RESULTS}/{self.keeps}" if self.keeps else script
+
+
+@dataclass(frozen=True)
+class Probe(Step):
+    """A probe that has a script of its own name, such as one that waits for a moment."""
+
+    module: str
+    words: str
+
+    def act(self, stack: Stack, fill: Fill) -> None:
+        """Run it with the packages of the tools."""
+        command = ["python", "-m", f"faultline.probes.{self.module}", *shlex.split(fill(self.words))]
+        done = stack.backend.tool(command, capture=True)
+        if done.returncode:
+            raise StackError("", done.returncode)
+
+    @property
+    def line(self) -> str:
+        """The script."""
+        return f"scripts/{self.module}.sh {self.words}"
+
+
+def job_status(flags: str, keeps: str = "") -> Inside:
+    """A look at the Flink job, or a wait for its checkpoints."""
+    return Inside(JOBMANAGER, f"python -m flink_job.status {flags}", keeps, f"scripts/flink_status.sh {flags}")
+
+
+@dataclass(frozen=True)
 class SubmitChanged(Step):
     """Submit a changed copy of the job; `change`: one of `faultline.faults.changed_job.CHANGES`.
 
@@ -218,18 +277,19 @@ class SubmitChanged(Step):
     change: str
     restores: bool = True
 
-    def act(self, stack: Stack, fill: Fill) -> None:  # noqa: ARG002
+    def act(self, stack: Stack, fill: Fill) -> None:
         """Run the program that changes the copy, where the JobManager runs."""
-        stack.backend.execute(stack.running("jobmanager"), self._command, capture=True)
+        self._inside.act(stack, fill)
 
     @property
     def line(self) -> str:
         """The program by its script."""
-        return shlex.join(["scripts/exec.sh", "jobmanager", *self._command])
+        return self._inside.line
 
     @property
-    def _command(self) -> list[str]:
-        return ["python", "-m", "faultline.faults.changed_job", self.change, *(["--restore"] if self.restores else [])]
+    def _inside(self) -> Inside:
+        flags = " --restore" if self.restores else ""
+        return Inside(JOBMANAGER, f"python -m faultline.faults.changed_job {self.change}{flags}")
 
 
 @dataclass(frozen=True)
@@ -274,6 +334,23 @@ class Refused(Step):
     def line(self) -> str:
         """The line of the step."""
         return self.step.line
+
+
+@dataclass(frozen=True)
+class Tolerated(Step):
+    """A step that may fail: what it does is done already, or not needed then."""
+
+    step: Step
+
+    def act(self, stack: Stack, fill: Fill) -> None:
+        """Try the step."""
+        with suppress(StackError):
+            self.step.act(stack, fill)
+
+    @property
+    def line(self) -> str:
+        """The line of the step."""
+        return f"{self.step.line} || true"
 
 
 def until(seconds: int, condition: str) -> Line:

@@ -77,7 +77,9 @@ def test_placeholders_of_a_line_are_known() -> None:
     require_none(f"{name}: {{{placeholder}}}" for name, placeholder in found if placeholder not in Scene.PLACEHOLDERS)
 
 
-FILES = re.compile(r"\{(?:flink|spark|output)\}|\b(?:mv|cp|rm|find|truncate)\b[^|&;]*\{(?:newest|oldest)\}")
+FILES = re.compile(
+    r"\{(?:flink|spark|output|newest_commit)\}|\b(?:mv|cp|rm|find|truncate)\b[^|&;]*\{(?:newest|oldest)\}"
+)
 
 
 def test_rows_that_break_files_and_no_others_need_them_on_a_disk() -> None:
@@ -346,7 +348,7 @@ def test_a_script_has_every_line_in_order_and_ends_in_the_verdict(tmp_path: Path
         code = 1 if name == "scripts/verdict.sh" else 0
         stub.write_text(f'#!/bin/sh\necho {name} "$STACK_HOME" "$STACK_SPARK_TRIGGER"\nexit {code}\n', encoding="utf-8")
         stub.chmod(0o755)
-    quick = re.sub(r"^sleep .*$", "", written, flags=re.MULTILINE)
+    quick = re.sub(r"Xsleep .*$", "", written, flags=re.MULTILINE)
     done = subprocess.run(["bash", "-c", quick], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     called = [line.split(maxsplit=2) for line in done.stdout.splitlines()]

@@ -7,11 +7,11 @@ from faultline.faults.judges.offsets import Cancelled, Restored
 from faultline.faults.judges.windows import RepeatsSinceCheckpoint
 from faultline.faults.model import Need, Row
 from faultline.faults.rows.lines import CHECKPOINTS_BACK, CHECKPOINTS_ON_A_SMALL_DISK, NOTHING
-from faultline.faults.steps import NEWEST, Line, Refused, Restore, Start, Stop, until
+from faultline.faults.steps import NEWEST, Line, Probe, Refused, Restore, Start, Stop, until
 
 _CANCEL = CATALOGUE["job-cancel"]
 _LATEST = (Restore(),)
-_WINDOWS_COMMITTED = (Line("scripts/window_latency.sh --ends 1"),)
+_WINDOWS_COMMITTED = (Probe("window_latency", "--ends 1"),)
 """Right after a commit that had windows."""
 _RETRIED = "a checkpoint that cannot be written fails, the job goes on, and the next one covers the same visits"
 _FILES = "`_metadata` names the files, since large state is not in it; the restore looks at each before it submits"

@@ -11,14 +11,12 @@ from faultline.faults.judges.offsets import Restarted
 from faultline.faults.judges.windows import StaysOnTime
 from faultline.faults.model import Need, Row
 from faultline.faults.rows.lines import BATCH_HELD, BATCH_WRITING, CHECKPOINT_BEGUN, NOTHING, SAME_RANGE, broken
-from faultline.faults.steps import LEADING, WORKING, Kill, Line, Pause, Resume, Start
+from faultline.faults.steps import LEADING, WORKING, Inside, Kill, Later, Line, Pause, Resume, Start
 
 _SPARK = CATALOGUE["synchronizer-kill"]
 _STORE = CATALOGUE["store-kill"]
 _FREEZE = broken("store-freeze")
-_TURNS = (
-    "for turn in 1 2 3 4; do scripts/pause.sh store && sleep 2 && scripts/resume.sh store && sleep 0.5 || exit; done"
-)
+_TURNS = tuple(step for _ in range(4) for step in (Later(0.5, Pause("store")), Later(2, Resume("store"))))
 """About 15 s in which the object store answers now and then."""
 
 _ROWS = (
@@ -33,7 +31,7 @@ _ROWS = (
         "two-brokers-of-three-gone", (Kill("kafka-2"), Kill("kafka-3")),
         (Start("kafka-2"), Start("kafka-3")),
         # The one that is left leads, and could take them.
-        prepares=(Line("scripts/exec.sh generator python -m faultline.services.kafka.lead kafka"),), seconds=20,
+        prepares=(Inside("generator", "python -m faultline.services.kafka.lead kafka"),), seconds=20,
         judged=(StandsStill(),),
         promise="writes stop until a second broker is back; nothing is lost or repeated",
         why="one broker is no majority, and a record that one broker has is not acknowledged (min.insync.replicas=2)",
@@ -71,7 +69,7 @@ _ROWS = (
         promise=NOTHING, why="checkpoints and batches wait, or fail and are tried again",
     ),
     Row(
-        "store-slow", (Line(_TURNS), *_FREEZE[0]), _FREEZE[1], seconds=2,
+        "store-slow", (*_TURNS, *_FREEZE[0]), _FREEZE[1], seconds=2,
         judged=(SlowBatch(),),
         promise="nothing is lost or repeated; batches take longer",
         why="for about 15 s it stands still for 2 s at a time, and whoever writes waits for each answer",
@@ -101,7 +99,7 @@ _ROWS = (
     Row(
         "leading-broker-cut-off", (Line("faultline/faults/cut_off.sh cut {inner_ports}"),),
         (Line("faultline/faults/cut_off.sh join {inner_ports}"),),
-        prepares=(Line("scripts/exec.sh generator python -m faultline.services.kafka.lead {controlling}"),),
+        prepares=(Inside("generator", "python -m faultline.services.kafka.lead {controlling}"),),
         needs=(Need.CUT_OFF,), seconds=30,
         judged=(StaleLeader(),),
         promise="nothing that was acknowledged is lost, and nothing is repeated",

@@ -15,10 +15,16 @@ from faultline.faults.rows.lines import (
     broken,
     left_open,
 )
-from faultline.faults.steps import Later, Line, Pause, Restore, Start, Stop
+from faultline.faults.steps import Inside, Kill, Later, Line, Pause, Restore, Start, Stop, Tolerated, job_status
 
 _BROKER = CATALOGUE["broker-kill"]
 _CANCEL = CATALOGUE["job-cancel"]
+
+
+def _topics(flags: str) -> Inside:
+    return Inside("kafka", f"kafka-topics.sh --bootstrap-server {{bootstrap}} {flags}")
+
+
 ROWS = (
     Row(
         "broker-kill", _BROKER.breaks, _BROKER.heals,
@@ -68,12 +74,12 @@ ROWS = (
         "broker-disk-full", (Line("faultline/faults/small_disk.sh fill {broker}"),),
         (
             Line("faultline/faults/small_disk.sh free {broker}"),
-            Line("scripts/kill.sh kafka || true"),
+            Tolerated(Kill("kafka")),
             Start("kafka"),
         ),
         prepares=(
             Stop("kafka"), Line("faultline/faults/small_disk.sh mount {broker} 64"),
-            Start("kafka"), Line("scripts/flink_status.sh --wait-checkpoints 1 --wait-seconds 120"),
+            Start("kafka"), job_status("--wait-checkpoints 1 --wait-seconds 120"),
         ),
         undo=(
             Stop("kafka"), Line("faultline/faults/small_disk.sh unmount {broker}"),
@@ -91,8 +97,7 @@ ROWS = (
     Row(
         "partitions-added",
         (
-            Line("scripts/exec.sh kafka kafka-topics.sh --bootstrap-server {bootstrap} --alter --topic visits "
-                 "--partitions 3"),
+            _topics("--alter --topic visits --partitions 3"),
             Stop("generator"), Start("generator"),
         ),
         (*_CANCEL.breaks, Restore(settings=(("TOPIC_PARTITIONS", "3"),))),
@@ -104,15 +109,9 @@ ROWS = (
         "topic-recreated",
         (
             Stop("generator"),
-            Line("scripts/exec.sh kafka kafka-topics.sh --bootstrap-server {bootstrap} --delete --topic visits"),
+            _topics("--delete --topic visits"),
             # The broker deletes a topic after it has answered.
-            Later(
-                2,
-                Line(
-                    "scripts/exec.sh kafka kafka-topics.sh --bootstrap-server {bootstrap} --create --topic visits "
-                    "--partitions 2 --replication-factor 1"
-                ),
-            ),
+            Later(2, _topics("--create --topic visits --partitions 2 --replication-factor 1")),
             Start("generator"),
         ),
         (),

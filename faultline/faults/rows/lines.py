@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from faultline.faults.catalogue import CATALOGUE
 from faultline.faults.judges.moments import WRITTEN
-from faultline.faults.steps import Line, Start, Step, Stop, until
+from faultline.faults.steps import STATUS, Inside, Line, Probe, Start, Step, Stop, job_status, until
 
 NOTHING = "nothing is lost or repeated"
 ABORTED = "the windows of the open transaction are aborted, and written again from the checkpoint"
@@ -15,13 +15,10 @@ LARGE = "--rate 4000"
 """100,000 visits in 25 s."""
 
 
-WINDOWS_WRITTEN = Line("scripts/open_transactions.sh visit_windows --wait 60")
+WINDOWS_WRITTEN = Probe("open_transactions", "visit_windows --wait 60")
 """Windows are written and not committed."""
 
-STATUS = "status.json"
-CHECKPOINT_BEGUN = until(
-    30, f'scripts/flink_status.sh >{{results}}/{STATUS} && grep --quiet "in_progress.: 1" {{results}}/{STATUS}'
-)
+CHECKPOINT_BEGUN = job_status("--wait-begun --wait-seconds 30", STATUS)
 """A checkpoint is triggered and not complete: one of its tasks, or the broker, stands still. Keeps the job's status."""
 
 BATCH_HELD = (
@@ -31,9 +28,7 @@ BATCH_HELD = (
 )
 """A batch has its offsets file and no commit, and waits."""
 
-BATCH_WRITING = Line(
-    f"scripts/exec.sh spark python -m faultline.probes.planned --wait-written 120 >{{results}}/{WRITTEN}"
-)
+BATCH_WRITING = Inside("spark", "python -m faultline.probes.planned --wait-written 120", WRITTEN)
 """A batch has written a file, and has no commit. Keeps its number."""
 
 SERVICES = ("kafka", "jobmanager", "taskmanager", "spark", "generator")
@@ -47,6 +42,6 @@ def broken(name: str) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
     return CATALOGUE[name].breaks, CATALOGUE[name].heals
 
 
-def left_open(topic: str, milliseconds: int) -> Line:
-    """A line that leaves a transaction open: written and not ended; the broker aborts it after so many milliseconds."""
-    return Line(f"scripts/exec.sh generator python -m faultline.faults.leave_open {topic} {milliseconds}")
+def left_open(topic: str, milliseconds: int) -> Inside:
+    """Leave a transaction open: written and not ended; the broker aborts it after so many milliseconds."""
+    return Inside("generator", f"python -m faultline.faults.leave_open {topic} {milliseconds}")

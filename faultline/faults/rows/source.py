@@ -7,15 +7,15 @@ from faultline.faults.judges.readers import Wrote
 from faultline.faults.judges.windows import SetsAside
 from faultline.faults.model import Row
 from faultline.faults.rows.lines import NOTHING, broken
-from faultline.faults.steps import Line, Step
+from faultline.faults.steps import Inside, Step
 
 _TASKMANAGER = CATALOGUE["taskmanager-kill"]
 _ONE_KEY = "--active-visits 1 --pages-per-visit 1000000"
 
 
 def _from_2040(count: int) -> Step:
-    """The line that sends so many visits from the future."""
-    return Line(f"scripts/exec.sh generator python -m generator --total {count} --rate 8 --start 2040-01-01T00:00:00Z")
+    """Send so many visits from the future."""
+    return Inside("generator", f"python -m generator --total {count} --rate 8 --start 2040-01-01T00:00:00Z")
 
 
 ROWS = (

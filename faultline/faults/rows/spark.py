@@ -7,7 +7,7 @@ from faultline.faults.judges.batches import RepeatsBatch
 from faultline.faults.judges.moments import BatchPlanned, InCommit
 from faultline.faults.model import Need, Row
 from faultline.faults.rows.lines import BATCH_HELD, BATCH_WRITING, LARGE, NOTHING, SAME_RANGE, broken
-from faultline.faults.steps import Line, Refused, Stop
+from faultline.faults.steps import Inside, Line, Refused, Stop
 
 _SPARK = CATALOGUE["synchronizer-kill"]
 _STOP = Stop("spark")
@@ -54,12 +54,12 @@ ROWS = (
     ),
     Row(
         "two-drivers-refused",
-        (Refused(Line("scripts/exec.sh spark python -m spark_job.visits_json_synchronizer"), "is in use"),), (),
+        (Refused(Inside("spark", "python -m spark_job.visits_json_synchronizer"), "is in use"),), (),
         promise="the second driver is refused", why="both would write the same batches; the checkpoint is locked",
     ),
     Row(
         "commit-deleted",
-        (_STOP, Line('rm "$(ls -d {spark}/commits/[0-9]* | sort -V | tail -n 1)"')),
+        (_STOP, Line("rm {newest_commit}")),
         _SPARK.heals, needs=(Need.DISK,),
         promise=NOTHING,
         why="the batch runs again, and the file sink's log already has its number",
