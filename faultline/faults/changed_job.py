@@ -83,14 +83,8 @@ def submit(change: str, *, restores: bool) -> int:
         for edit in CHANGES[change]:
             edit.apply(copy)
         environ = {**os.environ, "PYTHONPATH": os.pathsep.join([folder, *sys.path[1:]])}
-        command = [sys.executable, "-m", "flink_job.submit"]
-        if restores:
-            latest = [sys.executable, "-m", "faultline.inspector.flink", "resolve", "latest"]
-            found = subprocess.run(latest, cwd=copy, env=environ, stdout=subprocess.PIPE, text=True, check=False)
-            if found.returncode:
-                return found.returncode
-            command += ["--from", found.stdout.strip()]
-        return subprocess.run(command, cwd=copy, env=environ, check=False).returncode
+        submits = ["-m", "faultline.services.restore", "latest"] if restores else ["-m", "flink_job.submit"]
+        return subprocess.run([sys.executable, *submits], cwd=copy, env=environ, check=False).returncode
 
 
 def main(arguments: Sequence[str]) -> int:
