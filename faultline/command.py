@@ -89,6 +89,17 @@ def seconds(text: str) -> float:
     return number
 
 
+def words_of(arguments: argparse.Namespace, *others: str) -> list[str]:
+    """Return the flags from which a parser reads the arguments again; `others`: names of those that are no flags."""
+    words = []
+    for name, value in vars(arguments).items():
+        flag = f"--{name.replace('_', '-')}"
+        if name in others or value is None or value is False:
+            continue
+        words.append(flag if value is True else f"{flag}={value}")
+    return words
+
+
 def fail(name: str, message: object) -> NoReturn:
     """End with `name: message` and exit code 2."""
     sys.stderr.write(f"{name}: {message}\n")

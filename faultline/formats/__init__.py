@@ -5,7 +5,8 @@ millions of lines, are decoded by the verdict in its own way. `visit.py` has the
 is a visit; the generator and the verdict use it, and the windowing job has it in Java (VisitRule.java in
 flink_job/java/). `ledger.py` is what the generator has sent and what the broker acknowledged; `run.py` is what a job
 notes about its own settings when it starts; `verdict.py` is the outcome, its counts and its findings. `jobs.py` names
-the Flink jobs, with the topics, ids and checkpoints of each.
+the Flink jobs, with the topics, ids and checkpoints of each. `requests.py` has the arguments of programs that scripts
+call with files of their own.
 
 Imports settings and the modules beside it only. Standard library and Python 3.9: the stack's client reads these
 documents on the host.

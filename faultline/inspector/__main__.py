@@ -31,6 +31,7 @@ from faultline.command import run as run_program
 if __name__ == "__main__":
     quiet_imports()
 
+from faultline.formats.requests import NEEDS_FLINK, inspector_arguments
 from faultline.inspector import garbage
 from faultline.inspector.against import EXIT_CODES, render, render_json
 from faultline.inspector.diff import compare
@@ -58,76 +59,8 @@ from faultline.storage.data import flink_checkpoints
 from faultline.storage.location import Location
 from faultline.storage.words import location_argument
 
-SHOWN = 5
-"""Rows of each state in a report."""
 FOLLOW_SECONDS = 0.5
 """Seconds between two looks at a Spark checkpoint that is followed."""
-
-
-def arguments_of(argv: list[str] | None) -> argparse.Namespace:
-    """Parse the command line; `program`: the words after `--`, for the program of --against."""
-    words = sys.argv[1:] if argv is None else argv
-    own, program = (words[: words.index("--")], words[words.index("--") + 1 :]) if "--" in words else (words, [])
-    parser = argparse.ArgumentParser(
-        prog="scripts/inspect.sh", description="What is in a checkpoint, and what a restart does."
-    )
-    parser.add_argument(
-        "path",
-        type=location_argument,
-        nargs="*",
-        help="a Spark checkpoint location; a Flink job folder, chk-N or savepoint; also s3://BUCKET/PATH",
-    )
-    parser.add_argument("--diff", action="store_true", help="what changed from the first path to the second")
-    parser.add_argument(
-        "--against",
-        metavar="JOB",
-        help="whether this Flink job could restore it: windows, classic, or a program; its arguments follow --",
-    )
-    parser.add_argument(
-        "--garbage", action="store_true", help="files that nothing needs, with the lines that remove them"
-    )
-    parser.add_argument(
-        "--outside", metavar="FOLDER", help="with --garbage in a container: the project's folder on its host"
-    )
-    parser.add_argument("--json", action="store_true", help="JSON for programs (with --follow: one document a line)")
-    parser.add_argument("--format", choices=("prose", "table"), help="default: table on a terminal, prose in a pipe")
-    parser.add_argument("--follow", action="store_true", help="print each new batch or checkpoint until Ctrl-C")
-    parser.add_argument(
-        "--bootstrap", metavar="HOST:PORT", help="broker whose topic ends give the lag; default: the stack's"
-    )
-    parser.add_argument("--no-lag", action="store_true", help="do not ask a broker")
-    parser.add_argument(
-        "--state", action="store_true", help="read all state: keys, values, timers; with --diff what changed, by key"
-    )
-    parser.add_argument("--operator", metavar="NAME", help="with --state: of this operator alone (uid, name, hash)")
-    parser.add_argument("--csv", action="store_true", help="with --state: only the rows, all of them, as CSV")
-    parser.add_argument("--limit", type=int, metavar="N", help=f"rows of each state (default {SHOWN}; with --csv all)")
-    parser.add_argument("--last", type=int, default=10, help="batches to show")
-    parser.add_argument("--all", action="store_true", help="show every batch")
-    parser.add_argument(
-        "--sink", type=location_argument, help="folder of Spark's file sink; default: the stack's for its queries"
-    )
-    parser.add_argument(
-        "--can-read", action="store_true", help="only say by the exit code whether all is here to read it"
-    )
-    arguments = parser.parse_args(own)
-    arguments.program = program
-    if not arguments.can_read and len(arguments.path) != (2 if arguments.diff else 1):
-        parser.error("name one path, or two with --diff")
-    if program and not arguments.against:
-        parser.error("words after -- are for the program of --against JOB")
-    if arguments.against and (arguments.diff or arguments.follow):
-        parser.error("--against goes with neither --diff nor --follow")
-    if arguments.garbage and (arguments.diff or arguments.follow or arguments.against):
-        parser.error("--garbage goes with none of --diff, --follow and --against")
-    if (arguments.csv or arguments.operator is not None) and not arguments.state:
-        parser.error("--csv and --operator go with --state")
-    if arguments.csv and (arguments.json or arguments.follow):
-        parser.error("--csv goes with neither --json nor --follow")
-    if arguments.last < 1 or (arguments.limit or 0) < 0:
-        parser.error("--last must be at least 1 and --limit at least 0")
-    arguments.rows = SHOWN if arguments.limit is None else arguments.limit
-    return arguments
 
 
 def reports(arguments: argparse.Namespace, settings: Settings) -> Iterator[Report]:
@@ -276,8 +209,8 @@ def show_garbage(path: Location, arguments: argparse.Namespace, settings: Settin
 
 def run(arguments: argparse.Namespace) -> int:
     """Do what was asked for; returns the exit code."""
-    if arguments.can_read:
-        return 0 if can_read(arguments.path) else 1
+    if arguments.without_flink and not can_read(arguments.path):
+        return NEEDS_FLINK
     if arguments.against:
         return show_comparison(arguments)
     if arguments.state and (arguments.csv or arguments.diff):
@@ -309,7 +242,7 @@ def is_a_problem(report: Report) -> bool:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns the exit code. Raises InspectorError and SettingsError."""
-    arguments = arguments_of(argv)
+    arguments = inspector_arguments(sys.argv[1:] if argv is None else argv, location_argument)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # What a checkpoint holds may be text that no encoding has, such as half of a surrogate pair.

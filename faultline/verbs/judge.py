@@ -3,50 +3,42 @@
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
+from faultline.command import Flags, words_of
+from faultline.formats.requests import NEEDS_FLINK, inspector_arguments, transactions_parser, verdict_parser
 from faultline.settings import own_store
 from faultline.stack.acts.judging import SETTLE_SECONDS, keeping
 from faultline.stack.backend import LOCAL
 from faultline.stack.errors import StackError
 from faultline.stack.stack import Stack
+from faultline.storage.words import is_uri
 from faultline.verbs.arguments import count
-
-_PATH_FLAGS = ("--output", "--checkpoint")
-_OF_FILES = tuple(f"{flag}=" for flag in ("--dump", *_PATH_FLAGS))
-_ELSEWHERE = (*_PATH_FLAGS, "--bootstrap", "--sink")
-"""Flags of a verdict on something else than the stack as it runs."""
 
 
 def verdict(stack: Stack, words: Sequence[str]) -> int:
     """Judge a pipeline from its records. Paths mean the same on both backends."""
-    arguments: list[str] = []
-    dumps: list[Path] = []
-    previous = ""
-    parts = [part for word in words for part in (word.split("=", 1) if word.startswith(_OF_FILES) else [word])]
-    for word in parts:
-        argument = word
-        if previous == "--dump":
-            dumps.append(Path(word).resolve())
-            argument = str(dumps[-1])
-        elif previous in _PATH_FLAGS:
-            argument = _inside(stack, word)
-        arguments.append(argument)
-        previous = word
-    command = ["python", "-m", "faultline.verdict", *arguments, *_kept(stack, words)]
-    return stack.backend.tool(command, writable=dumps).returncode
+    asked = verdict_parser().parse_args(words)
+    kept = _kept(stack, asked)
+    asked.dump = asked.dump and asked.dump.resolve()
+    asked.output = asked.output and _inside(stack, asked.output)
+    asked.checkpoint = asked.checkpoint and _inside(stack, asked.checkpoint)
+    command = ["python", "-m", "faultline.verdict", asked.pipeline, *words_of(asked, "pipeline"), *kept]
+    return stack.backend.tool(command, writable=[asked.dump] if asked.dump else []).returncode
 
 
-def _kept(stack: Stack, words: Sequence[str]) -> list[str]:
+def _kept(stack: Stack, asked: Namespace) -> list[str]:
     """Return the words with which the verdict is kept; none for one on something else than the stack that is up."""
-    elsewhere = any(word.partition("=")[0] in _ELSEWHERE for word in words)
+    elsewhere = any((asked.bootstrap, asked.sink, asked.output, asked.checkpoint))
     return keeping(stack) if stack.home.up() and not elsewhere else []
 
 
 def _inside(stack: Stack, word: str) -> str:
     """Return what a program of the stack calls a path or `s3://BUCKET/PATH` of this machine. Raises StackError."""
-    if "://" not in word:
+    if not is_uri(word):
         return stack.backend.path_inside(Path(word))
     if stack.backend.name != LOCAL and not own_store(stack.settings.values):
         raise StackError(f"{word} is in an object store, which containers do not reach; add --backend local")
@@ -61,12 +53,9 @@ def _outside(stack: Stack, word: str) -> str:
 
 def settle(stack: Stack, words: Sequence[str]) -> int:
     """Close the windows that are open, and wait until both pipelines have committed everything."""
-    seconds, left = SETTLE_SECONDS, list(words)
-    if left and left[0] == "--wait":
-        seconds, left = count(left[1] if len(left) > 1 else "", "--wait"), left[2:]
-    if left:
-        raise StackError(f"unknown argument '{left[0]}'; see scripts/settle.sh --help")
-    sys.stdout.write(stack.settle(seconds))
+    parser = Flags("settle.sh")
+    parser.add_argument("--wait", type=partial(count, what="--wait"), default=SETTLE_SECONDS)
+    sys.stdout.write(stack.settle(parser.parse_args(words).wait))
     return 0
 
 
@@ -79,10 +68,11 @@ def open_transactions(stack: Stack, words: Sequence[str]) -> int:
 def transactions(stack: Stack, words: Sequence[str]) -> int:
     """Show open transactions, and end them; the checkpoints that promise them need Flink's classes."""
     stack.running("kafka")
-    named = [word for flag, word in zip(words, words[1:]) if flag == "--checkpoints"]
-    inside = {word: _inside(stack, word) for word in named}
-    command = ["python", "-m", "faultline.inspector.transactions", *(inside.get(word, word) for word in words)]
-    readable = [Path(word) for word in named if "://" not in word]
+    asked = transactions_parser().parse_args(words)
+    folder = asked.checkpoints
+    readable = [Path(folder)] if folder and not is_uri(folder) else []
+    asked.checkpoints = folder and _inside(stack, folder)
+    command = ["python", "-m", "faultline.inspector.transactions", asked.topic, *words_of(asked, "topic")]
     return stack.backend.tool(command, environment="flink", readable=readable).returncode
 
 
@@ -110,27 +100,30 @@ def inspect(stack: Stack, words: Sequence[str]) -> int:
         there = sorted(f"{stack.data}/{name}" if stack.data else name for name in names)
         flink = f"{stack.data}/checkpoints/flink" if stack.data else "checkpoints/flink"
         raise StackError(f"which checkpoint? e.g. scripts/inspect.sh {flink}; there are: {' '.join(there)}")
-    end = words.index("--") if "--" in words else len(words)
-    # What follows is for the program of --against.
-    own, rest = [_outside(stack, word) for word in words[:end]], words[end:]
-    job = next((word for flag, word in zip(own, own[1:]) if flag == "--against"), "")
-    named = [word for word in own if "://" in word]
-    paths = [word for word in own if not word.startswith("-") and word not in named and Path(word).exists()]
-    inside = {word: _inside(stack, word) for word in [*paths, *named]}
-    # A program imports the modules beside it.
-    readable = [Path(word).parent if word == job else Path(word) for word in paths]
-    environment = "tools"
-    check = [
-        "python",
-        "-m",
-        "faultline.inspector",
-        "--can-read",
-        *(where for word, where in inside.items() if word != job),
-    ]
-    if len(check) > 4 and stack.backend.tool(check, readable=readable).returncode:
-        environment = "flink"
-    if "--garbage" in own and stack.backend.name != LOCAL:
+    asked = inspector_arguments(words)
+    readable: list[Path] = []
+
+    def inside(word: str) -> str:
+        """Return what the program calls a path, which it may read then; one that does not exist it calls as it is."""
+        path = _outside(stack, word)
+        if is_uri(path):
+            return _inside(stack, path)
+        if not Path(path).exists():
+            return word
+        # A program imports the modules beside it.
+        readable.append(Path(path).parent if word == asked.against else Path(path))
+        return _inside(stack, path)
+
+    paths = [inside(word) for word in asked.path]
+    asked.sink = asked.sink and inside(asked.sink)
+    asked.against = asked.against and inside(asked.against)
+    if asked.garbage and stack.backend.name != LOCAL:
         # The lines that it prints are for a shell on this machine.
-        rest = ["--outside", str(stack.home.root), *rest]
-    command = ["python", "-m", "faultline.inspector", *(inside.get(word, word) for word in own), *rest]
-    return stack.backend.tool(command, environment=environment, readable=readable).returncode
+        asked.outside = str(stack.home.root)
+    asked.without_flink = False
+    rest = ["--", *asked.program] if asked.program else []
+    command = ["python", "-m", "faultline.inspector", *paths, *words_of(asked, "path", "program", "rows")]
+    done = stack.backend.tool([*command, "--without-flink", *rest], readable=readable)
+    if done.returncode == NEEDS_FLINK:
+        done = stack.backend.tool([*command, *rest], environment="flink", readable=readable)
+    return done.returncode

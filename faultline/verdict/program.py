@@ -1,7 +1,4 @@
-"""Judge a pipeline from its records: whether anything was lost, repeated, or never sent.
-
-Exit code 0: holds, 1: violated, 2: unknown (nothing read, source still moving, pipeline behind, something unreadable).
-"""
+"""Judge pipelines from their records, and print the verdict."""
 
 from __future__ import annotations
 
@@ -14,11 +11,11 @@ import sys
 import time
 import traceback
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import duckdb
 
-from faultline.command import drop_output, fail, first_line, seconds
+from faultline.command import drop_output, fail, first_line
+from faultline.formats.requests import verdict_parser
 from faultline.formats.verdict import ALL, SOURCE, Kept, Outcome, Verdict, Verdicts
 from faultline.settings import Settings, SettingsError
 from faultline.storage.words import location_argument
@@ -29,34 +26,6 @@ from faultline.verdict.dump import clear, dump
 from faultline.verdict.model import NotJudged, Unknown, unknown
 from faultline.verdict.report import print_report
 from faultline.verdict.store import open_store
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="scripts/verdict.sh", description=__doc__, allow_abbrev=False)
-    parser.add_argument(
-        "pipeline", choices=[*CHECKERS, ALL], help="which pipeline to judge; the source is judged with each"
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
-    parser.add_argument("--verbose", action="store_true", help="also show pending records and how long it took")
-    parser.add_argument("--dump", type=Path, metavar="DIR", help="write every finding to this folder, as JSON lines")
-    parser.add_argument("--keep", type=Path, metavar="FILE", help="also write the verdict to this file, as JSON")
-    parser.add_argument("--bootstrap", metavar="HOST:PORT", help="the broker (default: the stack's)")
-    parser.add_argument("--sink", help="spark: which sink's output to judge (default: as the query ran)")
-    parser.add_argument("--output", type=location_argument, metavar="FOLDER", help="spark: the sink's output folder")
-    parser.add_argument(
-        "--checkpoint", type=location_argument, metavar="FOLDER", help="spark: the query's checkpoint folder"
-    )
-    parser.add_argument(
-        "--as-is", action="store_true", help="judge a running pipeline: what is not due yet may be pending"
-    )
-    parser.add_argument(
-        "--wait",
-        type=seconds,
-        default=30.0,
-        metavar="SECONDS",
-        help="how long the pipeline may take to commit everything; 0: not at all (default: %(default)g)",
-    )
-    return parser
 
 
 def _judge(
@@ -122,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Kafka's client, DuckDB and Arrow are native code: after a crash of theirs Python says nothing without this.
     with contextlib.suppress(io.UnsupportedOperation):
         faulthandler.enable()
-    chosen = _parser().parse_args(arguments)
+    chosen = verdict_parser([*CHECKERS, ALL], location_argument).parse_args(arguments)
     try:
         settings = Settings()
     except OSError as error:

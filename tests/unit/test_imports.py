@@ -33,7 +33,7 @@ ALLOWED: dict[str, set[str]] = {
     # Golden data is the example of its pictures, and that of a benchmark.
     "page": BASE | {"probes", "player", "stack", "faults", "tests"},
     "pipelines": BASE | {"storage", "stack", "verdict", "faults"},
-    "verbs": BASE | {"stack"},
+    "verbs": BASE | {"stack", "storage"},
     "labs": BASE | {"spark_job", "inspector", "storage", "stack", "packages"},
     # The same settings and guarantees as the local stack, from where it takes them.
     "deploy": BASE | {"services", "flink_job", "storage", "packages", "spark_job"},

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from faultline.inspector.__main__ import arguments_of
+from faultline.formats.requests import inspector_arguments
 from faultline.inspector.against import (
     CANNOT_BE_SAID,
     DOES_NOT_MAP,
@@ -53,7 +53,7 @@ def test_json_has_all_of_it_and_the_outcome() -> None:
 
 
 def test_words_after_two_dashes_are_the_programs() -> None:
-    arguments = arguments_of(["chk-5", "--against", "job.py", "--json", "--", "--json", "input"])
+    arguments = inspector_arguments(["chk-5", "--against", "job.py", "--json", "--", "--json", "input"])
     assert (arguments.against, arguments.program) == ("job.py", ["--json", "input"])
     assert [str(path) for path in arguments.path] == ["chk-5"]
 
@@ -62,4 +62,4 @@ def test_words_after_two_dashes_are_the_programs() -> None:
     "words", [["chk-5", "--", "input"], ["a", "b", "--diff", "--against", "job.py"], ["--against", "job.py"]]
 )
 def test_wrong_usage(words: list[str]) -> None:
-    assert "error: " in refused(arguments_of, *words)
+    assert "error: " in refused(inspector_arguments, *words)

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from faultline.inspector.__main__ import arguments_of, main
+from faultline.formats.requests import inspector_arguments
+from faultline.inspector.__main__ import main
 from faultline.inspector.errors import InspectorError
 from faultline.inspector.rows import COLUMNS, compare, documents, write_changes_csv, write_csv
 from tests.called import refused
@@ -82,12 +83,15 @@ def test_changes_as_csv_are_limited_by_state() -> None:
     ],
 )
 def test_wrong_usage(words: list[str], why: str) -> None:
-    assert why in refused(arguments_of, *words)
+    assert why in refused(inspector_arguments, *words)
 
 
 def test_a_limit_has_the_default_of_its_output() -> None:
-    assert (arguments_of(["x", "--state"]).rows, arguments_of(["x", "--state", "--csv"]).limit) == (5, None)
-    assert arguments_of(["x", "--limit", "7"]).rows == 7
+    assert (inspector_arguments(["x", "--state"]).rows, inspector_arguments(["x", "--state", "--csv"]).limit) == (
+        5,
+        None,
+    )
+    assert inspector_arguments(["x", "--limit", "7"]).rows == 7
 
 
 def test_states_of_two_engines_are_not_compared(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from faultline.formats.requests import verdict_parser
 from faultline.settings import as_environment
 from faultline.stack.backends.compose import INSIDE, ComposeBackend
 from faultline.stack.errors import StackError
@@ -36,12 +37,12 @@ def test_containers_reach_the_stacks_own_store(tmp_path: Path) -> None:
 
 
 def test_only_a_verdict_on_the_stack_that_is_up_is_kept(tmp_path: Path) -> None:
-    stack = in_containers(tmp_path)
-    assert judge._kept(stack, ["all", "--json"]) == []
+    stack, asked = in_containers(tmp_path), verdict_parser().parse_args(["all", "--json"])
+    assert judge._kept(stack, asked) == []
     stack.home.remember(Up("compose", {}))
-    assert judge._kept(stack, ["all", "--json"]) == ["--keep", f"{INSIDE}/output/verdict.json"]
+    assert judge._kept(stack, asked) == ["--keep", f"{INSIDE}/output/verdict.json"]
     for words in (["--output", "x"], ["--checkpoint=x"], ["--sink", "x"], ["--bootstrap", "x:1"]):
-        assert judge._kept(stack, ["spark", *words]) == []
+        assert judge._kept(stack, verdict_parser().parse_args(["spark", *words])) == []
 
 
 def test_what_can_be_inspected_is_named_where_it_is(tmp_path: Path) -> None:

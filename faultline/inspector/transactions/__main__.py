@@ -24,6 +24,7 @@ if __name__ == "__main__":
     quiet_imports()
 
 from faultline.formats.jobs import JOBS, settings_of
+from faultline.formats.requests import transactions_parser
 from faultline.inspector.errors import InspectorError, reading
 from faultline.inspector.flink.jvm import flink_jvm
 from faultline.inspector.transactions.act import end
@@ -42,20 +43,7 @@ from faultline.storage.words import location_argument
 
 def arguments_of(words: Sequence[str] | None) -> argparse.Namespace:
     """Parse the command line."""
-    parser = argparse.ArgumentParser(
-        prog="scripts/transactions.sh", description="Who holds readers of committed records back.", allow_abbrev=False
-    )
-    parser.add_argument("topic", help="the topic")
-    act = parser.add_mutually_exclusive_group()
-    act.add_argument("--commit", metavar="ID", help="commit this one, if a complete checkpoint promises it")
-    act.add_argument("--abort", metavar="ID", help="abort this one, if no complete checkpoint promises to commit it")
-    parser.add_argument("--apply", action="store_true", help="do it; without an ID, what is right for each")
-    parser.add_argument(
-        "--checkpoints", type=location_argument, help="a folder with the checkpoints of another Flink job"
-    )
-    parser.add_argument(
-        "--json", action="store_true", help="JSON for programs; fields as in faultline/inspector/transactions/model.py"
-    )
+    parser = transactions_parser(location_argument)
     arguments = parser.parse_args(words)
     # A checkpoint that is not found would promise nothing, and its transaction might be aborted.
     try:
