@@ -14,6 +14,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -182,7 +183,7 @@ def flink_sample(settings: Settings) -> Sample:
         found = job_status(settings.flink_rest, settings.text("FLINK_JOB_NAME"))
         if found is None:
             raise Unknown("no job")
-        return found
+        return asdict(found)
 
     return sample
 

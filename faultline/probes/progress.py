@@ -2,11 +2,7 @@
 
 Usage: python -m faultline.probes.progress [--without broker] [--without store]
 
-`synchronizer`: the newest committed batch of the default query, with `query`, `batch` and `age_seconds`; null before
-the first one. `refused`: why an object store cannot be read, or takes no object; empty when all is well.
-`behind`: how far each pipeline is behind the source: null (it has committed everything), {"offsets": N, "seconds": S,
-"text": "..."} or {"unknown": "..."}; `seconds` is how long the source takes at present to grow by so many offsets, null
-while it does not grow. `behind` is null as a whole when the source cannot be read.
+Its fields are those of `faultline.formats.status.Progress`; the query is the default one.
 `--without`: a service that does not run is not asked; the question would only cost time.
 """
 
@@ -15,13 +11,14 @@ from __future__ import annotations
 import json
 import sys
 import time
-from typing import Any
+from dataclasses import replace
 
 from faultline.command import Flags, quiet_imports, run
 
 if __name__ == "__main__":
     quiet_imports()
 
+from faultline.formats.status import Backlog, CommittedBatch, Progress
 from faultline.settings import Settings
 from faultline.storage.batches import newest_batch
 from faultline.storage.data import spark_checkpoints
@@ -38,29 +35,29 @@ _GROWTH_RECORDS, _GROWTH_SECONDS = 5, 1.0
 """The rate of the source is taken over so many records, or over this time if fewer come."""
 
 
-def synchronizer(settings: Settings) -> dict[str, Any] | None:
-    """Return the newest batch and the seconds since its commit; None before the first one. Raises OSError."""
+def synchronizer(settings: Settings) -> CommittedBatch | None:
+    """Return the newest batch, None before the first one. Raises OSError."""
     commits = spark_checkpoints(settings) / settings.query() / "commits"
     newest = newest_batch(commits)
     if newest is None:
         return None
     age = round(time.time() - (commits / str(newest)).stat().st_mtime, 1)
-    return {"query": settings.query(), "batch": newest, "age_seconds": age}
+    return CommittedBatch(settings.query(), newest, age)
 
 
-def data(settings: Settings) -> dict[str, Any]:
-    """Return `synchronizer` and `refused`. Raises SettingsError."""
+def data(settings: Settings) -> Progress:
+    """Return the newest batch, and whether the store works. Raises SettingsError."""
     found = None
     try:
         found = synchronizer(settings)
         if settings.has_store:
             require_writable(location_of(settings.data, settings), 1)
     except OSError as error:
-        return {"synchronizer": found, "refused": str(error.strerror) if settings.has_store else ""}
-    return {"synchronizer": found, "refused": ""}
+        return Progress(found, str(error.strerror) if settings.has_store else "")
+    return Progress(found)
 
 
-def behind(settings: Settings) -> dict[str, dict[str, Any] | None]:
+def behind(settings: Settings) -> dict[str, Backlog | None]:
     """Return how far each pipeline is behind. Raises Unknown when the source cannot be read, and SettingsError."""
     cluster, topic = Cluster(settings.bootstrap), settings.text("VISITS_TOPIC")
 
@@ -73,18 +70,17 @@ def behind(settings: Settings) -> dict[str, dict[str, Any] | None]:
         if (grown := end() - first) >= _GROWTH_RECORDS:
             break
     per_second = grown / (time.monotonic() - begin)
-    for each in found.values():
-        if each is not None and "offsets" in each:
-            each["seconds"] = round(each["offsets"] / per_second, 1) if per_second > 0 else None
-    return found
+    if per_second <= 0:
+        return found
+    return {name: each and replace(each, seconds=round(each.offsets / per_second, 1)) for name, each in found.items()}
 
 
-def _behind(name: str, settings: Settings, cluster: Cluster) -> dict[str, Any] | None:
+def _behind(name: str, settings: Settings, cluster: Cluster) -> Backlog | None:
     try:
         found = CHECKERS[name](settings, cluster, Options()).behind()
     except Unknown as reason:
-        return {"unknown": str(reason)}
-    return None if found is None else {"offsets": found.offsets, "text": found.text}
+        return Backlog(unknown=str(reason))
+    return None if found is None else Backlog(found.offsets, found.text)
 
 
 def main() -> int:
@@ -92,16 +88,16 @@ def main() -> int:
     parser = Flags("progress", prog="progress", description="How far the pipelines are.")
     parser.add_argument("--without", action="append", choices=(BROKER, STORE), default=[])
     without = parser.parse_args().without
-    answer: dict[str, Any] = {"synchronizer": None, "refused": "", "behind": None}
+    answer = Progress()
     settings = Settings()
     try:
         if STORE not in without:
-            answer |= data(settings)
+            answer = data(settings)
         if BROKER not in without:
-            answer["behind"] = behind(settings)
+            answer = replace(answer, behind=behind(settings))
     except Unknown as error:
         print(f"progress: {error}", file=sys.stderr)
-    print(json.dumps(answer))
+    print(json.dumps(answer.as_json()))
     return 0
 
 

@@ -24,6 +24,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,7 @@ def flink_sample(settings: Settings) -> Sample:
         attempt = (job["jid"], restored_at) if _runs(job) else None
         read = position(base, job["jid"], topic) if attempt else {}
         found = {
-            **status_of(base, job, statistics),
+            **asdict(status_of(base, job, statistics)),
             "restored_at": restored_at,
             "position": read if recent.is_recent(attempt, time.monotonic()) else {},
             "checkpoints": [

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from faultline.formats.status import Backlog
 from faultline.messages import say
 from faultline.stack.acts.status import Status
 from faultline.stack.stack import Stack
@@ -38,25 +38,25 @@ def _lines(found: Status) -> list[str]:
     if job is None:
         lines.append("Flink job      none")
     else:
-        newest = f"chk-{job['latest_checkpoint']}, {job['latest_age_seconds']} s old"
+        newest = f"chk-{job.latest_checkpoint}, {job.latest_age_seconds} s old"
         lines.append(
-            f"Flink job      {job['state']}, restarts {job['restarts']}, newest checkpoint "
-            f"{newest if job['latest_checkpoint'] is not None else 'none yet'}"
+            f"Flink job      {job.state}, restarts {job.restarts}, newest checkpoint "
+            f"{newest if job.latest_checkpoint is not None else 'none yet'}"
         )
-    batch = found.synchronizer
+    batch = found.progress.synchronizer
     lines.append(
-        f"synchronizer   newest batch {batch['batch']}, committed {batch['age_seconds']} s ago"
+        f"synchronizer   newest batch {batch.batch}, committed {batch.age_seconds} s ago"
         if batch
         else "synchronizer   no batch is committed yet"
     )
-    lines += [f"{name:<7} behind {_lag(lag)}" for name, lag in (found.behind or {}).items()]
+    lines += [f"{name:<7} behind {_lag(lag)}" for name, lag in (found.progress.behind or {}).items()]
     lines += [f"PROBLEM: {problem}" for problem in found.problems]
     return [*lines, "all is well" if found.well else "not all is well"]
 
 
-def _lag(found: Mapping[str, Any] | None) -> str:
+def _lag(found: Backlog | None) -> str:
     if found is None:
         return "nothing"
-    if "unknown" in found:
-        return f"unknown: {found['unknown']}"
-    return f"{found['offsets']:,} offsets" if found["offsets"] else str(found["text"])
+    if found.unknown:
+        return f"unknown: {found.unknown}"
+    return f"{found.offsets:,} offsets" if found.offsets else found.text

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from faultline.formats.run import SPARK_RUN_FILE
+from faultline.formats.status import Progress
 from faultline.formats.verdict import CATEGORIES, Outcome
 from faultline.inspector.__main__ import main
 from faultline.inspector.model import as_dict
@@ -238,11 +239,11 @@ def test_the_status_of_data_in_a_store_names_the_newest_batch_and_what_is_refuse
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("STACK_DATA", f"s3://{BUCKET}/status")
-    assert progress.data(Settings()) == {"synchronizer": None, "refused": ""}
+    assert progress.data(Settings()) == Progress()
     for batch in (9, 10):
         store.put(f"status/checkpoints/spark/visits_json/commits/{batch}", b"v1\n{}")
     found = progress.data(Settings())
-    assert (found["synchronizer"]["batch"], found["refused"]) == (10, "")
+    assert found.synchronizer
+    assert (found.synchronizer.batch, found.refused) == (10, "")
     monkeypatch.setenv("STACK_STORE_ENDPOINT", "http://127.0.0.1:1")
-    away = progress.data(Settings())
-    assert away == {"synchronizer": None, "refused": "the object store at http://127.0.0.1:1 does not answer"}
+    assert progress.data(Settings()) == Progress(refused="the object store at http://127.0.0.1:1 does not answer")

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from faultline.formats.status import Backlog, FlinkJob, Progress
 from faultline.settings import own_store
 from faultline.stack import preflight
 from faultline.stack.backend import PAUSED, RUNNING
@@ -44,11 +45,8 @@ class Status:
     chosen: Mapping[str, str]
     """Settings that were chosen for this stack instead of those in `.env`; name to value."""
     services: tuple[ServiceStatus, ...]
-    flink_job: Mapping[str, Any] | None
-    """As `flink_job.status` prints it, with `latest_age_seconds`."""
-    synchronizer: Mapping[str, Any] | None
-    behind: Mapping[str, Any] | None
-    """Both as `faultline.probes.progress` prints them."""
+    flink_job: FlinkJob | None
+    progress: Progress
     disk_free_mib: int
     problems: tuple[str, ...]
     down: bool
@@ -60,9 +58,18 @@ class Status:
 
     def as_json(self) -> dict[str, Any]:
         """The object of `status.sh --json`."""
-        found = asdict(self)
-        del found["down"]
-        return {**found, "well": self.well}
+        job, progress = self.flink_job, self.progress.as_json()
+        return {
+            "backend": self.backend,
+            "chosen": dict(self.chosen),
+            "services": [asdict(each) for each in self.services],
+            "flink_job": job and {**asdict(job), "latest_age_seconds": job.latest_age_seconds},
+            "synchronizer": progress["synchronizer"],
+            "behind": progress["behind"],
+            "disk_free_mib": self.disk_free_mib,
+            "problems": list(self.problems),
+            "well": self.well,
+        }
 
 
 def status(stack: Stack) -> Status:
@@ -83,51 +90,48 @@ def status(stack: Stack) -> Status:
         problems = [f"{what}; start it with scripts/up.sh"]
     managed = any(states[row.name] == RUNNING for row in stack.copies("jobmanager"))
     job = _job(stack) if managed else None
-    if managed and (job is None or job["state"] != "RUNNING"):
-        way = (
-            "wait until it runs" if job and job["state"] in _ON_ITS_WAY else "restore it with scripts/flink_restore.sh"
-        )
-        problems.append(f"the Flink job is {job['state'] if job else 'missing'}; {way}")
+    if managed and (job is None or job.state != "RUNNING"):
+        way = "wait until it runs" if job and job.state in _ON_ITS_WAY else "restore it with scripts/flink_restore.sh"
+        problems.append(f"the Flink job is {job.state if job else 'missing'}; {way}")
     problems += _of_job(job) if job else []
-    progress = {} if down else _progress(stack, states)
-    if progress.get("refused"):
-        problems.append(f"{progress['refused']}; {_next_step_of_store(stack.settings.values)}")
-    problems += _of_backlogs(progress.get("behind") or {}, states)
+    progress = Progress() if down else _progress(stack, states)
+    if progress.refused:
+        problems.append(f"{progress.refused}; {_next_step_of_store(stack.settings.values)}")
+    problems += _of_backlogs(progress.behind or {}, states)
     free = preflight.free_mebibytes(stack.home.root)
     if free < preflight.RUN_MIB:
         problems.append(f"only {free} MiB of disk are free at {stack.home.root}; checkpoints will fail when it is full")
     return Status(
-        stack.backend.name, stack.settings.chosen, services, job, progress.get("synchronizer"), progress.get("behind"),
-        free, tuple(problems), down,
+        stack.backend.name, stack.settings.chosen, services, job, progress, free, tuple(problems), down,
     )  # fmt: skip
 
 
-def _of_job(job: Mapping[str, Any]) -> list[str]:
+def _of_job(job: FlinkJob) -> list[str]:
     """The problems of a job: it fails again and again, or its newest checkpoint is old."""
     problems = []
-    if job["recent_failures"] >= _MANY_FAILURES:
+    if job.recent_failures >= _MANY_FAILURES:
         problems.append(
-            f"the Flink job failed {job['recent_failures']} times in two minutes: {job['newest_failure']}; "
+            f"the Flink job failed {job.recent_failures} times in two minutes: {job.newest_failure}; "
             "see scripts/logs.sh taskmanager"
         )
-    allowed = max(_LEAST_SECONDS, _MISSED_CHECKPOINTS * job["checkpoint_interval_ms"] / 1000)
-    age = time.time() - max(job["submitted_at"], job["latest_at"] or 0) / 1000
-    if job["state"] == "RUNNING" and age > allowed:
+    allowed = max(_LEAST_SECONDS, _MISSED_CHECKPOINTS * job.checkpoint_interval_ms / 1000)
+    age = time.time() - max(job.submitted_at, job.latest_at or 0) / 1000
+    if job.state == "RUNNING" and age > allowed:
         problems.append(
             f"the Flink job has completed no checkpoint for {age:.0f} s, and one is due every "
-            f"{job['checkpoint_interval_ms'] / 1000:g} s; see scripts/logs.sh taskmanager"
+            f"{job.checkpoint_interval_ms / 1000:g} s; see scripts/logs.sh taskmanager"
         )
     return problems
 
 
-def _of_backlogs(behind: Mapping[str, Any], states: Mapping[str, str]) -> list[str]:
+def _of_backlogs(behind: Mapping[str, Backlog | None], states: Mapping[str, str]) -> list[str]:
     """A problem for each pipeline whose backlog is too large for the rate of the source."""
     service_of = {"spark": "spark", "flink": "taskmanager"}
     return [
-        f"{name} is behind by {found['offsets']:,} offsets, which the source writes in {found['seconds']:.0f} s; "
+        f"{name} is behind by {found.offsets:,} offsets, which the source writes in {found.seconds:.0f} s; "
         f"wait if it catches up, else see scripts/logs.sh {service_of[name]}"
         for name, found in behind.items()
-        if found and (found.get("seconds") or 0) > _BACKLOG_SECONDS and states.get(service_of[name]) == RUNNING
+        if found and found.seconds and found.seconds > _BACKLOG_SECONDS and states.get(service_of[name]) == RUNNING
     ]
 
 
@@ -135,18 +139,14 @@ def _next_step(name: str, state: str) -> str:
     return f"resume it with scripts/resume.sh {name}" if state == PAUSED else f"start it with scripts/start.sh {name}"
 
 
-def _job(stack: Stack) -> dict[str, Any] | None:
+def _job(stack: Stack) -> FlinkJob | None:
     command = ["python", "-m", "flink_job.status"]
     done = stack.backend.execute(stack.running("jobmanager"), command, capture=True, check=False)
     try:
-        job: dict[str, Any] = json.loads(done.stdout)
+        return FlinkJob.from_json(json.loads(done.stdout))
     except ValueError:
         # The reason is already on stderr.
         return None
-    job["latest_age_seconds"] = (
-        None if job.get("latest_at") is None else round(time.time() - job["latest_at"] / 1000, 1)
-    )
-    return job
 
 
 def _next_step_of_store(values: Mapping[str, str]) -> str:
@@ -158,13 +158,12 @@ def _next_step_of_store(values: Mapping[str, str]) -> str:
     return f"scripts/logs.sh store says why; if it is full ({room}), give it more: {more}"
 
 
-def _progress(stack: Stack, states: Mapping[str, str]) -> dict[str, Any]:
-    """Return the output of faultline.probes.progress; empty when nothing runs, or when the probe fails and says why."""
+def _progress(stack: Stack, states: Mapping[str, str]) -> Progress:
+    """Ask faultline.probes.progress; the answer is empty when nothing runs, or when the probe fails and says why."""
     without = ["broker"] if all(states[row.name] != RUNNING for row in stack.copies("kafka")) else []
     without += ["store"] if stack.data and states.get("store", RUNNING) != RUNNING else []
     command = ["python", "-m", "faultline.probes.progress", *(word for each in without for word in ("--without", each))]
     try:
-        answer: dict[str, Any] = json.loads(stack.backend.tool(command, capture=True).stdout)
+        return Progress.from_json(json.loads(stack.backend.tool(command, capture=True).stdout))
     except (ValueError, StackError):
-        return {}
-    return answer
+        return Progress()
