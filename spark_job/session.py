@@ -15,6 +15,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from faultline.command import first_line
+from faultline.java import NoJavaError, find_java
 from faultline.ports import refusal
 from faultline.settings import Settings, artifacts, class_archive, guard_jar, store_jars
 from faultline.storage.engines import spark_environment, spark_options
@@ -220,11 +221,11 @@ def check_file_system(options: Options) -> None:
 
 def check_java() -> None:
     """Raise UserError when no Java is found."""
-    java_home = os.environ.get("JAVA_HOME")
-    java = str(Path(java_home) / "bin" / "java") if java_home else shutil.which("java")
-    if java is None or not os.access(java, os.X_OK):
-        where = f"JAVA_HOME={java_home} has none" if java_home else "none on PATH, and JAVA_HOME is not set"
-        raise UserError(f"Spark needs Java {Settings().text('JAVA_VERSION')}: {where}; install it or set JAVA_HOME")
+    try:
+        find_java(os.environ)
+    except NoJavaError as error:
+        needed = Settings().text("JAVA_VERSION")
+        raise UserError(f"Spark needs Java {needed}: {error}; install it or set JAVA_HOME") from None
 
 
 def start_session(options: Options, settings: Settings, lock: int) -> SparkSession:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -10,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from faultline.java import NoJavaError, find_java
 from faultline.ports import refusal
 from faultline.stack.children import is_beside
 from faultline.stack.errors import StackError
@@ -25,19 +25,13 @@ _JAVA_VERSION = re.compile(r'version "(\d+)')
 _OR_DOCKER = "or use Docker: --backend compose"
 
 
-def find_java(version: str, environ: Mapping[str, str]) -> Path:
-    """Find Java: JAVA_HOME first, then PATH. Raises StackError when there is none, or another version."""
-    java_home = environ.get("JAVA_HOME")
-    if java_home:
-        java: str | None = str(Path(java_home) / "bin" / "java")
-        where = f"JAVA_HOME={java_home}"
-        if not os.access(str(java), os.X_OK):
-            raise StackError(f"{where} has no bin/java; set JAVA_HOME to a Java {version}, {_OR_DOCKER}")
-    else:
-        java = shutil.which("java", path=environ.get("PATH"))
-        where = f"the java on PATH, {java}"
-    if java is None:
-        raise StackError(f"Java was not found; install a Java {version} runtime or set JAVA_HOME, {_OR_DOCKER}")
+def require_java(version: str, environ: Mapping[str, str]) -> Path:
+    """Find Java of that version. Raises StackError when there is none, or another version."""
+    try:
+        java = find_java(environ)
+    except NoJavaError as error:
+        raise StackError(f"{error}; install a Java {version} runtime or set JAVA_HOME, {_OR_DOCKER}") from None
+    where = f"JAVA_HOME={environ['JAVA_HOME']}" if environ.get("JAVA_HOME") else f"the java on PATH, {java}"
     try:
         done = subprocess.run(
             [java, "-version"], capture_output=True, text=True, check=False, start_new_session=is_beside()
@@ -50,7 +44,7 @@ def find_java(version: str, environ: Mapping[str, str]) -> Path:
             f"{where} is Java {found[1] if found else 'of an unknown version'}; Spark, Flink and Kafka run on Java "
             f"{version} here: install it and set JAVA_HOME, {_OR_DOCKER}"
         )
-    return Path(java)
+    return java
 
 
 def find_python(version: str, environ: Mapping[str, str]) -> Path:

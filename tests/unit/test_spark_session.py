@@ -181,7 +181,7 @@ def test_no_java_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         check_java()
     monkeypatch.delenv("JAVA_HOME")
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UserError, match="none on PATH"):
+    with pytest.raises(UserError, match="not found on PATH"):
         check_java()
 
 

@@ -25,18 +25,18 @@ def answering_java(folder: Path, version: str) -> Path:
 def test_java_home_wins_over_path(tmp_path: Path) -> None:
     right, wrong = answering_java(tmp_path / "right", "17"), answering_java(tmp_path / "wrong", "21")
     environ = {"JAVA_HOME": str(right.parent.parent), "PATH": f"{wrong.parent}:/usr/bin:/bin"}
-    assert preflight.find_java("17", environ) == right
+    assert preflight.require_java("17", environ) == right
     environ = {"JAVA_HOME": str(wrong.parent.parent), "PATH": f"{right.parent}:/usr/bin:/bin"}
     with pytest.raises(StackError, match=r"JAVA_HOME=.* is Java 21; .* run on Java 17"):
-        preflight.find_java("17", environ)
-    assert preflight.find_java("17", {"PATH": f"{right.parent}:/usr/bin:/bin"}) == right
+        preflight.require_java("17", environ)
+    assert preflight.require_java("17", {"PATH": f"{right.parent}:/usr/bin:/bin"}) == right
 
 
 def test_no_java(tmp_path: Path) -> None:
-    with pytest.raises(StackError, match=r"Java was not found; .*JAVA_HOME.*--backend compose"):
-        preflight.find_java("17", {"PATH": str(tmp_path)})
+    with pytest.raises(StackError, match=r"Java was not found on PATH; .*JAVA_HOME.*--backend compose"):
+        preflight.require_java("17", {"PATH": str(tmp_path)})
     with pytest.raises(StackError, match=r"JAVA_HOME=.* has no bin/java"):
-        preflight.find_java("17", {"JAVA_HOME": str(tmp_path), "PATH": os.environ["PATH"]})
+        preflight.require_java("17", {"JAVA_HOME": str(tmp_path), "PATH": os.environ["PATH"]})
 
 
 def test_no_python_of_the_version(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 
 from faultline.command import first_line
 from faultline.inspector.errors import InspectorError
+from faultline.java import NoJavaError, find_java
 from faultline.settings import Settings, artifacts, store_jars
 from faultline.storage.engines import flink_environment, flink_options
 from faultline.storage.location import Location
@@ -73,7 +74,11 @@ def _command(scratch: Path, store: ObjectStore | None, *program: str) -> list[st
     """Return the command line of a JVM that keeps its files in `scratch` and logs nothing."""
     logging = scratch / "log4j2.properties"
     logging.write_text("rootLogger.level = off\n")
-    command = ["java", *Settings().text("JVM_FLAGS_SHORT").split(), *FLAGS, f"-Djava.io.tmpdir={scratch}"]
+    try:
+        java = find_java(os.environ)
+    except NoJavaError as error:
+        raise InspectorError(f"{error}; Flink's files are read by Flink's own classes") from None
+    command = [str(java), *Settings().text("JVM_FLAGS_SHORT").split(), *FLAGS, f"-Djava.io.tmpdir={scratch}"]
     return [*command, f"-Dlog4j.configurationFile={logging}", "-cp", class_path(store), *program]
 
 
@@ -82,13 +87,10 @@ def _start(command: list[str], output: int | TextIO, **environment: str) -> subp
 
     Ctrl-C does not reach it: it would go in the middle of an answer.
     """
-    try:
-        return subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=output, stderr=output, text=True, env=os.environ | environment,
-            start_new_session=True,
-        )  # fmt: skip
-    except FileNotFoundError:
-        raise InspectorError("java is not on PATH; Flink's files are read by Flink's own classes") from None
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=output, stderr=output, text=True, env=os.environ | environment,
+        start_new_session=True,
+    )  # fmt: skip
 
 
 def _not_started(words: str) -> InspectorError:

@@ -20,6 +20,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from faultline.java import NoJavaError, find_java
+
 SOURCES = Path(__file__).resolve().parent / "java"
 COMPILER = ("janino-*.jar", "commons-compiler-*.jar")
 
@@ -77,17 +79,16 @@ def source(name: str) -> Path:
 
 def compile_sources(guard: Guard, target: Path, folders: list[Path]) -> None:
     """Write the class files into the folder `target`. Raises BuildError with the compiler's messages."""
-    java_home = os.environ.get("JAVA_HOME")
-    command = [str(Path(java_home) / "bin" / "java") if java_home else "java", "-XX:TieredStopAtLevel=1"]
-    command += ["-cp", os.pathsep.join(map(str, find_jars(folders, COMPILER)))]
+    try:
+        java = find_java(os.environ)
+    except NoJavaError as error:
+        raise BuildError(f"{error}; install it or set JAVA_HOME") from None
+    command = [str(java), "-XX:TieredStopAtLevel=1", "-cp", os.pathsep.join(map(str, find_jars(folders, COMPILER)))]
     # Janino's command line is in a package of samples, but works like javac.
     command += ["org.codehaus.commons.compiler.samples.CompilerDemo", "-d", str(target), "-encoding", "UTF-8"]
     command += ["-g:source,lines", "-classpath", os.pathsep.join(map(str, find_jars(folders, guard.apis)))]
     command += [str(source(name)) for name in guard.classes]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    except OSError as error:
-        raise BuildError(f"Java cannot be started: {error}; install it or set JAVA_HOME") from None
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise BuildError(f"the sources in {SOURCES} do not compile:\n{(done.stdout + done.stderr).strip()}")
 

@@ -92,7 +92,7 @@ class LocalBackend:
         return preflight.find_python(self._settings.values["PYTHON_VERSION"], os.environ)
 
     def _find_java(self) -> Path:
-        self._java = self._java or preflight.find_java(self._settings.values["JAVA_VERSION"], os.environ)
+        self._java = self._java or preflight.require_java(self._settings.values["JAVA_VERSION"], os.environ)
         return self._java
 
     def environment(self, kind: str) -> dict[str, str]:
