@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from faultline.faults.judge import Check, Judge
-from faultline.faults.steps import Down, Start, Step
+from faultline.faults.steps import Down, Step
 from faultline.formats.jobs import EXACTLY_ONCE
 
 _RESULT = "result.json"
@@ -67,6 +67,8 @@ class Row:
     """Seconds from the fault to its repair."""
     load: str = ""
     """Further flags of the generator."""
+    fills: bool = False
+    """It sends many times the usual bytes, which every later verdict on its stack reads too."""
     settings: tuple[tuple[str, str], ...] = ()
     """Settings of its own, so it has a stack of its own: name without prefix, and value."""
     needs: tuple[Need, ...] = ()
@@ -91,12 +93,6 @@ class Row:
     def fault(self) -> str:
         """The name of the row, without that of its control."""
         return self.name.partition("-under-")[2] if self.control else self.name
-
-    @property
-    def fills(self) -> bool:
-        """True when it sends many times the usual bytes, which every later verdict on its stack reads too."""
-        flags = (self.load, *(step.flags for step in self.breaks if isinstance(step, Start)))
-        return any(flag in text for flag in ("--rate ", "--large-percent ") for text in flags)
 
     @property
     def takes_down(self) -> bool:

@@ -63,7 +63,7 @@ class CommittedBatch:
 
 @dataclass(frozen=True)
 class Backlog:
-    """How far a pipeline is behind the source: offsets, or a sentence where offsets do not count it.
+    """The distance of a pipeline from the end of the source: offsets, or a sentence where offsets do not count it.
 
     `seconds`: how long the source takes at present to grow by so many offsets, None while it does not grow. `unknown`:
     why it cannot be told; then nothing else counts.

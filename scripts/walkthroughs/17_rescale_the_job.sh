@@ -10,9 +10,9 @@ source "$(dirname "$(readlink -f "$0")")/../lib/walkthrough.sh"
 
 readonly RATE=200
 
-# restore PARALLELISM CHECKPOINT: submits the job with so many tasks of each step.
+# restore PARALLELISM CHECKPOINT: restores the job with so many tasks of each step.
 restore() {
-  run scripts/exec.sh jobmanager env "STACK_FLINK_PARALLELISM=$1" python -m flink_job.submit --from "$2" >/dev/null
+  run env "STACK_FLINK_PARALLELISM=$1" scripts/flink_restore.sh "$2" >/dev/null
 }
 
 tasks() {
@@ -32,9 +32,8 @@ step "cancel it, and restore its newest checkpoint with parallelism $((2 * FLINK
 expect "state belongs to key groups, offsets to partitions: both are redistributed"
 say "   the topic has ${TOPIC_PARTITIONS} partitions; a task without one reads nothing, and keeps its share of the windows"
 run scripts/flink_cancel.sh >/dev/null
-checkpoint="$(scripts/exec.sh jobmanager python -m faultline.inspector.flink resolve latest)"
-promised="$(offsets_in "${checkpoint}")"
-restore $((2 * FLINK_PARALLELISM)) "${checkpoint}"
+promised="$(offsets_in latest)"
+restore $((2 * FLINK_PARALLELISM)) latest
 fact "tasks of the job" "$(tasks)" $((2 * before))
 fact "the job began to read, by its log, at" "$(offsets_read)" "${promised}"
 wait_for_checkpoints 2 >/dev/null

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from faultline.settings import ROOT, as_environment, read_env_file
+from faultline.settings import ROOT, Settings, as_environment, read_env_file
 from faultline.stack.backends.containers import Docker
 from faultline.stack.home import Home
 from faultline.stack.services import LOCAL_PORTS, TABLE
@@ -25,7 +25,14 @@ from tests.stack.running_stack import RunningStack
 pytestmark = [pytest.mark.ci, pytest.mark.compose, pytest.mark.timeout(2400)]
 
 SERVICES = ("kafka", "generator", "spark", "jobmanager", "taskmanager", "page")
-ROWS = ("broker-kill", "taskmanager-kill", "synchronizer-kill", "at-least-once-kill", "changed-uid-allowed")
+ROWS = (
+    "broker-kill",
+    "taskmanager-kill",
+    "synchronizer-kill",
+    "at-least-once-kill",
+    "parallelism-2",
+    "changed-uid-allowed",
+)
 LESSONS = (
     "02_cancel_and_restore", "08_classic_job", "09_checkpoints_without_topics", "10_kill_the_synchronizer",
     "21_one_more_field",
@@ -196,6 +203,13 @@ def test_the_command_behind_a_script_is_the_one_on_the_page(demo: tuple[RunningS
     page = (ROOT / "docs" / "walkthroughs.md").read_text(encoding="utf-8")
     [typed] = [masked(line) for line in messages.splitlines() if line.startswith("   = ")]
     assert typed in [masked(line) for line in page.splitlines()]
+
+
+def test_a_setting_of_one_call_is_one_of_its_command_too(demo: tuple[RunningStack, str]) -> None:
+    stack, _ = demo
+    words = ["exec.sh", "jobmanager", "printenv", "STACK_FLINK_PARALLELISM"]
+    assert stack.script(*words, settings={"FLINK_PARALLELISM": "7"}).stdout.strip() == "7"
+    assert stack.script(*words).stdout.strip() == Settings().text("FLINK_PARALLELISM")
 
 
 @pytest.mark.full

@@ -131,7 +131,7 @@ ROWS = (
         why="the broker aborts it after 15 s, set for this row; this is why the timeout in .env is a week",
     ),
     Row(
-        "taskmanager-kill-large", _TASKMANAGER.breaks, _TASKMANAGER.heals, load=LARGE, seconds=25,
+        "taskmanager-kill-large", _TASKMANAGER.breaks, _TASKMANAGER.heals, load=LARGE, fills=True, seconds=25,
         promise="nothing is lost or repeated, with 100,000 visits meanwhile", why=ABORTED,
     ),
     Row(

@@ -67,7 +67,7 @@ ROWS = (
         promise=NOTHING, why="a checkpoint waits for its transactions to be prepared; one that takes too long fails",
     ),
     Row(
-        "broker-kill-large", _BROKER.breaks, _BROKER.heals, load=LARGE, seconds=10,
+        "broker-kill-large", _BROKER.breaks, _BROKER.heals, load=LARGE, fills=True, seconds=10,
         promise="nothing is lost or repeated, under load", why=RETRIES,
     ),
     Row(

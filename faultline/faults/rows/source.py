@@ -36,7 +36,7 @@ ROWS = (
         why="what is late follows from the topic alone: the clocks are in the checkpoint",
     ),
     Row(
-        "visits-of-one-megabyte", _TASKMANAGER.breaks, _TASKMANAGER.heals, load="--large-percent 20",
+        "visits-of-one-megabyte", _TASKMANAGER.breaks, _TASKMANAGER.heals, load="--large-percent 20", fills=True,
         judged=(Wrote("longest", 1_000_000),),
         promise=NOTHING, why="a fetch returns at least one record, whatever its size",
     ),

@@ -18,7 +18,7 @@ ROWS = (
         promise=NOTHING, why=SAME_RANGE,
     ),
     Row(
-        "synchronizer-kill-large", _SPARK.breaks, _SPARK.heals, load=LARGE, seconds=20,
+        "synchronizer-kill-large", _SPARK.breaks, _SPARK.heals, load=LARGE, fills=True, seconds=20,
         promise="nothing is lost or repeated, with 100,000 visits meanwhile", why=SAME_RANGE,
     ),
     Row(
@@ -27,7 +27,7 @@ ROWS = (
         promise=NOTHING, why=SAME_RANGE,
     ),
     Row(
-        "synchronizer-kill-in-write", (BATCH_WRITING, *_SPARK.breaks), _SPARK.heals, load=LARGE,
+        "synchronizer-kill-in-write", (BATCH_WRITING, *_SPARK.breaks), _SPARK.heals, load=LARGE, fills=True,
         judged=(BatchPlanned(), InCommit()),
         promise=NOTHING, why="files that the sink's log does not list do not count, and the batch is written again",
     ),
@@ -79,7 +79,7 @@ ROWS = (
         (Line("faultline/faults/small_disk.sh free {output}"), *_SPARK.heals),
         prepares=(_STOP, Line("faultline/faults/small_disk.sh mount {output} 64"), *_SPARK.heals),
         undo=(_STOP, Line("faultline/faults/small_disk.sh unmount {output}"), *_SPARK.heals),
-        needs=(Need.DISK, Need.MOUNT), seconds=15, load="--rate 400",
+        needs=(Need.DISK, Need.MOUNT), seconds=15, load="--rate 400", fills=True,
         promise=NOTHING, why=SAME_RANGE,
     ),
 )  # fmt: skip

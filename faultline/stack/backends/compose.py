@@ -359,12 +359,21 @@ class ComposeBackend:
         """Run a command in the container of a service, or in a new container when the service does not run."""
         container = self.docker.containers().get(service.name)
         if container is not None and container.state == "running":
-            done = self.docker.execute(container.name, command, capture=capture, quiet=quiet, piped=piped)
+            done = self.docker.execute(
+                container.name, command, variables=self._of_this_call(), capture=capture, quiet=quiet, piped=piped
+            )  # fmt: skip
         else:
             done = self.docker.one_off(service.name, command, capture=capture, quiet=quiet, piped=piped)
         if check and done.returncode:
             raise StackError("", done.returncode)
         return done
+
+    def _of_this_call(self) -> list[str]:
+        """The variables of settings that this call has and the running containers have not; their ports stay."""
+        up = self._home.up()
+        running = up.explicit if up else {}
+        changed = {name: value for name, value in self._settings.chosen.items() if running.get(name) != value}
+        return [name for name in as_environment(changed) if name in self.docker.names and not name.endswith("_PORT")]
 
     def tool(
         self,
