@@ -316,7 +316,7 @@ class Settings:
         return self.home / "checkpoints" / self.text("FLINK_CHECKPOINTS")
 
     @property
-    def kept_verdict(self) -> Path:
+    def newest_verdict(self) -> Path:
         """The file with the newest verdict on this stack."""
         return self.home / "output" / "verdict.json"
 

@@ -143,7 +143,7 @@ def wait_until_running(settings: Settings, job_id: str) -> None:
 
 
 def repeated(causes: Sequence[str]) -> str | None:
-    """The cause that is there SAME_FAILURES times, if one is."""
+    """The cause that occurs SAME_FAILURES times, if one is."""
     return next((each for each in causes if causes.count(each) >= SAME_FAILURES), None)
 
 

@@ -30,7 +30,7 @@ listens_on() {
   ss -Hltnp "sport = :$1" | sed -nE 's/.*pid=([0-9]+),.*/\1/p' | head -n 1
 }
 
-# Rules for each connection to one of the ports that is there: RETURN for those of the program to itself, DROP for those
+# Rules for each existing connection to one of the ports: RETURN for those of the program to itself, DROP for those
 # between it and another one.
 rules_of_connections() {
   ss -Htnp state established | awk -v pid="$1" -v own=",$2," -v others=",$3," -v chain="$4" '

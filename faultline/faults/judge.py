@@ -41,7 +41,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Predicted:
-    """Errors that the checkpoints predict, in records: windows that are there twice or lost, visits written twice."""
+    """Errors that the checkpoints predict, in records: windows written twice or lost, visits written twice."""
 
     repeated: int = 0
     lost: int = 0

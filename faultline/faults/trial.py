@@ -72,7 +72,7 @@ class Trial:
             for judge in self._judges:
                 judge.at_fault(look)
             time.sleep(row.seconds)
-            hit = all(judge.in_time(look) for judge in self._judges)
+            in_time = all(judge.in_time(look) for judge in self._judges)
             for judge in self._judges:
                 self.checks += judge.before_repair(look)
             scene.timeline.phase("heal")
@@ -83,7 +83,7 @@ class Trial:
             look.job = scene.wait_for_checkpoints(2)
             for judge in self._judges:
                 self.checks += judge.after_repair(look)
-            if hit and all(judge.was_in_time(look) for judge in self._judges):
+            if in_time and all(judge.was_in_time(look) for judge in self._judges):
                 predicted = sum((judge.predicted(look) for judge in self._judges), start=Predicted())
                 if predicted.repeated + predicted.lines or not any(judge.repeats for judge in self._judges):
                     return predicted

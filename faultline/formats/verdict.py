@@ -170,7 +170,7 @@ class Verdicts:
 
 
 @dataclass(frozen=True)
-class Kept:
+class NewestVerdict:
     """The newest verdict on a stack; `at`: when it was given, in seconds since the epoch."""
 
     at: float
@@ -181,7 +181,7 @@ class Kept:
         replace_text(file, json.dumps({"at": self.at, "found": self.verdicts.as_json()}) + "\n")
 
     @classmethod
-    def read(cls, file: Path) -> Kept:
+    def read(cls, file: Path) -> NewestVerdict:
         """Read what `write` has written. Raises FileNotFoundError before the first verdict."""
         document = json.loads(file.read_text(encoding="utf-8"))
         return cls(document["at"], Verdicts.from_json(document["found"]))

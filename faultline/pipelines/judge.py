@@ -33,7 +33,7 @@ _WITH_ZONE = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS")
 
 @dataclass(frozen=True)
 class Counts:
-    """Rows of the multisets: those that follow from the source, those that are there, and the differences."""
+    """Rows of the multisets: those that follow from the source, those that are written, and the differences."""
 
     expected: int
     observed: int

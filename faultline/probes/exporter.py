@@ -28,7 +28,7 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from faultline.formats.verdict import CATEGORIES, Kept, Outcome
+from faultline.formats.verdict import CATEGORIES, NewestVerdict, Outcome
 from faultline.probes.reached import ANSWERS, COME_IN, NOT_KNOWN, reached_sample
 from faultline.probes.watch import Sample, Sampler, sample_once, spark_sample
 from faultline.settings import Settings
@@ -153,7 +153,7 @@ def _lag(known: Samples, source: str) -> GaugeMetricFamily:
 
 
 def _verdict(sample: Mapping[str, Any]) -> Iterator[GaugeMetricFamily]:
-    kept: Kept = sample["kept"]
+    kept: NewestVerdict = sample["kept"]
     verdicts = kept.verdicts.by_pipeline
     yield _gauge("verdict_timestamp_seconds", "When the newest verdict was given.", (), {(): kept.at})
     yield _gauge(
@@ -173,7 +173,7 @@ _TAKERS: dict[str, Callable[[Mapping[str, Any]], Iterator[GaugeMetricFamily]]] =
 
 def verdict_sample(settings: Settings) -> Sample:
     """Sample the newest verdict; there is none before the first."""
-    return lambda: {"kept": Kept.read(settings.kept_verdict)}
+    return lambda: {"kept": NewestVerdict.read(settings.newest_verdict)}
 
 
 def flink_sample(settings: Settings) -> Sample:

@@ -16,7 +16,7 @@ import duckdb
 
 from faultline.command import drop_output, fail, first_line
 from faultline.formats.requests import verdict_parser
-from faultline.formats.verdict import ALL, SOURCE, Kept, Outcome, Verdict, Verdicts
+from faultline.formats.verdict import ALL, SOURCE, NewestVerdict, Outcome, Verdict, Verdicts
 from faultline.settings import Settings, SettingsError
 from faultline.storage.words import location_argument
 from faultline.verdict.checker import Options, judge
@@ -106,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = _judge_all(names, settings, chosen)
     if chosen.keep is not None:
         try:
-            Kept(time.time(), found).write(chosen.keep)
+            NewestVerdict(time.time(), found).write(chosen.keep)
         except OSError as error:
             sys.stderr.write(f"verdict: --keep {chosen.keep} cannot be written: {error.strerror}\n")
     try:

@@ -21,7 +21,7 @@ _SLOW_SECONDS = 3.0
 
 _MEANINGS = {
     "expected": "output records that follow from the source topic, recomputed",
-    "observed": "output records that are there, committed ones only",
+    "observed": "output records, committed ones only",
     "lost": "expected, but not there",
     "duplicated": "there more often than expected",
     "unexpected": "there, but nothing in the source calls for it",

@@ -57,7 +57,7 @@ def files_append(batch: DataFrame, _batch_id: int) -> None:
 
 
 def files_overwrite(batch: DataFrame, batch_id: int) -> None:
-    """Write the folder of the batch, in place of one that is there."""
+    """Write the folder of the batch, in place of an existing one."""
     batch.write.mode("overwrite").json(f"{output}/batch={batch_id}")
 
 
@@ -90,7 +90,7 @@ def postgres_upsert(batch: DataFrame, _batch_id: int) -> None:
 
 
 def postgres_batch_id(batch: DataFrame, batch_id: int) -> None:
-    """Insert the rows and the id of the batch in one transaction, which does nothing for a batch that is there."""
+    """Insert the rows and the id of the batch in one transaction, which does nothing for a batch whose id is known."""
     batch.write.format("jdbc").options(**jdbc, dbtable="staged").mode("overwrite").save()
     execute(
         "CREATE TABLE IF NOT EXISTS page_views (visit_id text, event_time text, page text)",

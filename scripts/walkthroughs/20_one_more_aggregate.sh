@@ -125,9 +125,8 @@ seen scripts/flink_restore.sh "${savepoint}"
 fact_is "exit code of the restore" "${CODE_SEEN}" -gt 0
 fact "Flink says: cannot map checkpoint/savepoint state" "$(says 'Cannot map checkpoint/savepoint state')" yes
 say "   only pages are dropped, and their last transaction ended with the job: here the flag is right"
-program="$(scripts/exec.sh jobmanager python -c 'from faultline.formats.jobs import MAIN, PROGRAMS; print(PROGRAMS[MAIN])')"
 run scripts/exec.sh jobmanager flink run --detached --fromSavepoint "${savepoint}" --claimMode NO_CLAIM \
-  --allowNonRestoredState --python "${program}" | indent
+  --allowNonRestoredState --python flink_job/stateful_flink_consumer.py | indent
 wait_for_checkpoints 2 >/dev/null
 fact "the job began to read, by its log, at" "$(offsets_read)" "${promised}"
 prove "The way back needs --allowNonRestoredState, which drops the new operator's state and no other."

@@ -244,7 +244,7 @@ def judge_fully(
     findings = {category: list(judgement.findings(category)) for category in CATEGORIES}
     verdict = judgement.verdict
     for category, found in findings.items():
-        # A missing file does not count as a record, and a record that is there too often is one finding.
+        # A missing file does not count as a record, and a record that occurs too often is one finding.
         counted = [finding for finding in found if "batch" not in finding.names]
         wanted = getattr(verdict, category)
         assert len(counted) == wanted or (category == "duplicated" and 0 < len(counted) < wanted), (category, found)

@@ -89,7 +89,7 @@ def nodes() -> Iterator[list[Node]]:
         yield made
 
 
-@pytest.mark.parametrize("connected", [True, False], ids=["connections that are there", "new connections"])
+@pytest.mark.parametrize("connected", [True, False], ids=["existing connections", "new connections"])
 def test_a_node_is_cut_off_from_the_others_and_from_nothing_else(nodes: list[Node], connected: bool) -> None:
     one, *others = nodes
     if connected:

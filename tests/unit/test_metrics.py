@@ -11,7 +11,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from faultline.formats.verdict import SOURCE, Kept, Outcome, Verdict, Verdicts
+from faultline.formats.verdict import SOURCE, NewestVerdict, Outcome, Verdict, Verdicts
 from faultline.ports import free_ports
 from faultline.services import prometheus
 from faultline.settings import ROOT, Settings, artifacts, as_environment
@@ -114,9 +114,9 @@ def answers(port: int) -> dict[str, float] | None:
 def test_without_a_stack_it_answers_with_the_newest_verdict_alone(tmp_path: Path) -> None:
     given = Verdicts((Verdict(SOURCE, Outcome.HOLDS, ""), Verdict("flink", Outcome.VIOLATED, "two lost", lost=2)))
     settings = Settings({"STACK_HOME": str(tmp_path)})
-    settings.kept_verdict.parent.mkdir()
-    Kept(1234.5, given).write(settings.kept_verdict)
-    assert Kept.read(settings.kept_verdict) == Kept(1234.5, given)
+    settings.newest_verdict.parent.mkdir()
+    NewestVerdict(1234.5, given).write(settings.newest_verdict)
+    assert NewestVerdict.read(settings.newest_verdict) == NewestVerdict(1234.5, given)
     port, nobody = free_ports("127.0.0.1", 2)
     silent = {"HOME": str(tmp_path), "METRICS_PORT": str(port), "KAFKA_PORT": str(nobody), "FLINK_UI_PORT": str(nobody)}
     command = [PYTHON, "-m", "faultline.probes.exporter"]

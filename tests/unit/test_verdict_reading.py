@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kafka.partitioner.default import murmur2
 
 from faultline.formats.digest import digest, record_digest
-from faultline.formats.verdict import Finding, Kept, Outcome, Verdict, Verdicts
+from faultline.formats.verdict import Finding, NewestVerdict, Outcome, Verdict, Verdicts
 from faultline.formats.visit import iso_time
 from faultline.verdict.escape import printable, shown
 from faultline.verdict.flink.reader import parse_window, routed_rows
@@ -207,7 +207,7 @@ def test_a_verdict_is_kept_and_where_it_cannot_be_kept_it_is_the_same(
 ) -> None:
     nobody = ["flink", "--bootstrap", "127.0.0.1:1", "--json", "--wait", "0"]
     assert main([*nobody, "--keep", str(tmp_path / "verdict.json")]) == Outcome.UNKNOWN.exit_code
-    kept = Kept.read(tmp_path / "verdict.json")
+    kept = NewestVerdict.read(tmp_path / "verdict.json")
     assert time.time() - 60 < kept.at <= time.time()
     assert kept.verdicts.as_json("flink") == json.loads(capsys.readouterr().out)
     assert main([*nobody, "--keep", str(tmp_path / "none" / "verdict.json")]) == Outcome.UNKNOWN.exit_code

@@ -17,7 +17,7 @@ _WAITED_SECONDS = 8.0
 
 @dataclass(frozen=True)
 class Readers(Judge):
-    """A reader that reads all the time has seen every committed window that is there at the end, and no other."""
+    """A reader that reads all the time has seen every window that is committed at the end, and no other."""
 
     def settled(self, look: Look) -> list[Check]:
         """Compare what it saw with what is there; no transaction is open either."""

@@ -41,7 +41,7 @@ def settled(stack: Stack, seconds: int) -> str:
 
 def keeping(stack: Stack) -> list[str]:
     """The words with which a verdict on the stack itself is kept, for its metrics."""
-    return ["--keep", stack.backend.path_inside(stack.settings.typed.kept_verdict)]
+    return ["--keep", stack.backend.path_inside(stack.settings.typed.newest_verdict)]
 
 
 def verdict(stack: Stack, *, as_is: bool) -> Verdicts:

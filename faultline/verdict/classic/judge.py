@@ -66,7 +66,7 @@ FROM (
 ) GROUP BY visit, window_end
 """
 
-# A window that is there with other figures is lost and unexpected; every record after its first is duplicated. Windows
+# A window with other figures is lost and unexpected; every record after its first is duplicated. Windows
 # of closing visits are counted apart unless something is wrong with them.
 _FATES = """
 CREATE OR REPLACE TABLE fates AS

@@ -203,7 +203,7 @@ def _verdict(store: Store, facts: FlinkFacts, totals: Totals, late_counts: LateC
     pending += late_pending + rejected_pending
     duplicated += late_copies + rejected_copies
     unexpected = wrong + malformed + late_wrong + rejected_wrong
-    # Windows of closing visits are counted apart: those that are there, and those that wait for the next generator.
+    # Windows of closing visits are counted apart: those that are written, and those that wait for the next generator.
     closed = totals.closing
     closing += closed
     windows = totals.windows - closing

@@ -49,7 +49,7 @@ FROM expected LEFT JOIN (
 ) USING (visit, window_end)
 """
 
-# Windows that are there once need no second check; the others are kept until it is known which are due.
+# Windows that occur once need no second check; the others are kept until it is known which are due.
 _SUSPECT = "INSERT INTO suspect SELECT * EXCLUDE (open_visits) FROM counted WHERE exact <> 1 OR wrong > 0"
 
 # First copies of right windows that come after a later window of the same visit.
@@ -81,7 +81,7 @@ FROM counted
 
 @dataclass
 class Totals:
-    """Windows expected, right records, visits in windows that are there; closing ones among them; newest end."""
+    """Windows expected, right records, visits in windows that are written; closing ones among them; newest end."""
 
     windows: int = 0
     exact: int = 0

@@ -66,7 +66,7 @@ class Position(NamedTuple):
 def with_records(
     reader: TopicReader, topic: str, places: Iterable[Position]
 ) -> Iterator[tuple[Position, Record | None]]:
-    """Yield places, ordered by partition and offset, each with the record that is there."""
+    """Yield places, ordered by partition and offset, each with its record."""
     for run in _runs(places):
         span = Span(run[0].offset, run[-1].offset + 1)
         # One record at a time: a run of large ones does not fit into memory.

@@ -114,7 +114,7 @@ class _Counts:
 
 
 def judge(store: Store, facts: SparkFacts) -> Verdict:
-    """Judge tables `sent` and `lines`: a multiset difference of lines, and the order of those that are there once."""
+    """Judge tables `sent` and `lines`: a multiset difference of lines, and the order of those that occur once."""
     counts = _count(store, facts)
     disordered = _disorder(store, facts)
     # Something that is not a file cannot be read: it counts as one line that was never sent.
