@@ -69,7 +69,7 @@ def prepare(stack: Stack, pipeline: Pipeline, run: str = "", *, starts: bool = T
         if "postgres" in pipeline.uses:
             # Its packages are needed only here.
             server = import_module("faultline.pipelines.server")
-            port = held.enter_context(server.own_postgres(work, os.environ, stack.address))
+            port = held.enter_context(server.own_postgres(work, stack.environ, stack.address))
             line = held.enter_context(open_line(stack.address, port))
             names["postgres"] = server.url_at(stack.address, line.port)
             # What is judged is read past the line, which may be cut.
@@ -110,13 +110,13 @@ def _started(stack: Stack, pipeline: Pipeline) -> tuple[Mapping[str, str], Mappi
         jars["spark_jars"] = _spark_jars(local, root, pipeline.output.reader)
     if "flink_jars" in pipeline.uses:
         jars["flink_jars"] = ";".join(jar.as_uri() for jar in _jars_of(local, f"flink-{pipeline.output.reader}"))
-    return _environ(local, environment, folder), jars
+    return _environ(stack, local, environment, folder), jars
 
 
-def _environ(local: LocalBackend, name: str, folder: Path) -> Mapping[str, str]:
+def _environ(stack: Stack, local: LocalBackend, name: str, folder: Path) -> Mapping[str, str]:
     """Environment of the start command. `folder`: the virtual environment of that name."""
     if not name:
-        return dict(os.environ)
+        return stack.environ
     # Only the engines need Java.
     made = local.plain_environment("pipeline") if name == "python" else local.environment("tools")
     environ = {**made, "PATH": f"{folder / 'bin'}{os.pathsep}{made['PATH']}", "PYTHONUNBUFFERED": "1"}

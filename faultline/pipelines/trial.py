@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shlex
 import shutil
 import signal
@@ -391,7 +390,7 @@ def _feed_environ(prepared: Prepared) -> dict[str, str]:
         "VISITS_TOPIC": source.topic, "KAFKA_BOOTSTRAP": source.bootstrap, "HOME": str(prepared.stack.home.root),
         "ARTIFACTS": prepared.stack.settings.values["ARTIFACTS"],
     }  # fmt: skip
-    return {**os.environ, **as_environment(chosen)}
+    return {**prepared.stack.environ, **as_environment(chosen)}
 
 
 def _make_topics(prepared: Prepared) -> None:

@@ -7,10 +7,9 @@ program; when one differs, a warning says so. PORT_OFFSET moves every port, so t
 from __future__ import annotations
 
 import ipaddress
-import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from faultline.settings import PREFIX, ROOT, Settings, as_environment, own_store, read_env_file, read_environment
@@ -51,11 +50,15 @@ _PROFILE = re.compile(r"[a-z][a-z0-9_]*")
 
 @dataclass(frozen=True)
 class StackSettings:
-    """Resolved settings. `explicit`: those that were chosen for this stack; `warnings`: variables that are not used."""
+    """Resolved settings. `explicit`: those that were chosen for this stack; `warnings`: variables that are not used.
+
+    `host`: the environment that they came from, which services get a part of.
+    """
 
     values: Mapping[str, str]
     explicit: Mapping[str, str]
     warnings: tuple[str, ...]
+    host: Mapping[str, str] = field(repr=False)
 
     @property
     def typed(self) -> Settings:
@@ -71,11 +74,11 @@ class StackSettings:
         """Every port setting."""
         return {name: int(value) for name, value in self.values.items() if name.endswith("_PORT")}
 
-    def environment(self, host: Mapping[str, str] | None = None) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
         """Build the environment of a program: the variables that every program of this host gets, and the settings."""
-        host = os.environ if host is None else host
         names = _HOST_VARIABLES if own_store(self.values) else (*_HOST_VARIABLES, *_OF_NAMED_STORE)
-        inherited = {name: value for name, value in host.items() if name in names or name.startswith(_HOST_PREFIXES)}
+        host = self.host.items()
+        inherited = {name: value for name, value in host if name in names or name.startswith(_HOST_PREFIXES)}
         # Services of this machine are reached directly, whatever proxy downloads need.
         for name in ("no_proxy", "NO_PROXY"):
             inherited[name] = ",".join(filter(None, (inherited.get(name), *_LOOPBACK, self.values["BIND_ADDRESS"])))
@@ -109,7 +112,7 @@ def load(
     # Another word than s3://BUCKET, or than the name of a state backend, is refused before anything starts.
     _ = typed.data, typed.flink_managed_megabytes, typed.flink_unaligned
     _require_this_machine(values)
-    return StackSettings(values, explicit, _foreign(environ, values, defaults))
+    return StackSettings(values, explicit, _foreign(environ, values, defaults), environ)
 
 
 def _of_profile(name: str, env_file: Path, known: Mapping[str, str], *, asked: bool) -> dict[str, str]:

@@ -46,12 +46,15 @@ class Stack:
     backend: Backend
     reason: str
     flags: Mapping[str, str] = field(default_factory=dict)
-    environ: Mapping[str, str] = field(default_factory=dict)
-    """The environment that the settings came from."""
 
     def having(self, settings: Mapping[str, str]) -> Stack:
         """Return this stack, to act on it with these settings too; name without prefix, and value."""
         return open_stack({**self.flags, **settings}, self.environ)
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """The environment that the settings came from."""
+        return self.settings.host
 
     @property
     def variables(self) -> dict[str, str]:
@@ -244,7 +247,7 @@ def open_stack(flags: Mapping[str, str] | None = None, environ: Mapping[str, str
     up = home.up()
     settings = load(environ, flags, up.explicit if up else home.profile())
     name, reason = _choose(settings, home)
-    return Stack(settings, home, _BACKENDS[name](settings, home), reason, flags, environ)
+    return Stack(settings, home, _BACKENDS[name](settings, home), reason, flags)
 
 
 def _choose(settings: StackSettings, home: Home) -> tuple[str, str]:
@@ -274,7 +277,7 @@ def _choose(settings: StackSettings, home: Home) -> tuple[str, str]:
 
 def _problem(settings: StackSettings) -> str:
     """Say why no container engine can be used; empty when one can. Raises StackError for one of another machine."""
-    host = os.environ.get("DOCKER_HOST", "")
+    host = settings.host.get("DOCKER_HOST", "")
     where = urlsplit(host).hostname if "://" in host and not host.startswith(("unix:", "fd:", "npipe:")) else None
     if where and not is_loopback(where) and not settings.values.get("ALLOW_REMOTE"):
         raise StackError(

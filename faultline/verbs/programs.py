@@ -122,7 +122,7 @@ def page(stack: Stack, words: Sequence[str]) -> int:
 
 def _by_scripts(stack: Stack, words: list[str], python: Path = Path(sys.executable)) -> NoReturn:
     """Become a program that calls the scripts, on the backend and with the profile that were chosen for this call."""
-    environ = {**os.environ, f"{PREFIX}BACKEND": stack.backend.name}
+    environ = {**stack.environ, f"{PREFIX}BACKEND": stack.backend.name}
     if stack.profile:
         environ[f"{PREFIX}PROFILE"] = stack.profile
     os.chdir(ROOT)
@@ -160,7 +160,7 @@ def check(stack: Stack, words: Sequence[str]) -> int:
     local = _local(stack)
     local.artifacts.make_tools()
     local.artifacts.add_to_tools("dev")
-    environ = {**local.plain_environment("tools"), "HOME": os.environ.get("HOME", "/")}
+    environ = {**local.plain_environment("tools"), "HOME": stack.environ.get("HOME", "/")}
     listed = subprocess.run(
         ["git", "ls-files", "*.sh", ".ci/run"], cwd=ROOT, capture_output=True, text=True, check=True
     )

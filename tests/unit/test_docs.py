@@ -6,6 +6,7 @@ import contextlib
 import functools
 import importlib
 import io
+import os
 import re
 import sys
 from pathlib import Path
@@ -115,7 +116,7 @@ def test_a_process_prints_the_same_help(script: str) -> None:
 
 def test_a_process_prints_the_same_flags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    backend = LocalBackend(load({}, {}, {}), Home(tmp_path))
+    backend = LocalBackend(load(os.environ, {}, {}), Home(tmp_path))
     assert backend.help_of(["faultline.inspector.flink", "list"], "tools") == program_help(
         "faultline.inspector.flink", "list"
     )

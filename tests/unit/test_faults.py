@@ -34,7 +34,7 @@ from faultline.stack.backends.local import LocalBackend
 from faultline.stack.errors import StackError
 from faultline.stack.home import Home, Topics
 from faultline.stack.services import services
-from faultline.stack.settings import StackSettings, load
+from faultline.stack.settings import load
 from faultline.stack.stack import Stack
 from faultline.waiting import wait_until
 from tests.called import call, script
@@ -91,8 +91,7 @@ def test_rows_that_break_files_and_no_others_need_them_on_a_disk() -> None:
 
 def test_a_row_that_breaks_files_does_not_apply_to_a_store(tmp_path: Path) -> None:
     def why(**values: str) -> str | None:
-        usual, home = load({}, {}, {}), Home(tmp_path)
-        settings = StackSettings({**usual.values, "HOME": str(tmp_path), **values}, {}, ())
+        settings, home = load({}, {"HOME": str(tmp_path), **values}, {}), Home(tmp_path)
         return missing(Need.DISK, Stack(settings, home, LocalBackend(settings, home), ""))
 
     assert why() is None

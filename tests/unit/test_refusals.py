@@ -100,7 +100,7 @@ def test_no_proxy_is_between_us_and_the_jobmanager(monkeypatch: pytest.MonkeyPat
 
 
 def test_programs_reach_this_machine_past_a_proxy() -> None:
-    environ = load({}, {}, {}).environment({"http_proxy": "http://proxy:3128", "no_proxy": "intern.example"})
+    environ = load({"http_proxy": "http://proxy:3128", "no_proxy": "intern.example"}, {}, {}).environment()
     assert environ["http_proxy"] == "http://proxy:3128"
     for name in ("no_proxy", "NO_PROXY"):
         assert {"localhost", "127.0.0.1", "::1"} <= set(environ[name].split(","))

@@ -41,7 +41,7 @@ def test_programs_get_our_settings_and_no_foreign_ones() -> None:
         "PYTHONPATH": "/x",
         "HOME": "/me",
     }
-    program = resolved({"STACK_KAFKA_PORT": "9999", **environ}).environment(environ)
+    program = resolved({"STACK_KAFKA_PORT": "9999", **environ}).environment()
     assert program["STACK_KAFKA_PORT"] == "9999"
     assert (program["PATH"], program["HOME"], program["TZ"]) == ("/bin", "/me", "UTC")
     assert not {"SPARK_HOME", "FLINK_CONF_DIR"} & program.keys()
@@ -51,9 +51,9 @@ def test_programs_get_our_settings_and_no_foreign_ones() -> None:
 def test_the_key_of_another_store_is_not_that_of_the_stacks_own() -> None:
     theirs = {"AWS_SHARED_CREDENTIALS_FILE": "/me/.aws/credentials", "AWS_PROFILE": "work", "AWS_REGION": "eu-1"}
     secret = {"AWS_SECRET_ACCESS_KEY": "mine"}
-    named = resolved({"STACK_STORE_ENDPOINT": "http://127.0.0.1:1"}).environment(theirs | secret)
+    named = resolved({"STACK_STORE_ENDPOINT": "http://127.0.0.1:1", **theirs, **secret}).environment()
     assert theirs.items() <= named.items()
-    own = resolved({"STACK_DATA": "s3://faultline"}).environment(theirs | secret)
+    own = resolved({"STACK_DATA": "s3://faultline", **theirs, **secret}).environment()
     assert not theirs.keys() & own.keys()
     assert "mine" not in {**named, **own}.values()
 

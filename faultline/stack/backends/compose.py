@@ -65,9 +65,9 @@ class ComposeBackend:
         marker = home.marker_or_none()
         # A home in which no stack was started owns no project: that of `.env` is the plain stack of any clone.
         project = marker.project if marker else f"faultline-none-{_short(str(home.root))}"
-        self._tag = _tag_in_use(project) or self._own_tag()
+        self._tag = _tag_in_use(project, settings.host) or self._own_tag()
         own = self._own_variables()
-        host = self._settings.environment() | {"HOME": os.environ.get("HOME", "/")}
+        host = self._settings.environment() | {"HOME": settings.host.get("HOME", "/")}
         # What this backend sets for Compose itself is no setting of a container.
         names = [name for name in as_environment(read_env_file(ENV_FILE)) if name not in own]
         self.docker = Docker(project, host | own, names)
@@ -467,9 +467,9 @@ def _short(path: str) -> str:
     return hashlib.sha256(path.encode()).hexdigest()[:8]
 
 
-def _tag_in_use(project: str) -> str:
+def _tag_in_use(project: str, host: Mapping[str, str]) -> str:
     """Tag of the images that a project's containers run; empty when it has none."""
-    docker = Docker(project, os.environ)
+    docker = Docker(project, host)
     kafka = docker.containers().get(TABLE[0].name)
     # As it was named at the start: `docker ps` shows the id of an image whose name another one has got since.
     return docker.field(kafka.name, "{{.Config.Image}}").rpartition(":")[2] if kafka else ""

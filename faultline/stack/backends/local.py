@@ -89,10 +89,10 @@ class LocalBackend:
         self._python()
 
     def _python(self) -> Path:
-        return preflight.find_python(self._settings.values["PYTHON_VERSION"], os.environ)
+        return preflight.find_python(self._settings.values["PYTHON_VERSION"], self._settings.host)
 
     def _find_java(self) -> Path:
-        self._java = self._java or preflight.require_java(self._settings.values["JAVA_VERSION"], os.environ)
+        self._java = self._java or preflight.require_java(self._settings.values["JAVA_VERSION"], self._settings.host)
         return self._java
 
     def environment(self, kind: str) -> dict[str, str]:
