@@ -90,7 +90,7 @@ def seconds(text: str) -> float:
 
 
 def words_of(arguments: argparse.Namespace, *others: str) -> list[str]:
-    """Return the flags from which a parser reads the arguments again; `others`: names of those that are no flags."""
+    """Return arguments as flags of their parser. `others`: names of those to leave out, such as positional ones."""
     words = []
     for name, value in vars(arguments).items():
         flag = f"--{name.replace('_', '-')}"

@@ -102,7 +102,7 @@ def main() -> int:
     if not reached:
         print(
             f"flink: {status.checkpoints_completed} checkpoints completed within {arguments.wait_seconds:.0f} s, "
-            f"expected {arguments.wait_checkpoints}{' and one in progress' * arguments.wait_begun}; "
+            f"expected {'one in progress' if arguments.wait_begun else arguments.wait_checkpoints}; "
             f"the job is {status.state}",
             file=sys.stderr,
         )

@@ -85,6 +85,6 @@ run scripts/verdict.sh all || verdict=$?
 say ""
 say "   output ${DATA_FOLDER}/output/${SPARK_QUERY_NAME}"
 [[ "${GENERATOR}" == running ]] || say "next: scripts/generator_start.sh lets visits arrive again"
-port="$(scripts/exec.sh kafka python3 -m faultline.formats.setting PAGE_PORT)"
+port="$(scripts/exec.sh kafka python3 -m faultline.print_setting PAGE_PORT)"
 say "next: open http://127.0.0.1:${port}, and break the stack: scripts/kill.sh taskmanager"
 finish "${verdict}"

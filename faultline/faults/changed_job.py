@@ -3,7 +3,7 @@
 Usage: python -m faultline.faults.changed_job CHANGE [--restore]
 
 A change whose text is not there exactly once is refused: the job is another one now, and the change has to follow.
-Exit codes: 0 the job runs, 2 it does not.
+Exit codes: 0 the job runs, 2 it does not; with --restore those of faultline.services.restore.
 """
 
 from __future__ import annotations

@@ -15,12 +15,14 @@ addresses as their own containers see them; {kafka_port} and {rpc_port} are thos
 from __future__ import annotations
 
 import shlex
+import subprocess
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from faultline.command import CommandError
 from faultline.faults.repair import run
 from faultline.formats.jobs import EXACTLY_ONCE
 from faultline.settings import PREFIX
@@ -30,6 +32,8 @@ from faultline.stack.stack import LATEST, Stack
 Fill = Callable[[str], str]
 """Puts what the stack knows in the place of each {name}."""
 _SHELL_SECONDS = 600
+_LATE = 124
+"""Exit code of `timeout` for a command that it has ended."""
 
 NEWEST, OLDEST = "{newest}", "{oldest}"
 """Checkpoints to restore, besides LATEST: the newest complete one, and the oldest complete one."""
@@ -66,7 +70,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Line(Step):
-    """Any line of a shell: damage to files, and rules of a firewall."""
+    """Any line of a shell: damage to files, rules of a firewall, or a wait for files."""
 
     text: str
 
@@ -231,7 +235,8 @@ class Inside(Step):
         """Run it."""
         # With a spare, the one that runs; others may be stopped, and have their environment all the same.
         service = stack.running(JOBMANAGER) if self.service == JOBMANAGER else stack.service(self.service)
-        done = stack.backend.execute(service, shlex.split(fill(self.command)), capture=True)
+        done = stack.backend.execute(service, _limited(fill(self.command)), capture=True, check=False)
+        _require_done(done)
         if self.keeps:
             Path(fill(RESULTS), self.keeps).write_text(done.stdout, encoding="utf-8")
 
@@ -244,22 +249,32 @@ class Inside(Step):
 
 @dataclass(frozen=True)
 class Probe(Step):
-    """A probe that has a script of its own name, such as one that waits for a moment."""
+    """A program of the tools that has a script of its own name, such as a wait for a moment."""
 
-    module: str
+    program: str
     words: str
 
     def act(self, stack: Stack, fill: Fill) -> None:
         """Run it with the packages of the tools."""
-        command = ["python", "-m", f"faultline.probes.{self.module}", *shlex.split(fill(self.words))]
-        done = stack.backend.tool(command, capture=True)
-        if done.returncode:
-            raise StackError("", done.returncode)
+        command = _limited(f"python -m {self.program} {fill(self.words)}")
+        _require_done(stack.backend.tool(command, capture=True))
 
     @property
     def line(self) -> str:
         """The script."""
-        return f"scripts/{self.module}.sh {self.words}"
+        return f"scripts/{self.program.rpartition('.')[2]}.sh {self.words}"
+
+
+def _limited(command: str) -> list[str]:
+    """Return the words of a command that ends after a time: a row that should fail must not wait for ever."""
+    return ["timeout", str(_SHELL_SECONDS), *shlex.split(command)]
+
+
+def _require_done(done: subprocess.CompletedProcess[str]) -> None:
+    """Raise StackError with what a command has printed when it failed, or was not done in time."""
+    if done.returncode:
+        late = f"not done within {_SHELL_SECONDS} s" if done.returncode == _LATE else ""
+        raise StackError(f"{done.stdout.strip()} {late}".strip(), done.returncode)
 
 
 def job_status(flags: str, keeps: str = "") -> Inside:
@@ -344,7 +359,7 @@ class Tolerated(Step):
 
     def act(self, stack: Stack, fill: Fill) -> None:
         """Try the step."""
-        with suppress(StackError):
+        with suppress(CommandError):
             self.step.act(stack, fill)
 
     @property

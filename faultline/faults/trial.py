@@ -12,7 +12,7 @@ from faultline.faults.judges import EVERY
 from faultline.faults.model import Row
 from faultline.faults.scene import Scene, StepFailed
 from faultline.faults.steps import Refused, Settle
-from faultline.faults.verdicts import none_holds, of_control, verdict_parser, wrong
+from faultline.faults.verdicts import none_holds, of_control, of_verdict, wrong
 from faultline.messages import say
 
 _ATTEMPTS = 5
@@ -51,7 +51,7 @@ class Trial:
         for judge in self._judges:
             self.checks += judge.settled(self._look)
         found = scene.verdict()
-        self.checks += of_control(row, found, before) if row.caught else verdict_parser(row, found, predicted)
+        self.checks += of_control(row, found, before) if row.caught else of_verdict(row, found, predicted)
         for judge in self._judges:
             self.checks += judge.verdict(self._look, found)
 

@@ -37,7 +37,7 @@ def of_control(row: Row, found: Verdicts, before: int) -> list[Check]:
     ]
 
 
-def verdict_parser(row: Row, found: Verdicts, predicted: Predicted) -> list[Check]:
+def of_verdict(row: Row, found: Verdicts, predicted: Predicted) -> list[Check]:
     """Compare the verdicts with what the row promises."""
     verdicts = found.by_pipeline
     flink, spark = verdicts["flink"], verdicts["spark"]

@@ -18,7 +18,8 @@ FAULTS = ("lost", "duplicated", "unexpected", "disordered")
 COUNTS = ("expected", "observed", *CATEGORIES, "late", "rejected", "closing")
 """The counts of a verdict, in the order of its JSON."""
 SOURCE, ALL = "source", "all"
-"""Names beside those of the pipelines: the source is judged with each of them; `all` asks for both."""
+NAMES = (SOURCE, "spark", "flink", "classic", ALL)
+"""The names that a verdict can be asked for: the source is judged with each pipeline; `all` asks for both pipelines."""
 
 
 class Outcome(Enum):

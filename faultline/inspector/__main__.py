@@ -31,7 +31,7 @@ from faultline.command import run as run_program
 if __name__ == "__main__":
     quiet_imports()
 
-from faultline.formats.requests import NEEDS_FLINK, inspector_arguments
+from faultline.formats.arguments import NEEDS_FLINK, inspector_arguments
 from faultline.inspector import garbage
 from faultline.inspector.against import EXIT_CODES, render, render_json
 from faultline.inspector.diff import compare

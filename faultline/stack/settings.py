@@ -29,11 +29,17 @@ EXTRAS = frozenset(
 )  # fmt: skip
 """Settings that `.env` does not have."""
 
-OF_ONE_CALL = ("HOME", SHOW_COMMANDS)
-"""A running stack does not keep these for the next call."""
-
 OFFSET = "PORT_OFFSET"
 """Also read without the prefix: no other program has such a variable."""
+
+OF_ONE_CALL = ("HOME", SHOW_COMMANDS)
+"""A running stack does not keep these for the next call."""
+OF_THE_HOST = (
+    *OF_ONE_CALL, "BACKEND", "ARTIFACTS", OFFSET, "ALLOW_REMOTE", "KAFKA_BOOTSTRAP", "FLINK_REST", "STORE_ENDPOINT",
+)  # fmt: skip
+"""Settings that no running service depends on, or that are not the same inside a container."""
+_OF_CONTAINERS = ("PROFILE", "BIND_ADDRESS", "COMPOSE_PROJECT_NAME")
+"""Settings that decide which containers there are, and where: a container keeps its own."""
 
 _HOST_VARIABLES = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "TMPDIR", "JAVA_HOME", "SSL_CERT_FILE", "SSL_CERT_DIR",
@@ -69,6 +75,17 @@ class StackSettings:
     def chosen(self) -> dict[str, str]:
         """Explicit settings that a running stack keeps: those of one call are left out."""
         return {name: value for name, value in self.explicit.items() if name not in OF_ONE_CALL}
+
+    @property
+    def of_commands(self) -> dict[str, str]:
+        """Chosen settings that a command in a running container follows; ports and addresses stay the container's."""
+        kept = {*OF_THE_HOST, *_OF_CONTAINERS}
+        chosen = self.chosen.items()
+        return {name: value for name, value in chosen if name not in kept and not name.endswith(("_PORT", "_HOST"))}
+
+    def of_this_call(self, running: Mapping[str, str]) -> dict[str, str]:
+        """Those of them that are not the choice at the start of the stack, in the form of variables."""
+        return as_environment({name: value for name, value in self.of_commands.items() if running.get(name) != value})
 
     def ports(self) -> dict[str, int]:
         """Every port setting."""

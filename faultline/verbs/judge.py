@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from faultline.command import Flags, words_of
-from faultline.formats.requests import NEEDS_FLINK, inspector_arguments, transactions_parser, verdict_parser
+from faultline.formats.arguments import NEEDS_FLINK, inspector_arguments, transactions_parser, verdict_parser
 from faultline.settings import own_store
 from faultline.stack.acts.judging import SETTLE_SECONDS, keeping
 from faultline.stack.backend import LOCAL
@@ -32,7 +32,7 @@ def verdict(stack: Stack, words: Sequence[str]) -> int:
 
 def _kept(stack: Stack, asked: Namespace) -> list[str]:
     """Return the words with which the verdict is kept; none for one on something else than the stack that is up."""
-    elsewhere = any((asked.bootstrap, asked.sink, asked.output, asked.checkpoint))
+    elsewhere = any(each is not None for each in (asked.bootstrap, asked.sink, asked.output, asked.checkpoint))
     return keeping(stack) if stack.home.up() and not elsewhere else []
 
 
@@ -104,7 +104,7 @@ def inspect(stack: Stack, words: Sequence[str]) -> int:
     readable: list[Path] = []
 
     def inside(word: str) -> str:
-        """Return what the program calls a path, which it may read then; one that does not exist it calls as it is."""
+        """Return what the program calls a path, and let it read that; a path that does not exist stays as it is."""
         path = _outside(stack, word)
         if is_uri(path):
             return _inside(stack, path)

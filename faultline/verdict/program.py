@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 import duckdb
 
 from faultline.command import drop_output, fail, first_line
-from faultline.formats.requests import verdict_parser
+from faultline.formats.arguments import verdict_parser
 from faultline.formats.verdict import ALL, SOURCE, NewestVerdict, Outcome, Verdict, Verdicts
 from faultline.settings import Settings, SettingsError
 from faultline.storage.words import location_argument
@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Kafka's client, DuckDB and Arrow are native code: after a crash of theirs Python says nothing without this.
     with contextlib.suppress(io.UnsupportedOperation):
         faulthandler.enable()
-    chosen = verdict_parser([*CHECKERS, ALL], location_argument).parse_args(arguments)
+    chosen = verdict_parser(location_argument).parse_args(arguments)
     try:
         settings = Settings()
     except OSError as error:

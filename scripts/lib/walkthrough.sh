@@ -101,7 +101,7 @@ begin() {
   export STACK_BACKEND
   STACK_BACKEND="$({ scripts/status.sh --json 2>/dev/null || true; } | field backend)"
   # host:port of the broker for a command that scripts/exec.sh runs
-  BROKER="$(scripts/exec.sh kafka python3 -m faultline.formats.setting KAFKA_BOOTSTRAP)"
+  BROKER="$(scripts/exec.sh kafka python3 -m faultline.print_setting KAFKA_BOOTSTRAP)"
   scripts/start.sh generator
   # From here on each script also prints the command that it stands for.
   export STACK_SHOW_COMMANDS=1
@@ -304,7 +304,7 @@ offsets_in() {
 # stop_with_savepoint: ends the running job with a savepoint, which it prints.
 stop_with_savepoint() {
   local data job_id savepoint
-  data="$(scripts/exec.sh jobmanager python -m faultline.formats.setting DATA)"
+  data="$(scripts/exec.sh jobmanager python -m faultline.print_setting DATA)"
   job_id="$(scripts/flink_status.sh | field job_id)"
   savepoint="$(run scripts/exec.sh jobmanager flink stop --savepointPath "${data}/checkpoints/flink/savepoints" "${job_id}" |
     sed -n 's/^Savepoint completed. Path: //p')"

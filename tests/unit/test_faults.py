@@ -26,7 +26,7 @@ from faultline.faults.scene import Scene, StepFailed
 from faultline.faults.schedule import Strike, as_script, events, make, shortened
 from faultline.faults.shrink import shrink
 from faultline.faults.soak import cut_down, in_a_line
-from faultline.faults.steps import Later, Refused, Start, Step, SubmitChanged, until
+from faultline.faults.steps import Later, Refused, Start, Step, SubmitChanged, Tolerated, until
 from faultline.faults.times import CAUGHT_UP, FLINK_OUTPUT, GAP, NOTICED, RUNNING, SPARK_OUTPUT, longest_gap, measure
 from faultline.formats.jobs import AT_LEAST_ONCE, EXACTLY_ONCE
 from faultline.settings import ROOT
@@ -51,7 +51,7 @@ def steps_of(row: Row | Fault) -> list[Step]:
 
 def bare_steps_of(row: Row | Fault) -> list[Step]:
     """Its steps, without what says when they come or that they are refused."""
-    return [step.step if isinstance(step, (Refused, Later)) else step for step in steps_of(row)]
+    return [step.step if isinstance(step, (Refused, Later, Tolerated)) else step for step in steps_of(row)]
 
 
 def test_each_line_names_scripts_that_exist() -> None:

@@ -22,7 +22,7 @@ from faultline.faults.rows import ROWS
 from faultline.faults.scene import Scene, StepFailed
 from faultline.faults.timeline import SPARK, Timeline
 from faultline.faults.trial import Trial
-from faultline.faults.verdicts import none_holds, of_control, verdict_parser
+from faultline.faults.verdicts import none_holds, of_control, of_verdict
 from faultline.formats.jobs import AT_LEAST_ONCE
 from faultline.formats.verdict import CATEGORIES, SOURCE, Outcome, Verdict, Verdicts
 from faultline.stack.stack import Stack, open_stack
@@ -47,7 +47,7 @@ def one_more(found: Verdict, name: str) -> Verdict:
 
 
 def passes(row: Row, found: Verdicts, predicted: Predicted | None = None) -> bool:
-    return all(check.ok for check in verdict_parser(row, found, predicted or Predicted()))
+    return all(check.ok for check in of_verdict(row, found, predicted or Predicted()))
 
 
 @pytest.mark.parametrize(

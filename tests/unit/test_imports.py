@@ -103,12 +103,12 @@ STARTED = {
 
 
 def programs(module: str) -> list[tuple[int, str]]:
-    """Line and name of every program that a module starts: `-m NAME`, as words or in a line, or `tool("NAME")`."""
+    """Line and name of each program that a module starts: `-m NAME`, as words or in a line, `tool` or `Probe` of it."""
     found = []
     tree = ast.parse(text_of(module))
     documentation = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "tool":
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in ("tool", "Probe"):
             found += [(node.lineno, str(each.value)) for each in node.args[:1] if isinstance(each, ast.Constant)]
         elif isinstance(node, (ast.List, ast.Tuple)):
             words = [each.value if isinstance(each, ast.Constant) else "" for each in node.elts]
@@ -129,6 +129,15 @@ def test_every_program_that_is_started_is_there() -> None:
         for line, name in programs(module)
         if name and name not in known
     )
+
+
+def test_programs_of_walkthroughs_are_in_the_image_of_kafka() -> None:
+    shell = [name for name in files() if name.startswith("scripts/") and name.endswith(".sh")]
+    started = {each for name in shell for each in re.findall(r"exec\.sh kafka python3? -m ([\w.]+)", text_of(name))}
+    assert started
+    # Modules directly in faultline/, and those of the services.
+    inside = re.compile(r"faultline\.(services\.[\w.]+|\w+)")
+    require_none(f"{each} is not in the image" for each in started if not inside.fullmatch(each))
 
 
 def test_commands_go_one_way_too() -> None:

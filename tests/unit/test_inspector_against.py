@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from faultline.formats.requests import inspector_arguments
+from faultline.formats.arguments import inspector_arguments
 from faultline.inspector.against import (
     CANNOT_BE_SAID,
     DOES_NOT_MAP,

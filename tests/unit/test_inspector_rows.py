@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from faultline.formats.requests import inspector_arguments
+from faultline.formats.arguments import inspector_arguments
 from faultline.inspector.__main__ import main
 from faultline.inspector.errors import InspectorError
 from faultline.inspector.rows import COLUMNS, compare, documents, write_changes_csv, write_csv

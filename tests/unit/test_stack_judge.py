@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
-from faultline.formats.requests import verdict_parser
+from faultline.command import words_of
+from faultline.formats.arguments import inspector_arguments, verdict_parser
+from faultline.formats.status import Backlog, CommittedBatch, FlinkJob, Progress
 from faultline.settings import as_environment
 from faultline.stack.backends.compose import INSIDE, ComposeBackend
 from faultline.stack.errors import StackError
@@ -43,6 +47,43 @@ def test_only_a_verdict_on_the_stack_that_is_up_is_kept(tmp_path: Path) -> None:
     assert judge._kept(stack, asked) == ["--keep", f"{INSIDE}/output/verdict.json"]
     for words in (["--output", "x"], ["--checkpoint=x"], ["--sink", "x"], ["--bootstrap", "x:1"]):
         assert judge._kept(stack, verdict_parser().parse_args(["spark", *words])) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["all", "--json", "--as-is", "--wait=0"], ["spark", "--output=", "--checkpoint=-x", "--dump=a b"],
+        ["flink", "--bootstrap=h:1,i:2", "--keep=x=y", "--verbose"],
+    ],
+)  # fmt: skip
+def test_words_of_a_verdict_reach_the_program_as_they_were(words: list[str]) -> None:
+    asked = verdict_parser().parse_args(words)
+    assert verdict_parser().parse_args([asked.pipeline, *words_of(asked, "pipeline")]) == asked
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["chk-5", "--state", "--operator=-x", "--limit=0", "--csv"], ["--diff", "a", "b c", "--json", "--all"],
+        ["a", "--against=job.py", "--", "--json", "-x", ""], ["a", "--garbage", "--sink=s3://b/x=y", "--last=3"],
+    ],
+)  # fmt: skip
+def test_words_of_the_inspector_reach_the_program_as_they_were(words: list[str]) -> None:
+    asked = inspector_arguments(words)
+    again = [
+        *asked.path,
+        *words_of(asked, "path", "program", "rows"),
+        *(["--", *asked.program] if asked.program else []),
+    ]
+    assert inspector_arguments(again) == asked
+
+
+def test_the_state_of_both_pipelines_crosses_the_border_whole() -> None:
+    behind = {"spark": None, "flink": Backlog(7, "", 1.5), "classic": Backlog(unknown="no broker")}
+    for each in (Progress(), Progress(CommittedBatch("q", 3, 0.5), "full", behind)):
+        assert Progress.from_json(json.loads(json.dumps(each.as_json()))) == each
+    job = FlinkJob("id", "RUNNING", 3, 4, 5, 0, 1, 5, "/chk-5", 1000, None, 2, 900, 10_000, 1, "a cause")
+    assert FlinkJob.from_json(json.loads(json.dumps(asdict(job)))) == job
 
 
 def test_what_can_be_inspected_is_named_where_it_is(tmp_path: Path) -> None:

@@ -129,6 +129,8 @@ def test_what_a_script_stands_for_is_shown_for_one_call_only(tmp_path: Path) -> 
     backend = LocalBackend(shown, Home(tmp_path))
     kafka = service("kafka", shown.values)
     assert backend.typed(kafka, ["kafka-topics.sh", "--list"]) == "scripts/exec.sh kafka kafka-topics.sh --list"
+    once = LocalBackend(load({}, {"FLINK_PARALLELISM": "4", "PROFILE": "", "KAFKA_PORT": "1"}, {}), Home(tmp_path))
+    assert once.typed(kafka, ["ls"]) == "STACK_FLINK_PARALLELISM=4 scripts/exec.sh kafka ls"
     assert backend.typed_act(kafka, START) == "faultline/services/kafka.sh"
     spark = service("spark", shown.values)
     assert backend.typed_act(spark, START, ["--hold-batch", "next"]) == "faultline/services/spark.sh --hold-batch next"

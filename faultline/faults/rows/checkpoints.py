@@ -11,7 +11,7 @@ from faultline.faults.steps import NEWEST, Line, Probe, Refused, Restore, Start,
 
 _CANCEL = CATALOGUE["job-cancel"]
 _LATEST = (Restore(),)
-_WINDOWS_COMMITTED = (Probe("window_latency", "--ends 1"),)
+_WINDOWS_COMMITTED = (Probe("faultline.probes.window_latency", "--ends 1"),)
 """Right after a commit that had windows."""
 _RETRIED = "a checkpoint that cannot be written fails, the job goes on, and the next one covers the same visits"
 _FILES = "`_metadata` names the files, since large state is not in it; the restore looks at each before it submits"

@@ -16,7 +16,7 @@ from faultline.faults.steps import LEADING, WORKING, Inside, Kill, Later, Line, 
 _SPARK = CATALOGUE["synchronizer-kill"]
 _STORE = CATALOGUE["store-kill"]
 _FREEZE = broken("store-freeze")
-_TURNS = tuple(step for _ in range(4) for step in (Later(0.5, Pause("store")), Later(2, Resume("store"))))
+_TURNS = tuple(step for _ in range(6) for step in (Later(0.5, Pause("store")), Later(2, Resume("store"))))
 """About 15 s in which the object store answers now and then."""
 
 _ROWS = (
@@ -69,7 +69,7 @@ _ROWS = (
         promise=NOTHING, why="checkpoints and batches wait, or fail and are tried again",
     ),
     Row(
-        "store-slow", (*_TURNS, *_FREEZE[0]), _FREEZE[1], seconds=2,
+        "store-slow", (*_TURNS, Later(0.5, Pause("store"))), _FREEZE[1], seconds=2,
         judged=(SlowBatch(),),
         promise="nothing is lost or repeated; batches take longer",
         why="for about 15 s it stands still for 2 s at a time, and whoever writes waits for each answer",

@@ -187,7 +187,7 @@ ROWS = (
         # Once: a job that is cancelled in this mode repeats windows, too.
         installs=(*_CANCEL.breaks, Restore(mode=AT_LEAST_ONCE)),
         # A window that is read now was most likely written after the newest checkpoint.
-        prepares=(Probe("window_latency", "--ends 1 --uncommitted"),),
+        prepares=(Probe("faultline.probes.window_latency", "--ends 1 --uncommitted"),),
         judged=(RepeatsSinceCheckpoint(),),
         promise="nothing is lost; windows written since the checkpoint are repeated",
         why="without transactions what was written stays",

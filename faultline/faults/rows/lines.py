@@ -15,7 +15,7 @@ LARGE = "--rate 4000"
 """100,000 visits in 25 s."""
 
 
-WINDOWS_WRITTEN = Probe("open_transactions", "visit_windows --wait 60")
+WINDOWS_WRITTEN = Probe("faultline.probes.open_transactions", "visit_windows --wait 60")
 """Windows are written and not committed."""
 
 CHECKPOINT_BEGUN = job_status("--wait-begun --wait-seconds 30", STATUS)

@@ -253,7 +253,7 @@ def _partitions(operator: Location, partitions: int) -> Iterator[tuple[int, list
     there = {int(each.name): each for each in numbered(operator)}
     names = _stores(operator, there.values()) - {DEFAULT_STORE}
     # An operator without a key has one partition, whatever the number of shuffle partitions is.
-    # The first one that is missing behind the existing ones stands for all that are.
+    # Behind existing partitions, only the first missing one is named.
     wanted = {0} if set(there) == {0} and not _has_key(operator) else set(range(min(partitions, len(there) + 1)))
     for number in sorted(wanted or there):
         folder = operator / str(number)

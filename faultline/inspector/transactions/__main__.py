@@ -23,8 +23,8 @@ from faultline.command import run as run_program
 if __name__ == "__main__":
     quiet_imports()
 
+from faultline.formats.arguments import transactions_parser
 from faultline.formats.jobs import JOBS, settings_of
-from faultline.formats.requests import transactions_parser
 from faultline.inspector.errors import InspectorError, reading
 from faultline.inspector.flink.jvm import flink_jvm
 from faultline.inspector.transactions.act import end

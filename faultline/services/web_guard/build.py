@@ -88,7 +88,10 @@ def compile_sources(guard: Guard, target: Path, folders: list[Path]) -> None:
     command += ["org.codehaus.commons.compiler.samples.CompilerDemo", "-d", str(target), "-encoding", "UTF-8"]
     command += ["-g:source,lines", "-classpath", os.pathsep.join(map(str, find_jars(folders, guard.apis)))]
     command += [str(source(name)) for name in guard.classes]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise BuildError(f"{java} cannot be started: {error.strerror}; install Java or set JAVA_HOME") from None
     if done.returncode != 0:
         raise BuildError(f"the sources in {SOURCES} do not compile:\n{(done.stdout + done.stderr).strip()}")
 

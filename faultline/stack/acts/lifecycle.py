@@ -8,17 +8,11 @@ from faultline.messages import say
 from faultline.stack.backend import PAUSED, RUNNING
 from faultline.stack.errors import StackError
 from faultline.stack.home import Up, names
-from faultline.stack.settings import OF_ONE_CALL
+from faultline.stack.settings import OF_THE_HOST
 
 if TYPE_CHECKING:
     from faultline.stack.stack import Stack
 from faultline.stack.acts.service import check_flags, start
-
-_DIFFERENT = (
-    *OF_ONE_CALL, "BACKEND", "ARTIFACTS", "PORT_OFFSET", "ALLOW_REMOTE", "KAFKA_BOOTSTRAP", "FLINK_REST",
-    "STORE_ENDPOINT",
-)  # fmt: skip
-"""Settings that no running service depends on, or that are not the same inside a container."""
 
 
 def up(stack: Stack) -> None:
@@ -81,7 +75,7 @@ def _say_what_differs(stack: Stack) -> None:
         changed = [
             f"{name} is {theirs[name] or 'empty'}, now {value or 'empty'}"
             for name, value in sorted(stack.settings.values.items())
-            if name in theirs and theirs[name] != value and name not in _DIFFERENT and not name.endswith("_HOST")
+            if name in theirs and theirs[name] != value and name not in OF_THE_HOST and not name.endswith("_HOST")
         ]
         if changed and stack.backend.state(row) == RUNNING:
             say(f"note: {row.name} runs with other settings ({'; '.join(changed)}); they apply at its next start")

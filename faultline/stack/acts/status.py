@@ -147,6 +147,8 @@ def _job(stack: Stack) -> FlinkJob | None:
     except ValueError:
         # The reason is already on stderr.
         return None
+    except KeyError as error:
+        raise StackError(f"flink_job.status prints no {error}: its image is another one; run scripts/up.sh") from None
 
 
 def _next_step_of_store(values: Mapping[str, str]) -> str:

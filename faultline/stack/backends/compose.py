@@ -359,21 +359,16 @@ class ComposeBackend:
         """Run a command in the container of a service, or in a new container when the service does not run."""
         container = self.docker.containers().get(service.name)
         if container is not None and container.state == "running":
+            # The container has the settings of its start.
+            chosen = as_environment(self._settings.of_commands)
             done = self.docker.execute(
-                container.name, command, variables=self._of_this_call(), capture=capture, quiet=quiet, piped=piped
-            )  # fmt: skip
+                container.name, command, variables=chosen, capture=capture, quiet=quiet, piped=piped
+            )
         else:
             done = self.docker.one_off(service.name, command, capture=capture, quiet=quiet, piped=piped)
         if check and done.returncode:
             raise StackError("", done.returncode)
         return done
-
-    def _of_this_call(self) -> list[str]:
-        """The variables of settings that this call has and the running containers have not; their ports stay."""
-        up = self._home.up()
-        running = up.explicit if up else {}
-        changed = {name: value for name, value in self._settings.chosen.items() if running.get(name) != value}
-        return [name for name in as_environment(changed) if name in self.docker.names and not name.endswith("_PORT")]
 
     def tool(
         self,
@@ -419,7 +414,11 @@ class ComposeBackend:
     def typed(self, service: Service, command: Sequence[str]) -> str:
         """With Compose, in the container of the service; a user whom the image does not know needs its entry point."""
         entry = [] if os.getuid() in (0, _NOT_ROOT) else ["docker/run.sh"]
-        return self.docker.typed("exec", service.name, *entry, *command)
+        up = self._home.up()
+        own = self._settings.of_this_call(up.explicit if up else {})
+        return self.docker.typed(
+            "exec", *(f"--env={name}={value}" for name, value in own.items()), service.name, *entry, *command
+        )
 
     def typed_act(self, service: Service, act: str, arguments: Sequence[str] = ()) -> str:
         """With Compose; docker-compose.yaml takes the flags of a service from a variable."""

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -84,7 +84,7 @@ class Docker:
     def __init__(self, project: str, environ: Mapping[str, str], names: Sequence[str] = ()) -> None:
         self.project = project
         self._environ = {**environ, "COMPOSE_PROJECT_NAME": project}
-        self.names = names
+        self._names = names
         self._program: list[str] | None = None
 
     def program(self) -> list[str]:
@@ -120,7 +120,7 @@ class Docker:
         with contextlib.ExitStack() as held:
             try:
                 file = held.enter_context(tempfile.NamedTemporaryFile("w", suffix=".env"))
-                file.write("".join(f"{name}\n" for name in self.names))
+                file.write("".join(f"{name}\n" for name in self._names))
                 file.flush()
                 name = file.name
             except OSError:
@@ -229,7 +229,7 @@ class Docker:
         container: str,
         command: Sequence[str],
         *,
-        variables: Iterable[str] = (),
+        variables: Mapping[str, str],
         capture: bool,
         quiet: bool = False,
         piped: bool = False,
@@ -237,10 +237,10 @@ class Docker:
         """Run a command in a running container; it ends with this program.
 
         Without a terminal its stdin is a pipe that stays empty, and it ends when the pipe closes: `docker exec` alone
-        would leave it running after a Ctrl-C. With `piped` it reads this program's stdin, to its end. The command gets
-        `variables`, which are names, from here and not from the container.
+        would leave it running after a Ctrl-C. With `piped` it reads this program's stdin, to its end. `variables` are
+        set for the command, besides those of the container.
         """
-        start = ["docker", "exec", "--interactive", *(f"--env={name}" for name in variables)]
+        start = ["docker", "exec", "--interactive", *(f"--env={name}={value}" for name, value in variables.items())]
         if piped:
             words = [*start, container, "docker/run.sh", *command]
             return run_child(words, self._environ, stdout=subprocess.PIPE if capture else None, quiet=quiet)

@@ -1,6 +1,7 @@
-"""The arguments of programs behind scripts: parsed by the script, which names files as the stack sees them, and there.
+"""The arguments of the verdict, the inspector and `transactions.sh`, which name files.
 
-`location` is the type of a path or URI: a script passes the word on, and a program opens it.
+Both the script and the program behind it parse them; the script first replaces each file by its name in the stack.
+`location` is the type of a path or URI: the script keeps the word, the program opens it.
 """
 
 from __future__ import annotations
@@ -10,17 +11,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from faultline.command import seconds
+from faultline.formats.verdict import NAMES
 
 SHOWN = 5
 """Rows of each state in a report."""
 NEEDS_FLINK = 3
-"""Exit code of the program when its environment lacks Flink's classes, and was told that another has them."""
+"""Exit code of an inspector that needs Flink's classes, has none, and was told that another environment has them."""
 
 
-def verdict_parser(
-    names: Sequence[str] | None = None, location: Callable[[str], object] = str
-) -> argparse.ArgumentParser:
-    """Build the parser; `names` of pipelines are known to the program alone."""
+def verdict_parser(location: Callable[[str], object] = str) -> argparse.ArgumentParser:
+    """Build the parser."""
     found = argparse.ArgumentParser(
         prog="scripts/verdict.sh",
         description="""Judge a pipeline from its records: whether anything was lost, repeated, or never sent.
@@ -29,7 +29,7 @@ Exit code 0: holds, 1: violated, 2: unknown (nothing read, source still moving, 
 """,
         allow_abbrev=False,
     )
-    found.add_argument("pipeline", choices=names, help="which pipeline to judge; the source is judged with each")
+    found.add_argument("pipeline", choices=NAMES, help="which pipeline to judge; the source is judged with each")
     found.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
     found.add_argument("--verbose", action="store_true", help="also show pending records and how long it took")
     found.add_argument("--dump", type=Path, metavar="DIR", help="write every finding to this folder, as JSON lines")
