@@ -43,13 +43,14 @@ def _lines(found: Status) -> list[str]:
             f"Flink job      {job.state}, restarts {job.restarts}, newest checkpoint "
             f"{newest if job.latest_checkpoint is not None else 'none yet'}"
         )
-    batch = found.progress.synchronizer
-    lines.append(
-        f"synchronizer   newest batch {batch.batch}, committed {batch.age_seconds} s ago"
-        if batch
-        else "synchronizer   no batch is committed yet"
-    )
-    lines += [f"{name:<7} behind {_lag(lag)}" for name, lag in (found.progress.behind or {}).items()]
+    if found.progress:
+        batch = found.progress.synchronizer
+        lines.append(
+            f"synchronizer   newest batch {batch.batch}, committed {batch.age_seconds} s ago"
+            if batch
+            else "synchronizer   no batch is committed yet"
+        )
+        lines += [f"{name:<7} behind {_lag(lag)}" for name, lag in (found.progress.behind or {}).items()]
     lines += [f"PROBLEM: {problem}" for problem in found.problems]
     return [*lines, "all is well" if found.well else "not all is well"]
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from faultline.formats.status import Backlog, FlinkJob, Progress
+from faultline.messages import say
 from faultline.settings import own_store
 from faultline.stack import preflight
 from faultline.stack.backend import PAUSED, RUNNING
@@ -46,7 +49,8 @@ class Status:
     """Settings that were chosen for this stack instead of those in `.env`; name to value."""
     services: tuple[ServiceStatus, ...]
     flink_job: FlinkJob | None
-    progress: Progress
+    progress: Progress | None
+    """None when it could not be asked."""
     disk_free_mib: int
     problems: tuple[str, ...]
     down: bool
@@ -58,7 +62,7 @@ class Status:
 
     def as_json(self) -> dict[str, Any]:
         """The object of `status.sh --json`."""
-        job, progress = self.flink_job, self.progress.as_json()
+        job, progress = self.flink_job, (self.progress or Progress()).as_json()
         return {
             "backend": self.backend,
             "chosen": dict(self.chosen),
@@ -89,15 +93,20 @@ def status(stack: Stack) -> Status:
         what = f"the stack in {root} is down" if stack.home.marker() else f"there is no stack in {root}"
         problems = [f"{what}; start it with scripts/up.sh"]
     managed = any(states[row.name] == RUNNING for row in stack.copies("jobmanager"))
-    job = _job(stack) if managed else None
+    with ThreadPoolExecutor() as side:
+        # Each of both programs takes longer to start than to answer.
+        asked = None if down else side.submit(copy_context().run, _progress, stack, states)
+        job = _job(stack) if managed else None
+    progress = asked.result() if asked else Progress()
+    if progress is None:
+        problems.append("the batches and the backlogs are not known; the reason is above")
     if managed and (job is None or job.state != "RUNNING"):
         way = "wait until it runs" if job and job.state in _ON_ITS_WAY else "restore it with scripts/flink_restore.sh"
         problems.append(f"the Flink job is {job.state if job else 'missing'}; {way}")
     problems += _of_job(job) if job else []
-    progress = Progress() if down else _progress(stack, states)
-    if progress.refused:
+    if progress and progress.refused:
         problems.append(f"{progress.refused}; {_next_step_of_store(stack.settings.values)}")
-    problems += _of_backlogs(progress.behind or {}, states)
+    problems += _of_backlogs((progress and progress.behind) or {}, states)
     free = preflight.free_mebibytes(stack.home.root)
     if free < preflight.RUN_MIB:
         problems.append(f"only {free} MiB of disk are free at {stack.home.root}; checkpoints will fail when it is full")
@@ -160,12 +169,15 @@ def _next_step_of_store(values: Mapping[str, str]) -> str:
     return f"scripts/logs.sh store says why; if it is full ({room}), give it more: {more}"
 
 
-def _progress(stack: Stack, states: Mapping[str, str]) -> Progress:
-    """Ask faultline.probes.progress; the answer is empty when nothing runs, or when the probe fails and says why."""
+def _progress(stack: Stack, states: Mapping[str, str]) -> Progress | None:
+    """Ask faultline.probes.progress; None when it fails, and the reason is on stderr."""
     without = ["broker"] if all(states[row.name] != RUNNING for row in stack.copies("kafka")) else []
     without += ["store"] if stack.data and states.get("store", RUNNING) != RUNNING else []
     command = ["python", "-m", "faultline.probes.progress", *(word for each in without for word in ("--without", each))]
     try:
         return Progress.from_json(json.loads(stack.backend.tool(command, capture=True).stdout))
-    except (ValueError, StackError):
-        return Progress()
+    except StackError as error:
+        say(str(error))
+        return None
+    except ValueError:
+        return None
