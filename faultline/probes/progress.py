@@ -31,7 +31,7 @@ from faultline.verdict.model import Unknown
 from faultline.waiting import attempts
 
 BROKER, STORE = "broker", "store"
-_GROWTH_RECORDS, _GROWTH_SECONDS = 5, 1.0
+_GROWTH_RECORDS, _GROWTH_SECONDS = 3, 1.0
 """The rate of the source is taken over so many records, or over this time if fewer come."""
 
 
