@@ -19,6 +19,7 @@ from faultline.faults.repair import generator_runs, unheard
 from faultline.faults.steps import STATUS, Step
 from faultline.faults.timeline import CHECKPOINTS, FLINK, Timeline, last_samples
 from faultline.formats.checkpoint import Checkpoint, of_newest_job
+from faultline.formats.status import FlinkJob
 from faultline.formats.verdict import Verdicts
 from faultline.messages import heard
 from faultline.settings import ROOT
@@ -173,8 +174,8 @@ class Scene:
 
     def _one_more(self) -> str:
         """Checkpoints that the job has completed once the one is complete that had begun at its kept status."""
-        status = json.loads((self.folder / STATUS).read_text(encoding="utf-8"))
-        return str(status["checkpoints_completed"] + 1)
+        status = FlinkJob.from_json(json.loads((self.folder / STATUS).read_text(encoding="utf-8")))
+        return str(status.checkpoints_completed + 1)
 
     PLACEHOLDERS: ClassVar[Mapping[str, Callable[[Scene], str]]] = {
         "newest": lambda scene: scene._checkpoint(-1),

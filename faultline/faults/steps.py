@@ -307,17 +307,10 @@ class SubmitChanged(Step):
         return Inside(JOBMANAGER, f"python -m faultline.faults.changed_job {self.change}{flags}")
 
 
-@dataclass(frozen=True)
-class Later(Step):
-    """A step that comes so many seconds after the one before."""
+class Wrapper(Step):
+    """A step that says more of another one: when it comes, or how it ends."""
 
-    seconds: float
     step: Step
-
-    @property
-    def after(self) -> float:
-        """The seconds."""
-        return self.seconds
 
     def act(self, stack: Stack, fill: Fill) -> None:
         """Do the step."""
@@ -330,7 +323,20 @@ class Later(Step):
 
 
 @dataclass(frozen=True)
-class Refused(Step):
+class Later(Wrapper):
+    """A step that comes so many seconds after the one before."""
+
+    seconds: float
+    step: Step
+
+    @property
+    def after(self) -> float:
+        """The seconds."""
+        return self.seconds
+
+
+@dataclass(frozen=True)
+class Refused(Wrapper):
     """A step that must fail, with these words in its message."""
 
     step: Step
@@ -341,18 +347,9 @@ class Refused(Step):
         """The words."""
         return self.words
 
-    def act(self, stack: Stack, fill: Fill) -> None:
-        """Try the step."""
-        self.step.act(stack, fill)
-
-    @property
-    def line(self) -> str:
-        """The line of the step."""
-        return self.step.line
-
 
 @dataclass(frozen=True)
-class Tolerated(Step):
+class Tolerated(Wrapper):
     """A step that may fail: what it does is done already, or not needed then."""
 
     step: Step

@@ -58,12 +58,13 @@ _PROFILE = re.compile(r"[a-z][a-z0-9_]*")
 class StackSettings:
     """Resolved settings. `explicit`: those that were chosen for this stack; `warnings`: variables that are not used.
 
-    `host`: the environment that they came from, which services get a part of.
+    `running`: the choice when the stack came up; `host`: the environment of the caller, of which services get a part.
     """
 
     values: Mapping[str, str]
     explicit: Mapping[str, str]
     warnings: tuple[str, ...]
+    running: Mapping[str, str]
     host: Mapping[str, str] = field(repr=False)
 
     @property
@@ -83,9 +84,11 @@ class StackSettings:
         chosen = self.chosen.items()
         return {name: value for name, value in chosen if name not in kept and not name.endswith(("_PORT", "_HOST"))}
 
-    def of_this_call(self, running: Mapping[str, str]) -> dict[str, str]:
-        """Those of them that are not the choice at the start of the stack, in the form of variables."""
-        return as_environment({name: value for name, value in self.of_commands.items() if running.get(name) != value})
+    @property
+    def of_this_call(self) -> dict[str, str]:
+        """Those of them that the stack was not started with, in the form of variables."""
+        own = {name: value for name, value in self.of_commands.items() if self.running.get(name) != value}
+        return as_environment(own)
 
     def ports(self) -> dict[str, int]:
         """Every port setting."""
@@ -129,7 +132,7 @@ def load(
     # Another word than s3://BUCKET, or than the name of a state backend, is refused before anything starts.
     _ = typed.data, typed.flink_managed_megabytes, typed.flink_unaligned
     _require_this_machine(values)
-    return StackSettings(values, explicit, _foreign(environ, values, defaults), environ)
+    return StackSettings(values, explicit, _foreign(environ, values, defaults), running, environ)
 
 
 def _of_profile(name: str, env_file: Path, known: Mapping[str, str], *, asked: bool) -> dict[str, str]:

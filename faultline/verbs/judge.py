@@ -120,9 +120,14 @@ def inspect(stack: Stack, words: Sequence[str]) -> int:
     if asked.garbage and stack.backend.name != LOCAL:
         # The lines that it prints are for a shell on this machine.
         asked.outside = str(stack.home.root)
-    asked.without_flink = False
     rest = ["--", *asked.program] if asked.program else []
-    command = ["python", "-m", "faultline.inspector", *paths, *words_of(asked, "path", "program", "rows")]
+    command = [
+        "python",
+        "-m",
+        "faultline.inspector",
+        *paths,
+        *words_of(asked, "path", "program", "rows", "without_flink"),
+    ]
     done = stack.backend.tool([*command, "--without-flink", *rest], readable=readable)
     if done.returncode == NEEDS_FLINK:
         done = stack.backend.tool([*command, *rest], environment="flink", readable=readable)

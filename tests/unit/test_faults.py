@@ -26,7 +26,7 @@ from faultline.faults.scene import Scene, StepFailed
 from faultline.faults.schedule import Strike, as_script, events, make, shortened
 from faultline.faults.shrink import shrink
 from faultline.faults.soak import cut_down, in_a_line
-from faultline.faults.steps import Later, Refused, Start, Step, SubmitChanged, Tolerated, until
+from faultline.faults.steps import Start, Step, SubmitChanged, Wrapper, until
 from faultline.faults.times import CAUGHT_UP, FLINK_OUTPUT, GAP, NOTICED, RUNNING, SPARK_OUTPUT, longest_gap, measure
 from faultline.formats.jobs import AT_LEAST_ONCE, EXACTLY_ONCE
 from faultline.settings import ROOT
@@ -51,7 +51,7 @@ def steps_of(row: Row | Fault) -> list[Step]:
 
 def bare_steps_of(row: Row | Fault) -> list[Step]:
     """Its steps, without what says when they come or that they are refused."""
-    return [step.step if isinstance(step, (Refused, Later, Tolerated)) else step for step in steps_of(row)]
+    return [step.step if isinstance(step, Wrapper) else step for step in steps_of(row)]
 
 
 def test_each_line_names_scripts_that_exist() -> None:
@@ -163,6 +163,7 @@ def test_rows_that_fill_the_topic_come_after_those_that_do_not() -> None:
     rows = [each.row for each in plan([], 7, EXACTLY_ONCE)]
     shared = [row.fills for row in rows if not (row.settings or row.control or row.spoils)]
     assert shared == sorted(shared)
+    assert any(shared)
     starts = {row.name: [row.load, *(step.flags for step in row.breaks if isinstance(step, Start))] for row in rows}
     many = {name for name, flags in starts.items() if any(re.search("--(rate|large-percent) ", each) for each in flags)}
     assert {row.name for row in rows if row.fills} == many - {row.name for row in rows if row.control}

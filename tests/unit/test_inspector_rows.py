@@ -87,10 +87,8 @@ def test_wrong_usage(words: list[str], why: str) -> None:
 
 
 def test_a_limit_has_the_default_of_its_output() -> None:
-    assert (inspector_arguments(["x", "--state"]).rows, inspector_arguments(["x", "--state", "--csv"]).limit) == (
-        5,
-        None,
-    )
+    shown, written = inspector_arguments(["x", "--state"]), inspector_arguments(["x", "--state", "--csv"])
+    assert (shown.rows, written.limit) == (5, None)
     assert inspector_arguments(["x", "--limit", "7"]).rows == 7
 
 

@@ -6,9 +6,14 @@ from typing import Any
 
 import pytest
 
-from faultline.formats.verdict import Outcome, Verdict
+from faultline.formats.verdict import ALL, NAMES, Outcome, Verdict
+from faultline.verdict.checkers import CHECKERS
 from faultline.verdict.checkers.flink import records_left
 from faultline.verdict.program import of_one_source
+
+
+def test_every_checker_and_no_other_can_be_asked_for() -> None:
+    assert (*CHECKERS, ALL) == NAMES
 
 
 def test_the_source_holds_only_if_it_is_the_topic_that_the_pipelines_read() -> None:

@@ -414,11 +414,8 @@ class ComposeBackend:
     def typed(self, service: Service, command: Sequence[str]) -> str:
         """With Compose, in the container of the service; a user whom the image does not know needs its entry point."""
         entry = [] if os.getuid() in (0, _NOT_ROOT) else ["docker/run.sh"]
-        up = self._home.up()
-        own = self._settings.of_this_call(up.explicit if up else {})
-        return self.docker.typed(
-            "exec", *(f"--env={name}={value}" for name, value in own.items()), service.name, *entry, *command
-        )
+        settings = (f"--env={name}={value}" for name, value in self._settings.of_this_call.items())
+        return self.docker.typed("exec", *settings, service.name, *entry, *command)
 
     def typed_act(self, service: Service, act: str, arguments: Sequence[str] = ()) -> str:
         """With Compose; docker-compose.yaml takes the flags of a service from a variable."""

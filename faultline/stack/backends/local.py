@@ -321,9 +321,7 @@ class LocalBackend:
 
     def typed(self, service: Service, command: Sequence[str]) -> str:
         """Through scripts/exec.sh, which sets PATH and the settings."""
-        up = self._home.up()
-        own = self._settings.of_this_call(up.explicit if up else {})
-        settings = (f"{name}={shlex.quote(value)}" for name, value in own.items())
+        settings = (f"{name}={shlex.quote(value)}" for name, value in self._settings.of_this_call.items())
         return " ".join([*settings, shlex.join(["scripts/exec.sh", service.name, *command])])
 
     def typed_act(self, service: Service, act: str, arguments: Sequence[str] = ()) -> str:

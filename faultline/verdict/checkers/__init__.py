@@ -1,4 +1,4 @@
-"""One checker per pipeline: to add a pipeline, add a file here and a line below."""
+"""One checker per pipeline: to add a pipeline, add a file here, a line below, and its name in formats/verdict.py."""
 
 from __future__ import annotations
 
