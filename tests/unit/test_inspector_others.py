@@ -192,18 +192,35 @@ def test_a_file_source_that_is_read_twice_has_one_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("changed", ["offsets/12", "offsets/11", "commits/12", "metadata", "sources/0/11"])
-def test_a_file_that_was_edited_fails_by_its_checksum(tmp_path: Path, changed: str) -> None:
+def test_a_log_that_was_edited_is_read_whatever_its_checksum(tmp_path: Path, changed: str) -> None:
     checkpoint = Path(shutil.copytree(golden("spark-4.2") / "files_windowed", tmp_path / "copy")) / "checkpoint"
     whole = outcome(checkpoint)
     assert whole[0] != "impossible"
     file = checkpoint / changed
-    text = file.read_bytes() + b" "
-    file.write_bytes(text)
-    action, _, words = outcome(checkpoint)
-    assert action == "impossible"
-    assert f"{file}" in words and f".{file.name}.crc beside it has the checksum from before" in words
-    file.with_name(f".{file.name}.crc").write_bytes(b"no checksum")
+    file.write_bytes(file.read_bytes() + b" ")
     assert outcome(checkpoint)[:2] == whole[:2]
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["alone", "with its checksum"])
+def test_a_commit_that_was_deleted_runs_again_without_its_checksum(tmp_path: Path, whole: bool) -> None:
+    checkpoint = Path(shutil.copytree(golden("spark-4.2") / "files_windowed", tmp_path / "copy")) / "checkpoint"
+    (checkpoint / "commits" / "12").unlink()
+    if whole:
+        (checkpoint / "commits" / ".12.crc").unlink()
+    action, step, words = outcome(checkpoint)
+    assert (action, step) == ("re-run" if whole else "impossible", 12)
+    assert ("commits/.12.crc is left of a file that was deleted" in words) != whole
+
+
+@pytest.mark.parametrize(("release", "action"), [("4.0", "impossible"), ("4.2", "continue")])
+def test_a_snapshot_fits_its_checksum_or_is_broken(tmp_path: Path, release: str, action: str) -> None:
+    checkpoint = Path(shutil.copytree(golden(f"spark-{release}") / "rocksdb", tmp_path / "copy")) / "checkpoint"
+    assert outcome(checkpoint)[0] == "continue"
+    [newest] = checkpoint.glob("state/0/0/.4.zip.crc")
+    newest.write_bytes(newest.read_bytes()[:8] + b"else")
+    assert outcome(checkpoint)[0] == action
+    newest.write_bytes(b"no checksum")
+    assert outcome(checkpoint)[0] == "continue"
 
 
 @pytest.mark.parametrize(
@@ -342,7 +359,7 @@ def test_where_a_rate_source_began_may_be_of_a_newer_version(tmp_path: Path) -> 
     assert main(["--no-lag", str(checkpoint)]) == 0
 
 
-@pytest.mark.parametrize(("left", "fails"), [("state/0", True), ("offsets/.0.a.tmp", True), ("offsets/.0.crc", False)])
+@pytest.mark.parametrize(("left", "fails"), [("state/0", True), ("offsets/.0.a.tmp", True), ("offsets/.7.crc", False)])
 def test_the_first_batch_needs_empty_folders(tmp_path: Path, left: str, fails: bool) -> None:
     checkpoint = query(tmp_path)
     (checkpoint / left).mkdir(parents=True)

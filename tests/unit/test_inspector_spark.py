@@ -159,7 +159,8 @@ def test_the_sink_log_is_set_against_the_commits(release: str) -> None:
 def test_a_batch_in_the_sink_that_is_not_committed_is_said_to_be_skipped(tmp_path: Path) -> None:
     folder = shutil.copytree(golden("spark-4.0") / "kafka_files", tmp_path / "query")
     last = opened(folder / "checkpoint").counts["last"]
-    (folder / "checkpoint" / "commits" / str(last)).unlink()
+    for name in (str(last), f".{last}.crc"):
+        (folder / "checkpoint" / "commits" / name).unlink()
     report = opened(folder / "checkpoint", output=folder / "output")
     assert "skips it" in restart_sentence(report)
 

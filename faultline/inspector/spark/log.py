@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import json
 import re
-import zlib
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from pathlib import Path
 from typing import Any
 
 from faultline.storage.location import Location
@@ -168,29 +166,6 @@ def read_versioned(folder: Location, name: str, known: int, *, trims: bool = Fal
     if not content:
         raise LogError("it is empty")
     return versioned(content, known, trims=trims)
-
-
-def checksum_fails(folder: Location, name: str) -> str:
-    """Say that a file was changed after Hadoop had written it; empty when it was not, or when nothing tells.
-
-    On a disk Spark reads through Hadoop's ChecksumFs, which compares each part with `.NAME.crc`: `crc` and a byte 0,
-    the bytes of a part, and the CRC-32 of each. It passes over a file of another form.
-    """
-    if not isinstance(folder, Path):
-        return ""
-    try:
-        sums = (folder / f".{name}.crc").read_bytes()
-        size = int.from_bytes(sums[4:8])
-        if sums[:4] != b"crc\0" or not size:
-            return ""
-        content = read(folder, name)
-    except OSError:
-        return ""
-    parts = (content[at : at + size] for at in range(0, len(content), size))
-    expected = (sums[at : at + 4] for at in range(8, len(sums), 4))
-    if all(zlib.crc32(part).to_bytes(4) == each for part, each in zip(parts, expected, strict=False)):
-        return ""
-    return f"its content was changed, and .{name}.crc beside it has the checksum from before: Hadoop refuses to read it"
 
 
 def versioned(content: bytes, known: int, *, trims: bool = False) -> tuple[int, list[bytes]]:

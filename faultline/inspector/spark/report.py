@@ -15,9 +15,7 @@ from faultline.inspector.spark.growth import read_growth
 from faultline.inspector.spark.log import (
     COMPACT_INTERVAL,
     LogError,
-    LogFolder,
     UnknownVersion,
-    checksum_fails,
     list_log,
     parse,
 )
@@ -96,7 +94,6 @@ def read_report(path: Location, last: int | None, output: Location | None) -> Re
     except PermissionError as error:
         raise InspectorError(f"{error.filename} cannot be read: no permission; ask its owner") from None
     committed = set(committed_log.numbers)
-    _compare_checksums(offsets, commits, listed, committed_log)
     _say_what_is_wrong(report, path, offsets, commits)
     # AsyncProgressTrackingMicroBatchExecution refuses a query that keeps state.
     asynchronous = _is_asynchronous(listed.numbers, committed) and not operator_folders(path)
@@ -324,18 +321,6 @@ def _unread_of_a_source(path: Location, batch: PlannedBatch, name: str, has_init
         yield from (f"{each.name} of source {name}" for each in sorted(path.glob("_schema_log_*")))
 
 
-def _compare_checksums(offsets: Offsets, commits: Commits, planned: LogFolder, committed: LogFolder) -> None:
-    """Make errors of the files that a start reads and Hadoop refuses: the newest two batches, and the newest commit."""
-    for log, errors, there, newest in (
-        (planned, offsets.errors, offsets.batches, planned.numbers[-2:]),
-        (committed, commits.errors, commits.commits, committed.numbers[-1:]),
-    ):
-        for number in newest:
-            if number in there and (why := checksum_fails(log.path, str(number))):
-                errors[number] = why
-                del there[number]
-
-
 def _say_what_is_wrong(report: Report, path: Location, offsets: Offsets, commits: Commits) -> None:
     """Damaged files are problems; files of a version that is not known here are notes."""
     for number, why in offsets.errors.items() if not offsets.is_continuous else ():
@@ -382,9 +367,6 @@ def _query_id(path: Location, problems: list[str]) -> tuple[str, str]:
     except (OSError, LogError, KeyError, TypeError):
         problems.append(f"{file} {CUT}: a restart fails on it")
         return "", "damaged"
-    if why := checksum_fails(path, file.name):
-        problems.append(f"{file} cannot be read: {why}")
-        return found, "damaged"
     if not QUERY_ID.fullmatch(found):
         problems.append(f"{file} has an id that is not a UUID: a restart fails on it")
         return "", "damaged"

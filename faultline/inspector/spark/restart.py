@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from faultline.inspector.model import Elsewhere, Partition, Restart, SourceRange
@@ -66,7 +67,8 @@ class Logs:
         batches = self.offsets.batches
         last = max(batches, default=0)
         if self.asynchronous:
-            return max((each for each in batches if each < last), default=None)
+            there = {*batches, *self.offsets.errors, *self.offsets.unknown}
+            return max((each for each in there if each < last), default=None)
         return last - 1 if last > 0 else None
 
 
@@ -90,7 +92,26 @@ def predict_with(logs: Logs, release: str) -> Restart:
     present = bool(logs.offsets.batches or logs.offsets.errors or logs.offsets.unknown or logs.committed)
     if logs.identity == "missing" and present and not releases.is_before(release, releases.METADATA_NEEDED_SINCE):
         return _impossible(None, f"{logs.checkpoint / 'metadata'} is missing beside offsets or commits")
-    return _by_logs(logs, release)
+    restart = _by_logs(logs, release)
+    why = _cannot_be_written(logs.checkpoint, restart)
+    return _impossible(restart.step, why) if why else restart
+
+
+def _cannot_be_written(checkpoint: Location, restart: Restart) -> str:
+    """Say which file of its batch a restart cannot write; empty when nothing is in the way.
+
+    On a disk a log's file is renamed to its name, and its checksum after it, neither over another one
+    (FileContextBasedCheckpointFileManager, ChecksumFs.renameInternal): Spark takes it for a second query.
+    """
+    written = {"continue": ("offsets", "commits"), "re-run": ("commits",)}.get(restart.action, ())
+    for log in written if isinstance(checkpoint, Path) else ():
+        checksum = checkpoint / log / f".{restart.step}.crc"
+        if checksum.exists():
+            return (
+                f"{checksum} is left of a file that was deleted, so {log}/{restart.step} cannot be written again;"
+                " delete it, too"
+            )
+    return ""
 
 
 def _impossible(step: int | None, why: str) -> Restart:

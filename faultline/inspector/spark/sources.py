@@ -15,7 +15,6 @@ from faultline.inspector.model import Partition, SourceRange
 from faultline.inspector.spark.log import (
     LogError,
     LogFolder,
-    checksum_fails,
     list_log,
     misnamed,
     parse,
@@ -167,8 +166,6 @@ def initial_offset(checkpoint: Location, source: str, kind: str) -> Any:
     content = (folder / "0").read_bytes().removeprefix(b"\0")
     if not content:
         raise LogError("it is empty")
-    if why := checksum_fails(folder, "0"):
-        raise LogError(why)
     # Spark 2.1 wrote no version.
     found = parse(b"\n".join(versioned(content, 1)[1]) if content.startswith(b"v") else content)
     if not fits(found, kind):
@@ -259,9 +256,6 @@ def file_source_fails(checkpoint: Location, source: str, start: Any, end: Any) -
 def _lacks(log: LogFolder, first: int, last: int) -> str:
     """Say what a file source's log lacks of itself, and of the entries after `first` up to `last`. Raises LogError."""
     there = [number for number in log.valid() if log.has(number)]
-    for name in map(log.file, there):
-        if why := checksum_fails(log.path, name):
-            raise LogError(f"{log.path / name} cannot be read: {why}")
     whole = [log_entries(log, number) for number in there]
     if any(not isinstance(entry.get("timestamp"), int) for entries in whole for entry in entries):
         # FileEntry has no default for it.
