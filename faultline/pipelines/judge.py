@@ -33,13 +33,17 @@ _WITH_ZONE = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS")
 
 @dataclass(frozen=True)
 class Counts:
-    """Rows of the multisets: those that follow from the source, those that are written, and the differences."""
+    """Rows of the multisets: those that follow from the source, those that are written, and the differences.
+
+    `alike`: expected rows that are like another one.
+    """
 
     expected: int
     observed: int
     lost: int
     repeated: int
     unexpected: int
+    alike: int
 
 
 def columns_of(store: Store, pipeline: Pipeline) -> dict[str, str]:
@@ -187,16 +191,16 @@ class Judge:
             f"SELECT {names}, sum({_MUST})::BIGINT AS {_MUST}, sum({_THERE})::BIGINT AS {_THERE} "
             f"FROM (SELECT {names}, 1 AS {_MUST}, 0 AS {_THERE} FROM expected UNION ALL "
             f"SELECT {names}, 0, 1 FROM observed WHERE {_UNFIT} IS NULL) GROUP BY {names} "
-            f"HAVING sum({_MUST}) <> sum({_THERE})"
+            f"HAVING sum({_MUST}) <> sum({_THERE}) OR sum({_MUST}) > 1"
         )
         (expected,) = store.numbers("SELECT count(*) FROM expected")
         observed, unfit = store.numbers(f"SELECT count(*), count({_UNFIT}) FROM observed")
-        lost, repeated, unexpected = store.numbers(
+        lost, repeated, unexpected, alike = store.numbers(
             f"SELECT sum({_MUST} - {_THERE}) FILTER ({_MUST} > {_THERE}), "
             f"sum({_THERE} - {_MUST}) FILTER ({_MUST} > 0 AND {_THERE} > {_MUST}), "
-            f"sum({_THERE}) FILTER ({_MUST} = 0) FROM differing"
+            f"sum({_THERE}) FILTER ({_MUST} = 0), sum({_MUST} - 1) FILTER ({_MUST} > 1) FROM differing"
         )
-        return Counts(expected, observed, lost, repeated, unexpected + unfit)
+        return Counts(expected, observed, lost, repeated, unexpected + unfit, alike)
 
     def verdict(self) -> Verdict:
         """Read the source and the output, and judge. Raises SpecError when the file and the output do not fit."""
@@ -210,19 +214,8 @@ class Judge:
             self._pipeline.name, outcome, reason,
             expected=counts.expected, observed=counts.observed, lost=counts.lost, duplicated=counts.repeated,
             unexpected=counts.unexpected, examples=first_findings(self._findings, ("lost", "duplicated", "unexpected")),
-            notes=(*self._notes, *self._alike()), records=self._records, seconds=self._clock.seconds,
+            notes=(*self._notes, *_alike(counts.alike)), records=self._records, seconds=self._clock.seconds,
         )  # fmt: skip
-
-    def _alike(self) -> list[str]:
-        """Say how many expected rows are like another one."""
-        distinct = "SELECT count(*) FROM (SELECT DISTINCT * FROM expected)"
-        (alike,) = self._store.numbers(f"SELECT count(*) - ({distinct}) FROM expected")
-        if not alike:
-            return []
-        return [
-            f"{plural(alike, 'expected row')} like another one: if one is lost and the other repeated, the counts do "
-            "not show it; let expected.sql yield an id"
-        ]
 
     def _findings(self, category: str) -> Iterator[Finding]:
         """Yield the rows of a category."""
@@ -243,6 +236,16 @@ class Judge:
             for (line,) in self._store.stream(f"SELECT {_UNFIT} FROM observed WHERE {_UNFIT} IS NOT NULL"):
                 text = f"no row of the query's types: {printable(name_of(str(line)))}"
                 yield Finding(category, text, {"line": str(line)})
+
+
+def _alike(rows: int) -> list[str]:
+    """Say how many expected rows are like another one; nothing where there are none."""
+    if not rows:
+        return []
+    return [
+        f"{plural(rows, 'expected row')} like another one: if one is lost and the other repeated, the counts do not"
+        " show it; let expected.sql yield an id"
+    ]
 
 
 def decide(pipeline: Pipeline, counts: Counts, records: int) -> tuple[Outcome, str]:
