@@ -7,7 +7,8 @@ Usage: python -m tests.golden.archives FOLDER      pack FOLDER into tests/golden
 | spark-X.Y    | python -m tests.golden.record spark, and python tests/golden/record_spark_formats.py record |
 | flink-X.Y    | python -m tests.golden.record flink                                                         |
 | flink-job    | the one above; FOLDER has <job id>/chk-N of a stack's checkpoints/flink                     |
-| flink-others | the one above, of Flink 2.2.1 with other connectors, backends and places; FOLDER has each   |
+| flink-others | python -m tests.golden.record hybrid; the rest the one above, of Flink 2.2.1 with other     |
+|              | connectors, backends and places; FOLDER has each                                            |
 | runs         | python -m tests.golden.record_runs                                                          |
 """
 

@@ -1,8 +1,9 @@
 """Record golden checkpoints again, by real runs on a scratch broker, into their archives. Tools environment.
 
-Usage: python -m tests.golden.record [spark] [flink]      from the project's root; takes some minutes
+Usage: python -m tests.golden.record [spark] [flink] [hybrid]      from the project's root; some minutes
 
-Spark and Flink as pinned. For another release give an interpreter that has it and its connector:
+Without a word spark and flink; hybrid goes to the archive flink-others. Spark and Flink as pinned. For another release
+give an interpreter that has it and its connector:
     GOLDEN_SPARK_PYTHON, GOLDEN_SPARK_JARS (comma-separated), GOLDEN_SPARK_NAME (of the archive, as spark-4.1)
     GOLDEN_FLINK_PYTHON, GOLDEN_FLINK_CONNECTOR, GOLDEN_FLINK_NAME (default flink-2.2)
 GOLDEN_SPARK_RECIPES and GOLDEN_FLINK_RECIPES name some recipes, with spaces between; default: all, but Flink's rocksdb,
@@ -147,6 +148,16 @@ def record_flink(broker: Broker, target: Path) -> None:
         savepoint_metadata(target / delivery)
 
 
+def record_hybrid(broker: Broker) -> None:
+    """Run record_flink_hybrid.py."""
+    out = SCRATCH / "hybrid-source"
+    (out / "cp").mkdir(parents=True)
+    command = [str(PYTHON), str(HERE / "record_flink_hybrid.py"), broker.bootstrap, str(out / "cp")]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    with recorded("flink-others") as target:
+        _copy(out / "cp", target / out.name / "cp")
+
+
 def savepoint(job: str, checkpoints: Path) -> None:
     """Trigger a savepoint in canonical format and wait for it."""
     rest(f"/jobs/{job}/savepoints", {"target-directory": checkpoints.as_uri(), "formatType": "CANONICAL"})
@@ -183,6 +194,8 @@ def main() -> None:
             produce(broker.bootstrap, 0, 100)
             if "spark" in wanted:
                 record_spark(broker)
+            if "hybrid" in wanted:
+                record_hybrid(broker)
             if "flink" in wanted:
                 with recorded(os.environ.get("GOLDEN_FLINK_NAME", "flink-2.2")) as target:
                     record_flink(broker, target)

@@ -49,6 +49,18 @@ def test_a_source_of_another_connector_is_unknown_and_no_damage(reports: dict[st
     assert "max-part-counter" in words
 
 
+def test_splits_inside_those_of_another_source_are_not_read(reports: dict[str, Report]) -> None:
+    report = reports["hybrid-source"]
+    assert not report.problems
+    (source,) = report.steps[-1].sources
+    assert (source.kind, source.partitions) == ("unknown", [])
+    assert report.restart is not None
+    assert (report.restart.action, report.restart.partitions) == ("restore", [])
+    words = render(report)
+    assert "2 splits with its readers, 105 bytes with its coordinator" in words
+    assert "not looked at: the position of source hybrid" in words
+
+
 def test_committables_of_another_sink_are_no_transactions(reports: dict[str, Report]) -> None:
     report = reports["file-sink"]
     assert not report.problems
