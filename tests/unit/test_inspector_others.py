@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from faultline.formats.run import SPARK_RUN_FILE
 from faultline.inspector.__main__ import main
 from faultline.inspector.errors import InspectorError
 from faultline.inspector.flink.folder import list_folders
@@ -191,25 +192,37 @@ def test_a_file_source_that_is_read_twice_has_one_log(tmp_path: Path) -> None:
     assert "not looked at: which folder of sources/ is the log of source 0: it may be the same as another one" in words
 
 
-@pytest.mark.parametrize("changed", ["offsets/12", "offsets/11", "commits/12", "metadata", "sources/0/11"])
-def test_a_log_that_was_edited_is_read_whatever_its_checksum(tmp_path: Path, changed: str) -> None:
+@pytest.mark.parametrize("compares", [False, True], ids=["spark's default", "the synchronizer"])
+@pytest.mark.parametrize("changed", ["offsets/12", "offsets/11", "commits/12", "metadata"])
+def test_a_log_that_was_edited_fails_where_checksums_are_compared(tmp_path: Path, changed: str, compares: bool) -> None:
     checkpoint = Path(shutil.copytree(golden("spark-4.2") / "files_windowed", tmp_path / "copy")) / "checkpoint"
     whole = outcome(checkpoint)
-    assert whole[0] != "impossible"
+    if compares:
+        (checkpoint / SPARK_RUN_FILE).write_text("{}")
     file = checkpoint / changed
     file.write_bytes(file.read_bytes() + b" ")
-    assert outcome(checkpoint)[:2] == whole[:2]
-
-
-@pytest.mark.parametrize("whole", [False, True], ids=["alone", "with its checksum"])
-def test_a_commit_that_was_deleted_runs_again_without_its_checksum(tmp_path: Path, whole: bool) -> None:
-    checkpoint = Path(shutil.copytree(golden("spark-4.2") / "files_windowed", tmp_path / "copy")) / "checkpoint"
-    (checkpoint / "commits" / "12").unlink()
-    if whole:
-        (checkpoint / "commits" / ".12.crc").unlink()
     action, step, words = outcome(checkpoint)
-    assert (action, step) == ("re-run" if whole else "impossible", 12)
-    assert ("commits/.12.crc is left of a file that was deleted" in words) != whole
+    assert (action, step) == ("impossible" if compares else "continue", whole[1])
+    assert f"{file} was changed, and does not fit the checksum beside it" in words
+    file.with_name(f".{file.name}.crc").write_bytes(b"no checksum")
+    assert outcome(checkpoint) == whole
+
+
+@pytest.mark.parametrize(
+    ("compares", "checksum", "action"),
+    [(False, True, "impossible"), (False, False, "re-run"), (True, True, "re-run")],
+)
+def test_a_commit_that_was_deleted_runs_again_unless_its_checksum_is_in_the_way(
+    tmp_path: Path, compares: bool, checksum: bool, action: str
+) -> None:
+    checkpoint = Path(shutil.copytree(golden("spark-4.2") / "files_windowed", tmp_path / "copy")) / "checkpoint"
+    if compares:
+        (checkpoint / SPARK_RUN_FILE).write_text("{}")
+    for name in ("12",) if checksum else ("12", ".12.crc"):
+        (checkpoint / "commits" / name).unlink()
+    said, step, words = outcome(checkpoint)
+    assert (said, step) == (action, 12)
+    assert ("commits/.12.crc is left of a file that was deleted" in words) == (action == "impossible")
 
 
 @pytest.mark.parametrize(("release", "action"), [("4.0", "impossible"), ("4.2", "continue")])

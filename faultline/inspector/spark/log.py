@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any
 
 from faultline.storage.location import Location
@@ -166,6 +168,28 @@ def read_versioned(folder: Location, name: str, known: int, *, trims: bool = Fal
     if not content:
         raise LogError("it is empty")
     return versioned(content, known, trims=trims)
+
+
+def fits_checksum(folder: Location, name: str) -> bool:
+    """Return whether a file is as Hadoop's ChecksumFileSystem wrote it, or nothing tells.
+
+    `.NAME.crc` has `crc` and a byte 0, the bytes of a part, and the CRC-32 of each; one of another form is passed over.
+    RocksDBFileManager reads snapshots through it, on a disk, and FileSystemBasedCheckpointFileManager the logs. Spark's
+    default for logs, FileContextBasedCheckpointFileManager, compares none.
+    """
+    if not isinstance(folder, Path):
+        return True
+    try:
+        sums = (folder / f".{name}.crc").read_bytes()
+        size = int.from_bytes(sums[4:8])
+        if sums[:4] != b"crc\0" or not size:
+            return True
+        content = read(folder, name)
+    except OSError:
+        return True
+    parts = (content[at : at + size] for at in range(0, len(content), size))
+    expected = (sums[at : at + 4] for at in range(8, len(sums), 4))
+    return all(zlib.crc32(part).to_bytes(4) == each for part, each in zip(parts, expected, strict=False))
 
 
 def versioned(content: bytes, known: int, *, trims: bool = False) -> tuple[int, list[bytes]]:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from faultline.formats.run import SPARK_RUN_FILE
 from faultline.inspector.errors import InspectorError
 from faultline.inspector.model import CheckpointStep, Report, Restart, Sink
 from faultline.inspector.spark.commits import Commits, read_commits
@@ -15,7 +16,9 @@ from faultline.inspector.spark.growth import read_growth
 from faultline.inspector.spark.log import (
     COMPACT_INTERVAL,
     LogError,
+    LogFolder,
     UnknownVersion,
+    fits_checksum,
     list_log,
     parse,
 )
@@ -129,7 +132,10 @@ def read_report(path: Location, last: int | None, output: Location | None) -> Re
     state = _missing_state(path, listed.numbers, batch, commits, report.problems)
     unseen = (*_not_looked_at(path, batch, initial), *unread)
     left = "" if listed.numbers else _left(path)
-    logs = Logs(path, offsets, commits, committed, initial, identity, state, unseen, asynchronous, left, unreadable)
+    logs = Logs(
+        path, offsets, commits, committed, initial, identity, state, unseen, asynchronous, left, unreadable,
+        _unfit(listed, committed_log), compares=(path / SPARK_RUN_FILE).is_file(),
+    )  # fmt: skip
     report.restart = predict(logs, report.releases)
     report.notes += _changed_sources(path, offsets.batches)
     report.problems += _backwards(path, offsets.batches, report.restart)
@@ -319,6 +325,14 @@ def _unread_of_a_source(path: Location, batch: PlannedBatch, name: str, has_init
     elif kind == "delta":
         # DeltaSourceMetadataTrackingLog reads its newest entry when the source is made.
         yield from (f"{each.name} of source {name}" for each in sorted(path.glob("_schema_log_*")))
+
+
+def _unfit(planned: LogFolder, committed: LogFolder) -> str:
+    """Name a log file that a start reads and that does not fit its checksum; empty when there is none."""
+    read_first = [(planned.path.parent, "metadata")]
+    read_first += [(planned.path, str(number)) for number in planned.numbers[-2:]]
+    read_first += [(committed.path, str(number)) for number in committed.numbers[-1:]]
+    return next((str(folder / name) for folder, name in read_first if not fits_checksum(folder, name)), "")
 
 
 def _say_what_is_wrong(report: Report, path: Location, offsets: Offsets, commits: Commits) -> None:

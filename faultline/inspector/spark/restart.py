@@ -35,6 +35,7 @@ from faultline.inspector.spark.sources import (
 from faultline.inspector.words import count, positions, ranges
 from faultline.storage.location import Location
 
+COMPARING = "spark.sql.streaming.checkpointFileManagerClass = FileSystemBasedCheckpointFileManager"
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
 
@@ -47,6 +48,8 @@ class Logs:
     this program does not. `asynchronous`: the gaps in the logs are those that asynchronous progress tracking leaves.
     `left`: a file in a folder that must be empty before the first batch
     (MicroBatchExecution.verifyNewCheckpointDirectory). `unreadable`: why the initial offset of a source cannot be read.
+    `unfit`: a file that a start reads and that does not fit its checksum. `compares`: Spark's reader of the logs is
+    known to be the one that compares.
     """
 
     checkpoint: Location
@@ -60,6 +63,8 @@ class Logs:
     asynchronous: bool = False
     left: str = ""
     unreadable: Mapping[str, str] = field(default_factory=dict)
+    unfit: str = ""
+    compares: bool = False
 
     @property
     def previous(self) -> int | None:
@@ -92,26 +97,37 @@ def predict_with(logs: Logs, release: str) -> Restart:
     present = bool(logs.offsets.batches or logs.offsets.errors or logs.offsets.unknown or logs.committed)
     if logs.identity == "missing" and present and not releases.is_before(release, releases.METADATA_NEEDED_SINCE):
         return _impossible(None, f"{logs.checkpoint / 'metadata'} is missing beside offsets or commits")
-    restart = _by_logs(logs, release)
-    why = _cannot_be_written(logs.checkpoint, restart)
-    return _impossible(restart.step, why) if why else restart
+    return _by_checksums(logs, _by_logs(logs, release))
 
 
-def _cannot_be_written(checkpoint: Location, restart: Restart) -> str:
-    """Say which file of its batch a restart cannot write; empty when nothing is in the way.
+def _by_checksums(logs: Logs, restart: Restart) -> Restart:
+    """Say what the checksums beside the logs, `.NAME.crc`, change of a restart: this depends on who reads the logs.
 
-    On a disk a log's file is renamed to its name, and its checksum after it, neither over another one
-    (FileContextBasedCheckpointFileManager, ChecksumFs.renameInternal): Spark takes it for a second query.
+    Spark's default compares none. It renames a file to its name, and its checksum after it, neither over another one
+    (ChecksumFs.renameInternal), and takes one that is there for the work of a second query. The other manager compares
+    them, and writes over them (ChecksumFileSystem).
     """
-    written = {"continue": ("offsets", "commits"), "re-run": ("commits",)}.get(restart.action, ())
-    for log in written if isinstance(checkpoint, Path) else ():
-        checksum = checkpoint / log / f".{restart.step}.crc"
-        if checksum.exists():
-            return (
-                f"{checksum} is left of a file that was deleted, so {log}/{restart.step} cannot be written again;"
-                " delete it, too"
-            )
-    return ""
+    if restart.action not in ("continue", "re-run"):
+        return restart
+    unfit = f"{logs.unfit} was changed, and does not fit the checksum beside it" if logs.unfit else ""
+    if logs.compares:
+        return _impossible(restart.step, unfit) if unfit else restart
+    if left := _left_checksum(logs.checkpoint, restart):
+        why = f"{left} is left of a file that was deleted, so Spark cannot write this file again; delete it, too"
+        restart = _impossible(restart.step, why)
+        restart.details.append(f"{COMPARING} would write it")
+    elif unfit:
+        restart.details.append(f"this holds with Spark's default; with {COMPARING} it fails, because {unfit}")
+    return restart
+
+
+def _left_checksum(checkpoint: Location, restart: Restart) -> str:
+    """Name the checksum that is there already of a file that a restart writes; empty when there is none."""
+    if not isinstance(checkpoint, Path):
+        return ""
+    logs = ("offsets", "commits") if restart.action == "continue" else ("commits",)
+    checksums = (checkpoint / log / f".{restart.step}.crc" for log in logs)
+    return next((str(each) for each in checksums if each.exists()), "")
 
 
 def _impossible(step: int | None, why: str) -> Restart:

@@ -17,13 +17,12 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
+from faultline.inspector.spark.log import fits_checksum
 from faultline.inspector.spark.operator_metadata import MetadataError, logged_files
 from faultline.inspector.spark.operator_metadata import read as read_metadata
 from faultline.inspector.words import count
 from faultline.storage.location import Location
-from faultline.storage.reading import read
 
 NAME = re.compile(r"(0|[1-9][0-9]{0,18})(_[0-9a-f-]+)?\.(delta|snapshot|changelog|zip)(\.crc)?")
 CHANGES = ("delta", "changelog")
@@ -165,27 +164,6 @@ def _broken_snapshot(folder: Location, name: str) -> str:
     if sizes is None:
         return f"{file} is not a whole snapshot of RocksDB"
     return next(filter(None, (_broken_part(folder, part, size, name) for part, size in sizes.items())), "")
-
-
-def fits_checksum(folder: Location, name: str) -> bool:
-    """Return whether a file is as Hadoop's ChecksumFileSystem wrote it, or nothing tells.
-
-    `.NAME.crc` has `crc` and a byte 0, the bytes of a part, and the CRC-32 of each; one of another form is passed over.
-    RocksDBFileManager reads snapshots through it, on a disk. The logs are opened by FileContext, which compares none.
-    """
-    if not isinstance(folder, Path):
-        return True
-    try:
-        sums = (folder / f".{name}.crc").read_bytes()
-        size = int.from_bytes(sums[4:8])
-        if sums[:4] != b"crc\0" or not size:
-            return True
-        content = read(folder, name)
-    except OSError:
-        return True
-    parts = (content[at : at + size] for at in range(0, len(content), size))
-    expected = (sums[at : at + 4] for at in range(8, len(sums), 4))
-    return all(zlib.crc32(part).to_bytes(4) == each for part, each in zip(parts, expected, strict=False))
 
 
 def _broken_part(folder: Location, part: str, size: int, snapshot: str) -> str:
