@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import http
-import http.client
 import itertools
 import random
 import socket
@@ -31,6 +29,9 @@ def silence(address: str, port: int) -> str:
 
 def says_ok(address: str, port: int, path: str) -> bool:
     """Return whether a web server there answers a request for a path, and says that all is well."""
+    # With its parsers of mail it takes as long to import as most programs here need for all else.
+    import http.client  # noqa: PLC0415
+
     connection = http.client.HTTPConnection(address, port, timeout=_ANSWER_SECONDS)
     try:
         connection.request("GET", path)
