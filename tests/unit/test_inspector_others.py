@@ -225,6 +225,21 @@ def test_a_commit_that_was_deleted_runs_again_unless_its_checksum_is_in_the_way(
     assert ("commits/.12.crc is left of a file that was deleted" in words) == (action == "impossible")
 
 
+def test_asynchronous_progress_writes_over_the_checksum_of_a_deleted_commit(tmp_path: Path) -> None:
+    checkpoint = Path(shutil.copytree(golden("spark-3.5") / "async_progress", tmp_path / "copy")) / "checkpoint"
+    last = max(int(path.name) for path in (checkpoint / "commits").glob("[0-9]*"))
+    (checkpoint / "commits" / str(last)).unlink()
+    assert (checkpoint / "commits" / f".{last}.crc").exists()
+    assert outcome(checkpoint)[:2] == ("re-run", last)
+
+
+def test_a_snapshot_that_lies_among_its_files_makes_no_store_of_them(tmp_path: Path) -> None:
+    checkpoint = Path(shutil.copytree(golden("spark-3.5") / "rocksdb", tmp_path / "copy")) / "checkpoint"
+    state = checkpoint / "state" / "0" / "0"
+    (state / "4.zip").rename(state / "SSTs" / "4.zip")
+    assert outcome(checkpoint)[:2] == ("continue", 4)
+
+
 @pytest.mark.parametrize(("release", "action"), [("4.0", "impossible"), ("4.2", "continue")])
 def test_a_snapshot_fits_its_checksum_or_is_broken(tmp_path: Path, release: str, action: str) -> None:
     checkpoint = Path(shutil.copytree(golden(f"spark-{release}") / "rocksdb", tmp_path / "copy")) / "checkpoint"

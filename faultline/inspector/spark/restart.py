@@ -112,7 +112,7 @@ def _by_checksums(logs: Logs, restart: Restart) -> Restart:
     unfit = f"{logs.unfit} was changed, and does not fit the checksum beside it" if logs.unfit else ""
     if logs.compares:
         return _impossible(restart.step, unfit) if unfit else restart
-    if left := _left_checksum(logs.checkpoint, restart):
+    if left := _left_checksum(logs, restart):
         why = f"{left} is left of a file that was deleted, so Spark cannot write this file again; delete it, too"
         restart = _impossible(restart.step, why)
         restart.details.append(f"{COMPARING} would write it")
@@ -121,12 +121,13 @@ def _by_checksums(logs: Logs, restart: Restart) -> Restart:
     return restart
 
 
-def _left_checksum(checkpoint: Location, restart: Restart) -> str:
+def _left_checksum(logs: Logs, restart: Restart) -> str:
     """Name the checksum that is there already of a file that a restart writes; empty when there is none."""
-    if not isinstance(checkpoint, Path):
+    if not isinstance(logs.checkpoint, Path) or logs.asynchronous:
+        # AsyncOffsetSeqLog and AsyncCommitLog write over what is there.
         return ""
-    logs = ("offsets", "commits") if restart.action == "continue" else ("commits",)
-    checksums = (checkpoint / log / f".{restart.step}.crc" for log in logs)
+    written = ("offsets", "commits") if restart.action == "continue" else ("commits",)
+    checksums = (logs.checkpoint / log / f".{restart.step}.crc" for log in written)
     return next((str(each) for each in checksums if each.exists()), "")
 
 

@@ -268,7 +268,8 @@ def _stores(operator: Location, partitions: Iterable[Location]) -> set[str]:
     with contextlib.suppress(MetadataError):
         if metadata := read_metadata(operator):
             return {name for name, _ in metadata.stores}
-    return {each.name for folder in partitions for each in folder.iterdir() if each.is_dir() and read_store(each).kinds}
+    inside = (each for folder in partitions for each in folder.iterdir() if each.name not in LISTED_IN.values())
+    return {each.name for each in inside if each.is_dir() and read_store(each).kinds}
 
 
 def _has_key(operator: Location) -> bool:
