@@ -40,11 +40,9 @@ BEFORE_THE_OLDEST = (
     "spark.sql.streaming.statefulOperator.useStrictDistribution",
 )
 """Settings that every release from 3.3 on pins, and that came after 2.4 (OffsetSeqMetadata.relevantSQLConfs)."""
-MOST_REPLAYED = {"4.1": 50, "4.2": 500}
-"""From these releases on an older snapshot of the state, and so many changes after it, stand in for one that cannot be
-read (AutoSnapshotLoader; the default of autoSnapshotRepair.maxChangeFileReplay)."""
-REPAIRS_WITH_IDS_SINCE = "4.2"
-"""From here on this holds of state with ids, too (RocksDB.loadSnapshotWithCheckpointId)."""
+MOST_REPLAYED, REPAIRED_SINCE = 500, "4.2"
+"""From this release on an older snapshot of the state, and so many changes after it, stand in for one that cannot be
+read (AutoSnapshotLoader; the default of autoSnapshotRepair.maxChangeFileReplay). Spark 4.1 has it turned off."""
 OFFSETS_SINCE = {1: "3.5", 2: "4.2"}
 COMMITS_SINCE = {1: "3.5", 2: "4.0", 3: "4.2"}
 """The first release that reads each version of the logs."""
@@ -81,11 +79,9 @@ def older(batch: PlannedBatch) -> str:
     return "older than 3.5"
 
 
-def most_replayed(release: str, *, has_ids: bool) -> int | None:
+def most_replayed(release: str) -> int | None:
     """Return after how many changes at most a release takes an older snapshot; None when it never takes one."""
-    if has_ids and is_before(release, REPAIRS_WITH_IDS_SINCE):
-        return None
-    return next((most for since, most in reversed(MOST_REPLAYED.items()) if not is_before(release, since)), None)
+    return None if is_before(release, REPAIRED_SINCE) else MOST_REPLAYED
 
 
 def is_before(release: str, other: str) -> bool:

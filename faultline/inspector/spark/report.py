@@ -234,7 +234,7 @@ def _missing_state(
     provider = provider_of(path, batch)
     if provider not in PROVIDERS:
         return {}
-    limits = {release: most_replayed(release, has_ids=bool(ids)) for release in TRIED}
+    limits = {release: most_replayed(release) for release in TRIED}
     try:
         needed = NeededState(version, _partitions_of_state(path, batch), ids, provider)
         whys = {limit: what_is_missing(path, needed, limit) for limit in set(limits.values())}
