@@ -82,8 +82,52 @@ SINKS = (
     Sink("flink_kafka_at_least_once", "Kafka", "`'sink.delivery-guarantee' = 'at-least-once'`", "Flink"),
     Sink("flink_files", "files", "`'connector' = 'filesystem'`: complete with a checkpoint", "Flink"),
     Sink("flink_iceberg", "Iceberg", "`'connector' = 'iceberg'`: a snapshot with each checkpoint", "Flink"),
+    Sink(
+        "flink_iceberg_fixed_job", "Iceberg's newer sink, job id kept", "`'table.exec.iceberg.use-v2-sink' = 'true'`",
+        "Flink",
+    ),
     Sink("flink_postgres_append", "Postgres, appended", "`'connector' = 'jdbc'`, a table without a key", "Flink"),
     Sink("flink_postgres_upsert", "Postgres, by key", "`PRIMARY KEY (part, pos) NOT ENFORCED`", "Flink"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Report:
+    """A public report, and the cell that tries it. `counted`: lost or repeated, which the report speaks of."""
+
+    link: str
+    says: str
+    pipeline: str
+    row: str
+    counted: str
+
+
+REPORTS = (
+    Report(
+        "https://github.com/apache/iceberg/issues/18098",
+        "Iceberg's newer sink drops commits after a start without state",
+        "flink_iceberg_fixed_job", "empty-checkpoint", "lost",
+    ),
+    Report(
+        "https://github.com/apache/iceberg/issues/10892",
+        "a restore from an older point skips the commits of checkpoints whose numbers the table has already",
+        "flink_iceberg", "older-checkpoint", "lost",
+    ),
+    Report(
+        "https://github.com/apache/iceberg/issues/8809",
+        "a batch that `foreachBatch` runs again is in the Iceberg table twice",
+        "to_iceberg_append", "newest-commit-deleted", "repeated",
+    ),
+    Report(
+        "https://github.com/delta-io/delta/pull/1141",
+        "a batch that `foreachBatch` runs again is in the Delta table twice, without `txnAppId` and `txnVersion`",
+        "to_delta_append", "newest-commit-deleted", "repeated",
+    ),
+    Report(
+        "https://github.com/apache/spark/pull/22331",
+        "the file sink writes a batch twice when the driver dies (SPARK-25331)",
+        "to_file_sink", "kill", "repeated",
+    ),
 )  # fmt: skip
 
 _HEAD = """# Which sink
@@ -98,7 +142,8 @@ is broken? Rendered by `python -m faultline.pipelines.sinks` from `which_sink.js
 {lines}
 A cell has the rows that were lost and repeated; "none" stands for neither. A dash: the row does not apply, as Spark's
 newest commit to a job of Flink. An empty cell was not tried. How many rows a batch or a checkpoint has, and so how
-many are repeated, depends on the moment.
+many are repeated, depends on the moment. No runtime of Iceberg was found for Spark 4.2 and Flink 2.2: its pipelines of
+Spark run on 4.1, and those of Flink on 2.2 with the runtime for 2.1.
 
 - **kill**: SIGKILL in mid-flight, twice. Spark runs the batch again that was being written, with the same offsets;
   Flink reads again from its newest checkpoint. A sink that cannot tell has its rows twice.
@@ -115,6 +160,11 @@ many are repeated, depends on the moment.
 - **answer lost**: the database has committed, and the connection breaks before it can say so. The program cannot
   know, and does it again.
 
+## Public reports
+
+| report | what it says | tried here |
+|---|---|---|
+{reports}
 What each column does to a pipeline stands in [a pipeline of your own](pipelines.md#the-rows).
 """
 
@@ -153,7 +203,20 @@ def page(stack: Stack, cells: list[Cell]) -> str:
     return _HEAD.format(
         releases=", ".join(sorted({cell["release"] for cell in cells})), upgrade=", ".join(sorted(releases)),
         table=_lines(table), lines=_lines([sink.name, f"`{sink.pipeline}`", sink.line] for sink in SINKS),
+        reports=_lines(_of_report(each, found.get((each.pipeline, each.row))) for each in REPORTS),
     )  # fmt: skip
+
+
+def _of_report(report: Report, cell: Cell | None) -> list[str]:
+    """Render a report and whether its cell shows it."""
+    place = next(sink.name for sink in SINKS if sink.pipeline == report.pipeline)
+    where = f"{place}, {report.row.replace('-', ' ')}"
+    *_, project, _, number = report.link.split("/")
+    called = f"[{project} {number}]({report.link})"
+    if cell is None:
+        return [called, report.says, f"not tried: {where}"]
+    does = "reproduces" if cell[report.counted] else f"did not reproduce on {cell['release']}"
+    return [called, report.says, f"{does} ({where}): {_counts(cell)}"]
 
 
 def _lines(table: Iterable[Sequence[str]]) -> str:

@@ -31,20 +31,28 @@ if jars:
     settings["pipeline.jars"] = jars
     # Flink looks for classes of Hadoop outside the job's jars only.
     os.environ["HADOOP_CLASSPATH"] = ":".join(jar.removeprefix("file://") for jar in jars.split(";") if "hadoop" in jar)
+if sink == "iceberg_fixed_job":
+    # The newer one of Iceberg's two sinks, and a job that keeps its id, as a job on Kubernetes does.
+    settings["table.exec.iceberg.use-v2-sink"] = "true"
+    settings["$internal.pipeline.job-id"] = "0123456789abcdef" * 2
 table = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
 for key, value in settings.items():
     table.get_config().set(key, value)
 
 KAFKA = f"'connector' = 'kafka', 'properties.bootstrap.servers' = '{bootstrap}', 'format' = 'json'"
 JDBC = f"'connector' = 'jdbc', 'url' = 'jdbc:{target}', 'table-name' = 'page_views'"
+ICEBERG = (
+    "'connector' = 'iceberg', 'catalog-type' = 'hadoop', 'catalog-name' = 'tables', "
+    f"'warehouse' = '{work}', 'catalog-database' = 'db'"
+)
 SINKS = {
     "kafka_exactly_once": f"{KAFKA}, 'topic' = '{target}', 'sink.delivery-guarantee' = 'exactly-once', "
     "'sink.transactional-id-prefix' = 'page_views', 'properties.transaction.timeout.ms' = '900000'",
     "kafka_at_least_once": f"{KAFKA}, 'topic' = '{target}', 'sink.delivery-guarantee' = 'at-least-once'",
     "files": f"'connector' = 'filesystem', 'path' = '{work}/page_views', 'format' = 'json', "
     "'sink.rolling-policy.rollover-interval' = '1 s', 'sink.rolling-policy.check-interval' = '1 s'",
-    "iceberg": "'connector' = 'iceberg', 'catalog-type' = 'hadoop', 'catalog-name' = 'tables', "
-    f"'warehouse' = '{work}', 'catalog-database' = 'db'",
+    "iceberg": ICEBERG,
+    "iceberg_fixed_job": ICEBERG,
     "postgres_append": JDBC,
     "postgres_upsert": JDBC,
 }
