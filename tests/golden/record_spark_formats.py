@@ -1,13 +1,14 @@
 """Record small Spark checkpoints, one for each format of their files, by real runs without a broker; or restart them.
 
 Usage: python tests/golden/record_spark_formats.py record [RECIPE...]
-       python tests/golden/record_spark_formats.py restart ANSWER FOLDER...
+       python tests/golden/record_spark_formats.py restart ANSWER SECONDS FOLDER...
 
 Runs in an environment of the release that is to do it (docker/requirements/spark-*.lock). `record` leaves
 <recipe>/checkpoint in the archive of the release, and leaves out recipes that the release has no feature for. `restart`
-starts in each FOLDER (whose last part is the recipe's name) the same query again until a batch is committed, and writes
-to ANSWER, as JSON by folder, the error (empty when there was none) and the batches committed. GOLDEN_SPARK_JARS names
-jars, comma-separated: Delta's for the recipe delta. The recipe processor needs pandas and protobuf, which no lock has.
+starts in each FOLDER (whose last part is the recipe's name) the same query again until a batch is committed, or SECONDS
+are over, and appends to ANSWER a line of JSON: the folder, the error (empty when there was none), batches committed.
+GOLDEN_SPARK_JARS names jars, comma-separated: Delta's for the recipe delta. The recipe processor needs pandas and
+protobuf, which no lock has.
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ def _file(source: Path, number: int) -> None:
 def _input(out: Path) -> Path:
     """The folder that the query reads: for a restart the one that the checkpoint names, with a file more in it."""
     for entry in sorted((out / "checkpoint" / "sources").glob("*/[0-9]*")):
-        found = re.search(r'"path":"file://([^"]+)/visits-\d+\.json"', entry.read_text())
+        # An entry may be damaged.
+        lines = entry.read_text(errors="replace") if entry.is_file() else ""
+        found = re.search(r'"path":"file://([^"]+)/visits-\d+\.json"', lines)
         if found:
             _file(Path(found[1]), FILES)
             return Path(found[1])
@@ -224,28 +227,34 @@ RECIPES = {
 
 
 def _committed(out: Path) -> set[int]:
-    return {int(path.name) for path in (out / "checkpoint" / "commits").glob("[0-9]*")}
+    return {int(path.name) for path in (out / "checkpoint" / "commits").glob("[0-9]*") if path.name.isdecimal()}
 
 
-def run(spark: SparkSession, recipe: Recipe, out: Path, wanted: int) -> tuple[str, list[int]]:
+def run(spark: SparkSession, recipe: Recipe, out: Path, wanted: int, seconds: float = SECONDS) -> tuple[str, list[int]]:
     """Run the query until `wanted` more batches are committed; returns its error, if any, and those batches."""
     for name, value in recipe.settings.items():
         spark.conf.set(STREAMING + name, value)
-    before, deadline, error, query = _committed(out), time.monotonic() + SECONDS, "", None
+    before, deadline, error, query = _committed(out), time.monotonic() + seconds, "", None
     try:
         query = recipe.build(spark, out).start()
         while query.isActive and len(_committed(out) - before) < wanted and time.monotonic() < deadline:
-            query.awaitTermination(1)
+            query.awaitTermination(0.1)
         if query.exception() is not None:
-            error = str(query.exception()).splitlines()[0]
+            error = _in_a_line(query.exception())
     except Exception as caught:
-        error = str(caught).splitlines()[0] or type(caught).__name__
+        error = _in_a_line(caught)
     finally:
         if query is not None:
             query.stop()
         for name in recipe.settings:
             spark.conf.unset(STREAMING + name)
     return error, sorted(_committed(out) - before)
+
+
+def _in_a_line(error: object) -> str:
+    """Spark's words, and behind them the Java exception in which a function of Python ended."""
+    lines = str(error).splitlines() or [type(error).__name__]
+    return " ".join([lines[0], *(line for line in lines if line.startswith(": "))][:2])
 
 
 def record(spark: SparkSession, names: list[str], release: str) -> None:
@@ -272,9 +281,11 @@ def main() -> int:
     if verb == "record":
         record(spark, words, "spark-" + ".".join(map(str, RELEASE)))
         return 0
-    answer, *folders = words
-    answers = {folder: run(spark, RECIPES[Path(folder).name], Path(folder), 1) for folder in folders}
-    Path(answer).write_text(json.dumps(answers, indent=1))
+    answer, seconds, *folders = words
+    for folder in folders:
+        outcome = run(spark, RECIPES[Path(folder).name], Path(folder), 1, float(seconds))
+        with Path(answer).open("a", encoding="utf-8") as answers:
+            answers.write(json.dumps([folder, *outcome]) + "\n")
     return 0
 
 
