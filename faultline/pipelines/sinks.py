@@ -152,8 +152,10 @@ Spark run on 4.1, and those of Flink on 2.2 with the runtime for 2.1.
   know: it skips such a batch, and loses its rows where they are not those of the first time. Flink's sinks have
   committed these rows, and write them again.
 - **empty checkpoint**: everything is read again, and ids of batches begin again at 0. The file sink has these ids in
-  its log, and loses new rows under them; Delta Lake and Iceberg know a query by its id, which is a new one, and write
-  all again. Only a key that the rows themselves have, as in the upserts, does not depend on a checkpoint.
+  its log, and loses new rows under them; so does a table of batches in Postgres, and Iceberg's newer sink in a job that
+  keeps its id: the new checkpoints have numbers that the table has. Delta Lake and Iceberg know a query of Spark by its
+  id, which is a new one, and write all again. A key that the rows themselves have, as in the upserts, does not depend
+  on a checkpoint, nor does a folder for each batch where the batches are the same.
 - **upgrade**: stopped as soon as the output has grown, and started again: on {upgrade}, or, in Flink, with three tasks
   in place of two.
 - **sink away**: the connection to the database is cut for 30 s. The program ends with an error, and is started again.
