@@ -61,6 +61,20 @@ def test_splits_inside_those_of_another_source_are_not_read(reports: dict[str, R
     assert "not looked at: the position of source hybrid" in words
 
 
+def test_a_list_of_another_size_fails_only_where_flink_cannot_open_it(tmp_path: Path) -> None:
+    newest = max((golden("flink-2.2") / "at-least-once").glob("*/chk-*"))
+    by_size = {file.stat().st_size: file.name for file in newest.iterdir()}
+    cut, swapped = (Path(shutil.copytree(newest, tmp_path / name / newest.name)) for name in ("cut", "swapped"))
+    file = by_size[319]
+    (cut / file).write_bytes((cut / file).read_bytes()[:234])
+    shutil.copyfile(newest / by_size[234], swapped / file)
+    of_cut, of_swapped = described(cut, swapped)
+    assert of_cut.restart is not None and of_swapped.restart is not None
+    assert (of_cut.restart.action, of_swapped.restart.action) == ("impossible", "restore")
+    assert "is cut short: 234 of 319 bytes; Flink opens it all the same" in " ".join(of_swapped.notes)
+    assert "not looked at: which file belongs to" in render(of_swapped)
+
+
 def test_committables_of_another_sink_are_no_transactions(reports: dict[str, Report]) -> None:
     report = reports["file-sink"]
     assert not report.problems

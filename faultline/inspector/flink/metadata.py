@@ -213,14 +213,14 @@ class StateFiles:
     elsewhere: dict[str, int] = field(default_factory=dict)
 
 
-def state_files(entry: Entry) -> StateFiles:
-    """Find the files of an operator's state.
+def state_files(entry: Entry, parts: tuple[str, ...] = (*OPERATOR_STATE, *KEYED_STATE, *CHANNEL_STATE)) -> StateFiles:
+    """Find the files of an operator's state, or of some parts of it.
 
     Raises Py4JError for a kind of handle that is not known here, InspectorError for one around nothing, which Flink
     reads from a `_metadata` and cannot open.
     """
     found = StateFiles()
-    for handle in entry.handles(*OPERATOR_STATE, *KEYED_STATE, *CHANNEL_STATE):
+    for handle in entry.handles(*parts):
         for stream, copied in _stream_handles(handle):
             if stream is None:
                 raise InspectorError(f"operator {entry.label}: a handle of its state has no stream to open")
@@ -275,6 +275,29 @@ def missing_files(entry: Entry, files: StateFiles | None = None) -> list[str]:
             elif found.st_size < size and path not in files.copied:
                 problems.append(f"{what} is cut short: {found.st_size} of {size} bytes")
     return problems
+
+
+def opens_all_the_same(jvm: Any, entry: Entry, files: StateFiles) -> bool:
+    """Return whether only files of list states are shorter than recorded, and Flink opens them.
+
+    Flink compares no sizes: DefaultOperatorStateBackendBuilder reads each list where the metadata says that it begins.
+    """
+    wrong = {path for path, size in files.here.items() if not path.is_file() or path.stat().st_size < size}
+    part = "ManagedOperatorState"
+    if not wrong - files.copied <= state_files(entry, (part,)).here.keys() or not all(each.is_file() for each in wrong):
+        return False
+    handles = jvm.java.util.ArrayList()
+    for handle in entry.handles(part):
+        handles.add(handle)
+    state, configuration = jvm.org.apache.flink.runtime.state, jvm.org.apache.flink.api.common.ExecutionConfig()
+    closeables = jvm.org.apache.flink.core.fs.CloseableRegistry()
+    try:
+        state.DefaultOperatorStateBackendBuilder(
+            system_loader(jvm), configuration, False, handles, closeables
+        ).build().dispose()
+    except Py4JError:
+        return False
+    return True
 
 
 def check_files(entries: list[Entry]) -> None:

@@ -21,6 +21,7 @@ from faultline.inspector.flink.metadata import (
     load_metadata,
     master_hooks,
     missing_files,
+    opens_all_the_same,
     operators,
     state_files,
 )
@@ -287,7 +288,10 @@ def _operator(jvm: Any, report: Report, reading: _Reading, entry: Entry) -> None
     except Py4JError as error:
         _unreadable(reading, operator, f"its state is of a kind that is not known here ({java_cause(error)})")
         return
-    if gone:
+    if gone and opens_all_the_same(jvm, entry, files):
+        report.notes += [f"{each}; Flink opens it all the same" for each in gone]
+        reading.unseen.append(f"which file belongs to {entry.label}")
+    elif gone:
         report.problems += gone
         operator.state = [StateStore("its state", "not readable", note="a file of it is gone, elsewhere or cut short")]
         return
