@@ -32,6 +32,8 @@ _RUN_NOISE = re.compile(
     r"^\s*(Creating (\S+_run|network|volume) .*|Container .*-run-.*|(Network|Volume) \S+ +Creat(ing|ed) *)$"
 )
 _SHOWN_LINES = 30
+_NOT_FOUND = 127
+"""A shell's exit code for a program that is not there."""
 
 
 def engine_problem() -> str:
@@ -169,10 +171,14 @@ class Docker:
         return (done.stderr.strip().splitlines() or [f"docker {arguments[0]} failed"])[-1] if done.returncode else ""
 
     def _docker(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            ["docker", *arguments], capture_output=True, text=True, check=False, env=self._environ,
-            start_new_session=is_beside(),
-        )  # fmt: skip
+        command = ["docker", *arguments]
+        try:
+            return subprocess.run(
+                command, capture_output=True, text=True, check=False, env=self._environ, start_new_session=is_beside()
+            )
+        except FileNotFoundError:
+            # A stack of containers is opened, and says what it has, where no Docker is installed.
+            return subprocess.CompletedProcess(command, _NOT_FOUND, "", "docker is not on PATH; install Docker")
 
     def containers(self) -> dict[str, Container]:
         """The containers of this project, by service."""
