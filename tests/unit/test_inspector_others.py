@@ -231,6 +231,10 @@ def test_asynchronous_progress_writes_over_the_checksum_of_a_deleted_commit(tmp_
     (checkpoint / "commits" / str(last)).unlink()
     assert (checkpoint / "commits" / f".{last}.crc").exists()
     assert outcome(checkpoint)[:2] == ("re-run", last)
+    (checkpoint / "commits" / str(last)).mkdir()
+    action, _, words = outcome(checkpoint)
+    assert action == "impossible"
+    assert f"commits/{last} is a folder, where Spark has to write a file" in words
 
 
 def test_a_snapshot_that_lies_among_its_files_makes_no_store_of_them(tmp_path: Path) -> None:

@@ -112,23 +112,27 @@ def _by_checksums(logs: Logs, restart: Restart) -> Restart:
     unfit = f"{logs.unfit} was changed, and does not fit the checksum beside it" if logs.unfit else ""
     if logs.compares:
         return _impossible(restart.step, unfit) if unfit else restart
-    if left := _left_checksum(logs, restart):
-        why = f"{left} is left of a file that was deleted, so Spark cannot write this file again; delete it, too"
+    if why := _in_the_way(logs, restart):
         restart = _impossible(restart.step, why)
-        restart.details.append(f"{COMPARING} would write it")
+        restart.details.append(f"this is Spark's default; {COMPARING} writes over a checksum")
     elif unfit:
         restart.details.append(f"this holds with Spark's default; with {COMPARING} it fails, because {unfit}")
     return restart
 
 
-def _left_checksum(logs: Logs, restart: Restart) -> str:
-    """Name the checksum that is there already of a file that a restart writes; empty when there is none."""
-    if not isinstance(logs.checkpoint, Path) or logs.asynchronous:
-        # AsyncOffsetSeqLog and AsyncCommitLog write over what is there.
-        return ""
+def _in_the_way(logs: Logs, restart: Restart) -> str:
+    """Say what is in the place of a file that a restart writes; empty when nothing is."""
     written = ("offsets", "commits") if restart.action == "continue" else ("commits",)
-    checksums = (logs.checkpoint / log / f".{restart.step}.crc" for log in written)
-    return next((str(each) for each in checksums if each.exists()), "")
+    for folder in [logs.checkpoint / log for log in written] if isinstance(logs.checkpoint, Path) else ():
+        if (folder / str(restart.step)).is_dir():
+            return f"{folder / str(restart.step)} is a folder, where Spark has to write a file; remove it"
+        checksum = folder / f".{restart.step}.crc"
+        # AsyncOffsetSeqLog and AsyncCommitLog write over what is there.
+        if checksum.exists() and not logs.asynchronous:
+            return (
+                f"{checksum} is left of a file that was deleted, so Spark cannot write this file again; delete it, too"
+            )
+    return ""
 
 
 def _impossible(step: int | None, why: str) -> Restart:
