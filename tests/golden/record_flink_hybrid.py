@@ -21,7 +21,7 @@ from tests.golden.record_flink import ARTIFACTS
 
 
 def main() -> None:
-    """Run the job until it reads Kafka and has two checkpoints more."""
+    """Run the job until a checkpoint has a split of Kafka."""
     bootstrap, folder = sys.argv[1], Path(sys.argv[2]).resolve()
     visits = folder.parent / "visits.txt"
     visits.write_text("v0\nv1\n")

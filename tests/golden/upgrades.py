@@ -93,7 +93,7 @@ def carried_out(onto: str, folder: Path, known: set[tuple[str, str]]) -> list[Up
         return []
     said = {key: predicted(place, onto) for key, place in places.items()}
     before = {key: _versions(place) for key, place in places.items()}
-    done = restarted(made_python(onto), places.values())
+    done = restarted(made_python(onto), list(places.values()))
     found = []
     for key, place in places.items():
         (written, recipe), (action, step, _), (error, committed) = key, said[key], done[place]

@@ -284,7 +284,10 @@ def opens_all_the_same(jvm: Any, entry: Entry, files: StateFiles) -> bool:
     """
     wrong = {path for path, size in files.here.items() if not path.is_file() or path.stat().st_size < size}
     part = "ManagedOperatorState"
-    if not wrong - files.copied <= state_files(entry, (part,)).here.keys() or not all(each.is_file() for each in wrong):
+    # Parts of state may share a file.
+    others = state_files(entry, ("RawOperatorState", *KEYED_STATE, *CHANNEL_STATE)).here.keys() - files.copied
+    short = wrong - files.copied
+    if not short <= state_files(entry, (part,)).here.keys() - others or not all(each.is_file() for each in wrong):
         return False
     handles = jvm.java.util.ArrayList()
     for handle in entry.handles(part):

@@ -113,9 +113,8 @@ def _by_checksums(logs: Logs, restart: Restart) -> Restart:
     if logs.compares:
         return _impossible(restart.step, unfit) if unfit else restart
     if why := _in_the_way(logs, restart):
-        restart = _impossible(restart.step, why)
-        restart.details.append(f"this is Spark's default; {COMPARING} writes over a checksum")
-    elif unfit:
+        return _impossible(restart.step, why)
+    if unfit:
         restart.details.append(f"this holds with Spark's default; with {COMPARING} it fails, because {unfit}")
     return restart
 
@@ -131,6 +130,7 @@ def _in_the_way(logs: Logs, restart: Restart) -> str:
         if checksum.exists() and not logs.asynchronous:
             return (
                 f"{checksum} is left of a file that was deleted, so Spark cannot write this file again; delete it, too"
+                f" (with {COMPARING} Spark writes over it)"
             )
     return ""
 
