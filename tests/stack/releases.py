@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from faultline.inspector.model import Elsewhere, Restart
 from faultline.inspector.spark.report import read_report
 from faultline.packages.release import python_of
 from faultline.settings import ROOT
@@ -69,11 +70,16 @@ def copies(written: str, release: str, folder: Path) -> dict[str, Path]:
     return found
 
 
+def of_release(restart: Restart, release: str) -> Restart | Elsewhere:
+    """Return the prediction for a release: its own, or one listed under other releases."""
+    return next((each for each in restart.elsewhere if release in each.releases), restart)
+
+
 def predicted(folder: Path, release: str) -> Prediction:
-    """Return the restart that the report predicts with this release: its own, or one listed under other releases."""
+    """Return the restart that the report predicts with this release."""
     restart = read_report(folder / "checkpoint", None, None).restart
     assert restart is not None
-    said = next((each for each in restart.elsewhere if release in each.releases), restart)
+    said = of_release(restart, release)
     if said.action != "impossible":
         return Prediction(said.action, said.step)
     errors = [error for reason, error in _ERRORS.items() if reason in said.sentence]

@@ -16,7 +16,7 @@ from faultline.inspector.spark.releases import TRIED
 from faultline.inspector.spark.report import read_report
 from tests.damaged import damage
 from tests.golden.archives import golden
-from tests.stack.releases import WHOLE, made_python, restarted
+from tests.stack.releases import WHOLE, made_python, of_release, restarted
 
 pytestmark = [pytest.mark.full, pytest.mark.split, pytest.mark.timeout(2400)]
 
@@ -41,7 +41,7 @@ def said_of(restart: Restart | None, release: str, touched: set[str]) -> Said:
     details = " ".join(restart.details)
     # Contents are not looked at in these two.
     unseen = "not looked at" in details and touched & {"state", "sources"}
-    chosen = next((each for each in restart.elsewhere if release in each.releases), restart)
+    chosen = of_release(restart, release)
     return Said(chosen.action, chosen.step, bool(unseen) or "only a query with" in details)
 
 

@@ -282,22 +282,21 @@ def opens_all_the_same(jvm: Any, entry: Entry, files: StateFiles) -> bool:
 
     Flink compares no sizes: DefaultOperatorStateBackendBuilder reads each list where the metadata says that it begins.
     """
-    wrong = {path for path, size in files.here.items() if not path.is_file() or path.stat().st_size < size}
-    part = "ManagedOperatorState"
+    lists, *others = (*OPERATOR_STATE, *KEYED_STATE, *CHANNEL_STATE)
     # Parts of state may share a file.
-    others = state_files(entry, ("RawOperatorState", *KEYED_STATE, *CHANNEL_STATE)).here.keys() - files.copied
-    short = wrong - files.copied
-    if not short <= state_files(entry, (part,)).here.keys() - others or not all(each.is_file() for each in wrong):
-        return False
+    of_lists = state_files(entry, (lists,)).here.keys() - state_files(entry, tuple(others)).here.keys()
+    for path, size in files.here.items():
+        whole = path.is_file() and (path in files.copied or path.stat().st_size >= size)
+        if not whole and not (path.is_file() and path in of_lists):
+            return False
     handles = jvm.java.util.ArrayList()
-    for handle in entry.handles(part):
+    for handle in entry.handles(lists):
         handles.add(handle)
-    state, configuration = jvm.org.apache.flink.runtime.state, jvm.org.apache.flink.api.common.ExecutionConfig()
-    closeables = jvm.org.apache.flink.core.fs.CloseableRegistry()
+    flink = jvm.org.apache.flink
+    configuration, closeables = flink.api.common.ExecutionConfig(), flink.core.fs.CloseableRegistry()
+    new_builder = flink.runtime.state.DefaultOperatorStateBackendBuilder
     try:
-        state.DefaultOperatorStateBackendBuilder(
-            system_loader(jvm), configuration, False, handles, closeables
-        ).build().dispose()
+        new_builder(system_loader(jvm), configuration, False, handles, closeables).build().dispose()
     except Py4JError:
         return False
     return True

@@ -34,12 +34,13 @@ _RUN_NOISE = re.compile(
 _SHOWN_LINES = 30
 _NOT_FOUND = 127
 """A shell's exit code for a program that is not there."""
+_NO_DOCKER = "docker is not on PATH"
 
 
 def engine_problem() -> str:
     """Say why this user can use no container engine; empty when one answers."""
     if shutil.which("docker") is None:
-        return "docker is not on PATH"
+        return _NO_DOCKER
     try:
         done = subprocess.run(["docker", "info"], capture_output=True, text=True, check=False, timeout=_ANSWER_SECONDS)
     except subprocess.TimeoutExpired:
@@ -178,7 +179,7 @@ class Docker:
             )
         except FileNotFoundError:
             # A stack of containers is opened, and says what it has, where no Docker is installed.
-            return subprocess.CompletedProcess(command, _NOT_FOUND, "", "docker is not on PATH; install Docker")
+            return subprocess.CompletedProcess(command, _NOT_FOUND, "", f"{_NO_DOCKER}; install Docker")
 
     def containers(self) -> dict[str, Container]:
         """The containers of this project, by service."""
