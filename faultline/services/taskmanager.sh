@@ -4,6 +4,4 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
-exports="$("${ARTIFACTS}/venv-flink/bin/python" -m flink_job.configuration "${1:-taskmanager}")"
-eval "${exports}"
-exec "${FLINK_HOME}/bin/taskmanager.sh" start-foreground
+exec "${ARTIFACTS}/venv-flink/bin/python" -m flink_job.start "${1:-taskmanager}"

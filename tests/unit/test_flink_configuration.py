@@ -8,7 +8,7 @@ import pytest
 
 from faultline.settings import STORE_JARS, Settings, SettingsError, guard_jar
 from faultline.storage.objects import CREDENTIALS
-from flink_job import configuration
+from flink_job import configuration, start
 
 DEFAULTS = Settings(environ={})
 DISTRIBUTION_CONFIG = """env:
@@ -159,3 +159,25 @@ def test_data_in_a_store_needs_its_file_system_and_the_file_with_the_key(
     assert "execution.checkpointing.savepoint-dir: s3://bucket/below/checkpoints/flink/savepoints" in lines
     assert prepared["AWS_CREDENTIAL_PROFILES_FILE"] == str(key)
     assert "of-nobody" not in "".join([*lines, *prepared.values()])
+
+
+def test_a_service_starts_as_flinks_scripts_start_it(prepared: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stacks of other tests start so; here is what a person sees of it."""
+    started: list[list[str]] = []
+    sizes = (["-Xmx1m"], ["-D", "taskmanager.numberOfTaskSlots=4"])
+    monkeypatch.setattr(start, "memory", lambda *_: sizes)
+    monkeypatch.setenv("STACK_HOME", str(Path(prepared["FLINK_CONF_DIR"]).parents[2]))
+    monkeypatch.setattr("os.execve", lambda _, command, __: started.append(command))
+    start.become("taskmanager")
+    (command,) = started
+    assert command[1] == "-Xmx1m"
+    assert command[-4:] == [*sizes[1], "--configDir", prepared["FLINK_CONF_DIR"]]
+    assert set(DEFAULTS.text("JVM_FLAGS").split()) < set(command)
+    assert "org.apache.flink.runtime.taskexecutor.TaskManagerRunner" in command
+
+
+def test_the_distribution_comes_last_on_the_class_path(tmp_path: Path) -> None:
+    for name in ("web-guard.jar", "flink-dist-2.jar", "flink-csv.jar", "readme.txt"):
+        (tmp_path / name).touch()
+    names = [Path(each).name for each in start.class_path(tmp_path).split(":")]
+    assert names == ["flink-csv.jar", "web-guard.jar", "flink-dist-2.jar"]

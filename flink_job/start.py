@@ -1,0 +1,95 @@
+"""Become the JVM of a JobManager or a TaskManager, as Flink's scripts do.
+
+Usage: python -m flink_job.start jobmanager|jobmanager-2|taskmanager[-N]
+
+The scripts (bin/jobmanager.sh, bin/taskmanager.sh) read the configuration twice, each time with a JVM, and ask a third
+one how much memory the service gets: two of the six seconds until a TaskManager has registered. Only the third question
+is needed: here every value of the configuration is known.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+from faultline.command import run
+from faultline.java import NoJavaError, find_java
+from faultline.settings import Settings
+from flink_job.configuration import ConfigurationError, configuration_values, prepare
+
+_MANAGER = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
+_WORKER = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
+_ANSWER = "BASH_JAVA_UTILS_EXEC_RESULT:"
+_SHOWN_LINES = 15
+
+
+def memory(java: Path, environ: dict[str, str], flags: list[str], question: str) -> tuple[list[str], list[str]]:
+    """Ask Flink for the JVM's flags of memory, and the arguments that say the same to the service.
+
+    Raises ConfigurationError when the sizes in the configuration contradict each other.
+    """
+    library = Path(environ["FLINK_LIB_DIR"])
+    jars = [Path(environ["FLINK_HOME"]) / "bin" / "bash-java-utils.jar", *library.glob("flink-dist-*.jar")]
+    command = [
+        str(java),
+        *flags,
+        "-cp",
+        os.pathsep.join(map(str, jars)),
+        "org.apache.flink.runtime.util.bash.BashJavaUtils",
+    ]
+    command += [question, "--configDir", environ["FLINK_CONF_DIR"]]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environ)
+    lines = [line.partition(_ANSWER)[2] for line in done.stdout.splitlines() if line.startswith(_ANSWER)]
+    if done.returncode or len(lines) != 2:
+        words = "\n".join((done.stdout + done.stderr).splitlines()[-_SHOWN_LINES:])
+        raise ConfigurationError(f"Flink cannot say how much memory its service gets; its last lines:\n{words}")
+    return lines[0].split(), lines[1].split()
+
+
+def class_path(library: Path) -> str:
+    """All jars of a folder; the distribution comes last, as in Flink's scripts."""
+    jars = sorted(library.glob("*.jar"), key=lambda jar: (jar.name.startswith("flink-dist-"), jar.name))
+    return os.pathsep.join(map(str, jars))
+
+
+def become(service: str) -> NoReturn:
+    """Start the JVM in the place of this program. Raises ConfigurationError and SettingsError."""
+    settings = Settings()
+    environ = os.environ | prepare(settings, service)
+    is_manager = service.startswith("jobmanager")
+    try:
+        java = find_java(environ)
+    except NoJavaError as error:
+        raise ConfigurationError(str(error)) from None
+    conf = Path(environ["FLINK_CONF_DIR"])
+    values = configuration_values(settings, service, conf.parent, Path(environ["FLINK_HOME"]))
+    short = values["JVM_FLAGS_SHORT"].split()
+    sizes, arguments = memory(
+        java, environ, short, "GET_JM_RESOURCE_PARAMS" if is_manager else "GET_TM_RESOURCE_PARAMS"
+    )
+    logging = f"file:{conf / 'log4j-console.properties'}"
+    command = [
+        str(java),
+        *sizes,
+        "-XX:+IgnoreUnrecognizedVMOptions",
+        *shlex.split(values["JAVA_OPTS"]),
+        f"-Djava.io.tmpdir={values['TMP']}",
+        *(short if is_manager else values["JVM_FLAGS"].split()),
+        f"-Dlog4j.configuration={logging}",
+        f"-Dlog4j.configurationFile={logging}",
+        "-cp",
+        class_path(Path(environ["FLINK_LIB_DIR"])),
+        _MANAGER if is_manager else _WORKER,
+        *arguments,
+        "--configDir",
+        str(conf),
+    ]
+    os.execve(java, command, environ)
+
+
+if __name__ == "__main__":
+    run("flink", lambda: become(sys.argv[1]))
