@@ -22,8 +22,10 @@ import itertools
 import json
 import re
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 EVENT_TIME_PATTERN = r"(?!9999)(19[7-9]|[2-9]\d\d)\d-\d\d-\d\dT([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?(Z|\+00:00)"
 """Checks an event time except for the lengths of the months; works the same in Python and Java."""
@@ -58,15 +60,14 @@ CLOSING_PREFIX = "closing-"
 """Prefix of the visit_id of visits that are sent to close open windows. The jobs treat them like all others."""
 
 
-@dataclass(frozen=True)
-class Visit:
+class Visit(NamedTuple):
     """The fields of a visit that the pipelines use: `visit_id`, and `event_time` in milliseconds since the epoch."""
 
     visit_id: str
     event_time: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class VisitWindow:
     """One window of one visit; times in milliseconds since the epoch, `window_end` exclusive.
 
@@ -178,9 +179,11 @@ def _usable_visit_id(visit_id: object) -> bool:
 
 def parse_visit(value: bytes | None) -> Visit | None:
     """The visit in a record's value, or None when it is unparsable by the rule above."""
-    document = _object(value)
-    if document is None:
-        return None
+    return visit_of(_object(value) or {})
+
+
+def visit_of(document: Mapping[str, object]) -> Visit | None:
+    """The visit in a record's JSON object, or None when a field is not usable."""
     visit_id, event_time = document.get("visit_id"), document.get("event_time")
     if not isinstance(visit_id, str) or not _usable_visit_id(visit_id) or not isinstance(event_time, str):
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import tempfile
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from faultline.formats.verdict import CATEGORIES, Outcome
 from faultline.formats.visit import MAX_NESTING, parse_visit, refusal_reasons
 from faultline.settings import Settings
 from faultline.verdict.checker import Moved, Options
+from faultline.verdict.flink import reader
 from faultline.verdict.keys import key_hashes
 from faultline.verdict.model import Judgement, Unknown
 from faultline.verdict.records import UNREADABLE, Record
@@ -32,6 +34,7 @@ from tests.judge.shared_store import shared_store
 from tests.judge.spark_world import TOPIC, Query, Topic, even_batches, visit, write_output
 from tests.judge.windows_runs import UNPARSABLE, Run, read_all, settled_source
 from tests.judge.windows_worlds import examples
+from tests.stack.flink_corpus import corpus
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -105,6 +108,25 @@ def test_foreign_records_on_the_outputs_are_named_and_hide_no_loss(
 @given(values([record.value or b"{}" for records in SOURCE.values() for record in records]))
 def test_every_value_is_a_visit_or_has_a_reason(value: bytes | None) -> None:
     assert parse_visit(value) is not None or refusal_reasons(value)
+
+
+def test_the_reader_and_the_rule_agree_on_every_value_at_the_edges() -> None:
+    assert [value for value in corpus(20_000) if reader.read_visit(value) != parse_visit(value)] == []
+
+
+@examples(400)
+@given(values([record.value or b"{}" for records in SOURCE.values() for record in records]))
+def test_the_reader_and_the_rule_agree_on_what_is_almost_a_visit(value: bytes | None) -> None:
+    assert reader.read_visit(value) == parse_visit(value)
+
+
+@examples(400)
+@given(values([record.value or b"{}" for record in OUTPUTS.windows]))
+def test_a_window_is_read_as_the_decoder_reads_it(value: bytes | None) -> None:
+    found = reader.parse_window(value, 10_000)
+    with pytest.MonkeyPatch.context() as decoded:
+        decoded.setattr(reader, "_PLAIN_WINDOW", re.compile("no window"))
+        assert reader.parse_window(value, 10_000) == found
 
 
 def ledger(folder: Path) -> list[Path]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from typing import NamedTuple
 
+import orjson
 import pyarrow as pa
 
 from faultline.formats.digest import digest, record_digest
 from faultline.formats.visit import (
     CLOSING_PREFIX,
     LATE_REASON,
+    MAX_NESTING,
     NO_EVENT_TIME,
     NO_VISIT_ID,
     NOT_ONE_OBJECT,
@@ -20,11 +23,13 @@ from faultline.formats.visit import (
     REASON_HEADER,
     SOURCE_OFFSET_HEADER,
     SOURCE_PARTITION_HEADER,
+    Visit,
     VisitWindow,
     iso_time,
     parse_event_time,
     parse_visit,
     refusal_reasons,
+    visit_of,
 )
 from faultline.verdict.escape import name_of, shown
 from faultline.verdict.keys import key_hashes
@@ -83,7 +88,7 @@ ROUTED = pa.schema(
 
 def visit_rows(batch: Batch, window_ms: int) -> pa.RecordBatch:
     """Turn records of the source into rows of VISITS."""
-    visits = [parse_visit(value) for value in batch.values]
+    visits = [read_visit(value) for value in batch.values]
     ids = [None if visit is None else encode(visit.visit_id) for visit in visits]
     times = [None if visit is None else visit.event_time for visit in visits]
     return pa.record_batch(
@@ -104,6 +109,20 @@ def visit_rows(batch: Batch, window_ms: int) -> pa.RecordBatch:
         ],
         schema=VISITS,
     )
+
+
+def read_visit(value: bytes | None) -> Visit | None:
+    """Read a visit like `parse_visit`, in less than half of its time.
+
+    orjson accepts nothing that the rule refuses, but for objects nested too deep; the rule decides on all others.
+    """
+    if value is None or (len(value) > MAX_NESTING and value.count(b"{") + value.count(b"[") > MAX_NESTING):
+        return parse_visit(value)
+    try:
+        document = orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return parse_visit(value)
+    return visit_of(document) if isinstance(document, dict) else None
 
 
 class _Window(NamedTuple):
@@ -177,10 +196,12 @@ def _window(record: Record, window_ms: int) -> _Window:
 def parse_window(value: bytes | None, window_ms: int) -> VisitWindow | str:
     """Read a window record, or return its fault; its times must make a window of that length."""
     try:
-        pairs: object = _DECODER.decode((value or b"").decode("utf-8"))
+        text = (value or b"").decode("utf-8")
+        plain = _PLAIN_WINDOW.fullmatch(text)
+        pairs: object = plain.groupdict() | {"count": int(plain["count"])} if plain else _DECODER.decode(text)
     except (UnicodeDecodeError, ValueError, RecursionError):
         return f"is not JSON with each name once: {shown(value, 160)}"
-    if not isinstance(pairs, dict) or set(pairs) != _WINDOW_FIELDS:
+    if not isinstance(pairs, dict) or pairs.keys() != _WINDOW_FIELDS:
         return f"does not have the fields of a window: {shown(value, 160)}"
     document: dict[str, object] = pairs
     visit_id, count = document["visit_id"], document["count"]
@@ -191,9 +212,15 @@ def parse_window(value: bytes | None, window_ms: int) -> VisitWindow | str:
     if start is None or first is None or last is None or not (isinstance(end, str) and _TIME_FORM.fullmatch(end)):
         return f"has a time that is not written as YYYY-MM-DDTHH:MM:SS.mmmZ: {shown(value, 160)}"
     # As a text: the last window ends with the year 9998, and no event time is later.
-    if start % window_ms or end != iso_time(start + window_ms):
+    if start % window_ms or end != _end_of(start, window_ms):
         return f"is not a window of {window_ms / 1000:g} s: {shown(value, 160)}"
     return VisitWindow(visit_id, start, start + window_ms, count, first, last)
+
+
+@functools.lru_cache(maxsize=4096)
+def _end_of(start: int, window_ms: int) -> str:
+    """The end of a window as a text; many records are of the same window."""
+    return iso_time(start + window_ms)
 
 
 def _no_name_twice(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -204,6 +231,13 @@ def _no_name_twice(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_no_name_twice)
+_PLAIN_WINDOW = re.compile(
+    r'\{"visit_id": ?"(?P<visit_id>[^"\\\x00-\x1f]+)", ?"window_start": ?"(?P<window_start>[0-9T:.Z-]+)", ?'
+    r'"window_end": ?"(?P<window_end>[0-9T:.Z-]+)", ?"count": ?(?P<count>0|[1-9][0-9]{0,18}), ?'
+    r'"first_event_time": ?"(?P<first_event_time>[0-9T:.Z-]+)", ?'
+    r'"last_event_time": ?"(?P<last_event_time>[0-9T:.Z-]+)"\}'
+)
+"""Matches nearly every window that the job writes, without escapes; the decoder, which is slower, reads the others."""
 
 
 def _time(text: object) -> int | None:
