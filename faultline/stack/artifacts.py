@@ -217,7 +217,8 @@ class Artifacts:
     def _pip(self, name: str, *arguments: str) -> None:
         # As a module: the first line of bin/pip names a path that a moved clone does not have.
         command = [str(self.interpreter(name)), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        self._run([*command, "--require-hashes", *arguments])
+        # Most modules are never imported: Python compiles one when it is.
+        self._run([*command, "--no-compile", "--require-hashes", *arguments])
 
     @contextlib.contextmanager
     def _ending_together(self) -> Iterator[None]:

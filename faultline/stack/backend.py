@@ -81,8 +81,8 @@ class Backend(Protocol):
         """The last lines of its log."""
         ...
 
-    def memory(self, service: Service) -> int:
-        """Resident bytes of its processes."""
+    def memories(self) -> Mapping[str, int]:
+        """Resident bytes of the processes of every service that runs, by its name."""
         ...
 
     def settings_of(self, service: Service) -> Mapping[str, str]:

@@ -61,7 +61,7 @@ def put(stack: OwnStack, name: str, content: bytes) -> None:
 def test_a_kill_loses_nothing_and_the_key_is_shown_nowhere(stack: OwnStack) -> None:
     row, backend = service("store", stack.settings.values), stack.backend
     assert backend.answers(row)
-    assert 0 < backend.memory(row) < row.mebibytes << 20
+    assert 0 < backend.memories()[row.name] < row.mebibytes << 20
     made = bucket(stack)
     assert (made.returncode, made.stderr) == (0, "bucket: faultline is there and takes objects\n")
     assert bucket(stack).returncode == 0, "a second time, at the next start"

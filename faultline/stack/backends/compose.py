@@ -8,6 +8,7 @@ import os
 import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from faultline.messages import say
@@ -330,13 +331,16 @@ class ComposeBackend:
         )  # fmt: skip
         return last_lines(done.stdout, lines)
 
-    def memory(self, service: Service) -> int:
-        """Resident bytes of its processes; the page cache, which `docker stats` counts, is not among them."""
-        container = self.docker.containers().get(service.name)
-        if container is None or container.ended:
-            return 0
-        listed = self.docker.ask("top", container.name, "-eo", "pid,rss").splitlines()[1:]
-        return sum(int(line.split()[1]) for line in listed) * 1024
+    def memories(self) -> Mapping[str, int]:
+        """Resident bytes of their processes; the page cache, which `docker stats` counts, is not among them."""
+        containers = [each for each in self.docker.containers().values() if not each.ended]
+
+        def resident(container: Container) -> int:
+            listed = self.docker.ask("top", container.name, "-eo", "pid,rss").splitlines()[1:]
+            return sum(int(line.split()[1]) for line in listed) * 1024
+
+        with ThreadPoolExecutor() as side:
+            return dict(zip((each.service for each in containers), side.map(resident, containers)))
 
     def settings_of(self, service: Service) -> Mapping[str, str]:
         """The settings in the environment of its container."""

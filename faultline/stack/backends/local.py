@@ -263,9 +263,9 @@ class LocalBackend:
             text = _text(put_away(log)) + text
         return last_lines(text, lines)
 
-    def memory(self, service: Service) -> int:
-        """Resident bytes of its processes."""
-        return sum(process.resident_bytes for process in self._of(service))
+    def memories(self) -> Mapping[str, int]:
+        """Resident bytes of the processes of every service."""
+        return {row.name: sum(process.resident_bytes for process in self._of(row)) for row in self._services}
 
     def settings_of(self, service: Service) -> Mapping[str, str]:
         """The settings that a service was started with last."""
