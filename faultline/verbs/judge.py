@@ -128,7 +128,11 @@ def inspect(stack: Stack, words: Sequence[str]) -> int:
         *paths,
         *words_of(asked, "path", "program", "rows", "without_flink"),
     ]
-    done = stack.backend.tool([*command, "--without-flink", *rest], readable=readable)
-    if done.returncode == NEEDS_FLINK:
-        done = stack.backend.tool([*command, *rest], environment="flink", readable=readable)
-    return done.returncode
+    of_flink = _inside(stack, stack.settings.typed.flink_checkpoints.removeprefix("file://"))
+    code = NEEDS_FLINK
+    if not paths or not all(f"{path}/".startswith(f"{of_flink}/") for path in paths):
+        # What a path is, and all of Spark, is known without Flink.
+        code = stack.backend.tool([*command, "--without-flink", *rest], readable=readable).returncode
+    if code == NEEDS_FLINK:
+        code = stack.backend.tool([*command, *rest], environment="flink", readable=readable).returncode
+    return code
