@@ -2,15 +2,14 @@
 
 Usage: python -m flink_job.start jobmanager|jobmanager-2|taskmanager[-N]
 
-The scripts (bin/jobmanager.sh, bin/taskmanager.sh) read the configuration twice, each time with a JVM, and ask a third
-one how much memory the service gets: two of the six seconds until a TaskManager has registered. Only the third question
-is needed: here every value of the configuration is known.
+The scripts (bin/jobmanager.sh, bin/taskmanager.sh) read the configuration twice, with two JVMs each time, and ask a
+fifth one how much memory the service gets: two of the six seconds until a TaskManager has registered. Only the last
+question is needed. The flags of the JVM are those of the configuration, `env.java.opts.*`.
 """
 
 from __future__ import annotations
 
 import os
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import NoReturn
 from faultline.command import run
 from faultline.java import NoJavaError, find_java
 from faultline.settings import Settings
-from flink_job.configuration import ConfigurationError, configuration_values, prepare
+from flink_job.configuration import ConfigurationError, prepare
 
 _MANAGER = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
 _WORKER = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
@@ -50,6 +49,14 @@ def memory(java: Path, environ: dict[str, str], flags: list[str], question: str)
     return lines[0].split(), lines[1].split()
 
 
+def flags_of(configuration: str, name: str) -> list[str]:
+    """Read `env.java.opts.NAME` of a rendered config.yaml."""
+    option = f"env.java.opts.{name}: "
+    return [
+        word for line in configuration.splitlines() if line.startswith(option) for word in line[len(option) :].split()
+    ]
+
+
 def class_path(library: Path) -> str:
     """All jars of a folder; the distribution comes last, as in Flink's scripts."""
     jars = sorted(library.glob("*.jar"), key=lambda jar: (jar.name.startswith("flink-dist-"), jar.name))
@@ -58,27 +65,25 @@ def class_path(library: Path) -> str:
 
 def become(service: str) -> NoReturn:
     """Start the JVM in the place of this program. Raises ConfigurationError and SettingsError."""
-    settings = Settings()
-    environ = os.environ | prepare(settings, service)
+    environ = os.environ | prepare(Settings(), service)
     is_manager = service.startswith("jobmanager")
     try:
         java = find_java(environ)
     except NoJavaError as error:
         raise ConfigurationError(str(error)) from None
     conf = Path(environ["FLINK_CONF_DIR"])
-    values = configuration_values(settings, service, conf.parent, Path(environ["FLINK_HOME"]))
-    short = values["JVM_FLAGS_SHORT"].split()
-    sizes, arguments = memory(
-        java, environ, short, "GET_JM_RESOURCE_PARAMS" if is_manager else "GET_TM_RESOURCE_PARAMS"
-    )
+    configuration = (conf / "config.yaml").read_text(encoding="utf-8")
+    common = ["-XX:+IgnoreUnrecognizedVMOptions", *flags_of(configuration, "all")]
+    question = "GET_JM_RESOURCE_PARAMS" if is_manager else "GET_TM_RESOURCE_PARAMS"
+    sizes, arguments = memory(java, environ, [*common, *flags_of(configuration, "client")], question)
     logging = f"file:{conf / 'log4j-console.properties'}"
     command = [
         str(java),
         *sizes,
-        "-XX:+IgnoreUnrecognizedVMOptions",
-        *shlex.split(values["JAVA_OPTS"]),
-        f"-Djava.io.tmpdir={values['TMP']}",
-        *(short if is_manager else values["JVM_FLAGS"].split()),
+        *common,
+        *flags_of(configuration, "jobmanager" if is_manager else "taskmanager"),
+        # Flink warns without it. Nothing is written there: the service logs to its console.
+        f"-Dlog.file={environ['FLINK_LOG_DIR']}/{service}.log",
         f"-Dlog4j.configuration={logging}",
         f"-Dlog4j.configurationFile={logging}",
         "-cp",

@@ -9,7 +9,7 @@ Usage:
     python -m faultline.inspector PATH --garbage [--json] [--sink DIR]
 
 Runs in the tools environment, where Flink's part is a process of the Flink environment; for Flink's checkpoints
-alone also in the Flink environment, without colour.
+alone also in the Flink environment.
 Exit codes: 0 read, 1 a problem was found, or a restart fails (what can be read is still shown), 2 wrong usage; with
 --against: 0 the job can restore it, 1 it cannot, 2 it cannot be said.
 """

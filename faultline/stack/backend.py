@@ -114,10 +114,13 @@ class Backend(Protocol):
         writable: Sequence[Path] = (),
         readable: Sequence[Path] = (),
         capture: bool = False,
+        beside: Service | None = None,
     ) -> subprocess.CompletedProcess[str]:
         """Run a command of an environment (`tools`: verdict, inspector; or `flink`), whether a service runs or not.
 
-        Besides the stack's own files it sees those files and folders of the host that are named here.
+        Besides the stack's own files it sees those files and folders of the host that are named here. `beside`: a
+        service of that environment in whose container a small command may run, which answers sooner than one of its own
+        starts.
         """
         ...
 

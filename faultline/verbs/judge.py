@@ -128,9 +128,9 @@ def inspect(stack: Stack, words: Sequence[str]) -> int:
         *paths,
         *words_of(asked, "path", "program", "rows", "without_flink"),
     ]
-    of_flink = _inside(stack, stack.settings.typed.flink_checkpoints.removeprefix("file://"))
+    of_flink = stack.home.root / "checkpoints" / stack.settings.values["FLINK_CHECKPOINTS"]
     code = NEEDS_FLINK
-    if not paths or not all(f"{path}/".startswith(f"{of_flink}/") for path in paths):
+    if not readable or any(of_flink not in (path.resolve(), *path.resolve().parents) for path in readable):
         # What a path is, and all of Spark, is known without Flink.
         code = stack.backend.tool([*command, "--without-flink", *rest], readable=readable).returncode
     if code == NEEDS_FLINK:

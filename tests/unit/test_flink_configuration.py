@@ -161,18 +161,24 @@ def test_data_in_a_store_needs_its_file_system_and_the_file_with_the_key(
     assert "of-nobody" not in "".join([*lines, *prepared.values()])
 
 
-def test_a_service_starts_as_flinks_scripts_start_it(prepared: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The stacks of other tests start so; here is what a person sees of it."""
+def test_a_service_gets_the_flags_of_its_configuration(
+    prepared: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     started: list[list[str]] = []
     sizes = (["-Xmx1m"], ["-D", "taskmanager.numberOfTaskSlots=4"])
     monkeypatch.setattr(start, "memory", lambda *_: sizes)
+    monkeypatch.setattr(start, "find_java", lambda _: Path("java"))
     monkeypatch.setenv("STACK_HOME", str(Path(prepared["FLINK_CONF_DIR"]).parents[2]))
     monkeypatch.setattr("os.execve", lambda _, command, __: started.append(command))
     start.become("taskmanager")
-    (command,) = started
+    start.become("jobmanager-2")
+    command, of_manager = started
+    assert set(DEFAULTS.text("JVM_FLAGS_SHORT").split()) < set(of_manager)
+    assert "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint" in of_manager
     assert command[1] == "-Xmx1m"
     assert command[-4:] == [*sizes[1], "--configDir", prepared["FLINK_CONF_DIR"]]
     assert set(DEFAULTS.text("JVM_FLAGS").split()) < set(command)
+    assert "--add-opens=java.base/java.io=ALL-UNNAMED" in command
     assert "org.apache.flink.runtime.taskexecutor.TaskManagerRunner" in command
 
 

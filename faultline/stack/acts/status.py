@@ -79,6 +79,11 @@ class Status:
 def status(stack: Stack) -> Status:
     """Collect the state of everything."""
     states = stack.backend.states()
+    # Before the questions: on Compose they run in the containers of services, and would count.
+    resident = stack.backend.memories()
+    services = tuple(
+        ServiceStatus(row.name, states[row.name], resident.get(row.name, 0) // _MIB) for row in stack.services
+    )
     problems = [
         f"{row.name} is {states[row.name]}; {_next_step(row.name, states[row.name])}"
         for row in stack.services
@@ -93,11 +98,7 @@ def status(stack: Stack) -> Status:
     with ThreadPoolExecutor() as side:
         # Each of both programs takes longer to start than to answer.
         asked = None if down else side.submit(copy_context().run, _progress, stack, states)
-        resident = side.submit(copy_context().run, stack.backend.memories)
         job = _job(stack) if managed else None
-    services = tuple(
-        ServiceStatus(row.name, states[row.name], resident.result().get(row.name, 0) // _MIB) for row in stack.services
-    )
     progress = asked.result() if asked else Progress()
     if progress is None:
         problems.append("the batches and the backlogs are not known; the reason is above")
@@ -176,10 +177,8 @@ def _progress(stack: Stack, states: Mapping[str, str]) -> Progress | None:
     without += ["store"] if stack.data and states.get("store", RUNNING) != RUNNING else []
     command = ["python", "-m", "faultline.probes.progress", *(word for each in without for word in ("--without", each))]
     try:
-        # The driver's container has what this needs, and a container of its own takes longer to start than to answer.
-        return Progress.from_json(
-            json.loads(stack.backend.execute(stack.service("spark"), command, capture=True).stdout)
-        )
+        done = stack.backend.tool(command, capture=True, beside=stack.service("spark"))
+        return Progress.from_json(json.loads(done.stdout))
     except StackError as error:
         say(str(error))
         return None

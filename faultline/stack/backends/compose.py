@@ -382,8 +382,14 @@ class ComposeBackend:
         writable: Sequence[Path] = (),
         readable: Sequence[Path] = (),
         capture: bool = False,
+        beside: Service | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        """Run a command in a new container, which also sees the given files and folders of the host."""
+        """Run a command in a new container, which also sees the given files and folders of the host.
+
+        With `beside`, in the container of that service if it runs.
+        """
+        if beside is not None and self.state(beside) == RUNNING:
+            return self.execute(beside, command, capture=capture, check=False)
         if not self.is_prepared():
             self.prepare()
         for name in _SEEN:

@@ -13,6 +13,7 @@ import os
 import shlex
 import signal
 import subprocess
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -265,7 +266,10 @@ class LocalBackend:
 
     def memories(self) -> Mapping[str, int]:
         """Resident bytes of the processes of every service."""
-        return {row.name: sum(process.resident_bytes for process in self._of(row)) for row in self._services}
+        resident: Counter[str] = Counter()
+        for process in self._processes():
+            resident[process.service] += process.resident_bytes
+        return resident
 
     def settings_of(self, service: Service) -> Mapping[str, str]:
         """The settings that a service was started with last."""
@@ -299,6 +303,7 @@ class LocalBackend:
         writable: Sequence[Path] = (),
         readable: Sequence[Path] = (),  # noqa: ARG002  # every file is seen
         capture: bool = False,
+        beside: Service | None = None,  # noqa: ARG002  # there are no containers
     ) -> subprocess.CompletedProcess[str]:
         """Run a command of an environment."""
         for folder in writable:

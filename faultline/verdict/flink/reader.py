@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import re
@@ -114,15 +115,22 @@ def visit_rows(batch: Batch, window_ms: int) -> pa.RecordBatch:
 def read_visit(value: bytes | None) -> Visit | None:
     """Read a visit like `parse_visit`, in less than half of its time.
 
-    orjson accepts nothing that the rule refuses, but for objects nested too deep; the rule decides on all others.
+    orjson finds no visit where the rule finds none, but in objects nested too deep, and it takes two names for one when
+    their hashes are the same. The rule decides on what is not a visit.
     """
-    if value is None or (len(value) > MAX_NESTING and value.count(b"{") + value.count(b"[") > MAX_NESTING):
-        return parse_visit(value)
-    try:
-        document = orjson.loads(value)
-    except orjson.JSONDecodeError:
-        return parse_visit(value)
-    return visit_of(document) if isinstance(document, dict) else None
+    if value and _NAME in value and _TIME in value and not _may_be_too_deep(value):
+        with contextlib.suppress(orjson.JSONDecodeError):
+            document = orjson.loads(value)
+            if isinstance(document, dict) and (visit := visit_of(document)):
+                return visit
+    return parse_visit(value)
+
+
+_NAME, _TIME = b'"visit_id"', b'"event_time"'
+
+
+def _may_be_too_deep(value: bytes) -> bool:
+    return len(value) > MAX_NESTING and value.count(b"{") + value.count(b"[") > MAX_NESTING
 
 
 class _Window(NamedTuple):
