@@ -1,7 +1,7 @@
 """Configuration, classpath and folders of one Flink service, made again at each start.
 
-The pip package of Flink is a whole distribution. It is not changed: its scripts read the folders of
-configuration, jars, logs and pid files from the environment, so each service has its own.
+The pip package of Flink is a whole distribution. It is not changed: its scripts, and flink_job/start.py, read
+the folders of configuration, jars, logs and pid files from the environment, so each service has its own.
 """
 
 from __future__ import annotations
