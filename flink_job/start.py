@@ -18,10 +18,16 @@ from typing import NoReturn
 from faultline.command import run
 from faultline.java import NoJavaError, find_java
 from faultline.settings import Settings
-from flink_job.configuration import ConfigurationError, prepare
+from flink_job.configuration import LEADER, STANDBY, ConfigurationError, prepare
 
-_MANAGER = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
-_WORKER = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
+_KINDS = {
+    "jobmanager": (
+        "GET_JM_RESOURCE_PARAMS",
+        "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint",
+    ),
+    "taskmanager": ("GET_TM_RESOURCE_PARAMS", "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"),
+}
+"""The kinds of a service: the question for its memory, and its class."""
 _ANSWER = "BASH_JAVA_UTILS_EXEC_RESULT:"
 _SHOWN_LINES = 15
 
@@ -66,7 +72,8 @@ def class_path(library: Path) -> str:
 def become(service: str) -> NoReturn:
     """Start the JVM in the place of this program. Raises ConfigurationError and SettingsError."""
     environ = os.environ | prepare(Settings(), service)
-    is_manager = service.startswith("jobmanager")
+    kind = "jobmanager" if service in (LEADER, STANDBY) else "taskmanager"
+    question, entry_point = _KINDS[kind]
     try:
         java = find_java(environ)
     except NoJavaError as error:
@@ -74,21 +81,20 @@ def become(service: str) -> NoReturn:
     conf = Path(environ["FLINK_CONF_DIR"])
     configuration = (conf / "config.yaml").read_text(encoding="utf-8")
     common = ["-XX:+IgnoreUnrecognizedVMOptions", *flags_of(configuration, "all")]
-    question = "GET_JM_RESOURCE_PARAMS" if is_manager else "GET_TM_RESOURCE_PARAMS"
     sizes, arguments = memory(java, environ, [*common, *flags_of(configuration, "client")], question)
     logging = f"file:{conf / 'log4j-console.properties'}"
     command = [
         str(java),
         *sizes,
         *common,
-        *flags_of(configuration, "jobmanager" if is_manager else "taskmanager"),
+        *flags_of(configuration, kind),
         # Flink warns without it. Nothing is written there: the service logs to its console.
         f"-Dlog.file={environ['FLINK_LOG_DIR']}/{service}.log",
         f"-Dlog4j.configuration={logging}",
         f"-Dlog4j.configurationFile={logging}",
         "-cp",
         class_path(Path(environ["FLINK_LIB_DIR"])),
-        _MANAGER if is_manager else _WORKER,
+        entry_point,
         *arguments,
         "--configDir",
         str(conf),

@@ -128,9 +128,9 @@ def inspect(stack: Stack, words: Sequence[str]) -> int:
         *paths,
         *words_of(asked, "path", "program", "rows", "without_flink"),
     ]
-    of_flink = stack.home.root / "checkpoints" / stack.settings.values["FLINK_CHECKPOINTS"]
+    of_flink = stack.settings.typed.flink_notes
     code = NEEDS_FLINK
-    if not readable or any(of_flink not in (path.resolve(), *path.resolve().parents) for path in readable):
+    if not readable or not all(path.resolve().is_relative_to(of_flink) for path in readable):
         # What a path is, and all of Spark, is known without Flink.
         code = stack.backend.tool([*command, "--without-flink", *rest], readable=readable).returncode
     if code == NEEDS_FLINK:

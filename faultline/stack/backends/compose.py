@@ -361,18 +361,23 @@ class ComposeBackend:
         piped: bool = False,
     ) -> subprocess.CompletedProcess[str]:
         """Run a command in the container of a service, or in a new container when the service does not run."""
-        container = self.docker.containers().get(service.name)
-        if container is not None and container.state == "running":
-            # The container has the settings of its start.
-            chosen = as_environment(self._settings.of_commands)
-            done = self.docker.execute(
-                container.name, command, variables=chosen, capture=capture, quiet=quiet, piped=piped
-            )
-        else:
+        done = self._beside(service, command, capture=capture, quiet=quiet, piped=piped)
+        if done is None:
             done = self.docker.one_off(service.name, command, capture=capture, quiet=quiet, piped=piped)
         if check and done.returncode:
             raise StackError("", done.returncode)
         return done
+
+    def _beside(
+        self, service: Service, command: Sequence[str], *, capture: bool, quiet: bool = False, piped: bool = False
+    ) -> subprocess.CompletedProcess[str] | None:
+        """Run a command in the container of a service; None when the service does not run."""
+        container = self.docker.containers().get(service.name)
+        if container is None or container.state != "running":
+            return None
+        # The container has the settings of its start.
+        chosen = as_environment(self._settings.of_commands)
+        return self.docker.execute(container.name, command, variables=chosen, capture=capture, quiet=quiet, piped=piped)
 
     def tool(
         self,
@@ -388,8 +393,8 @@ class ComposeBackend:
 
         With `beside`, in the container of that service if it runs.
         """
-        if beside is not None and self.state(beside) == RUNNING:
-            return self.execute(beside, command, capture=capture, check=False)
+        if beside is not None and (done := self._beside(beside, command, capture=capture)) is not None:
+            return done
         if not self.is_prepared():
             self.prepare()
         for name in _SEEN:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 import re
@@ -39,6 +38,7 @@ from faultline.verdict.records import Batch, Record
 _WINDOW_FIELDS = {"visit_id", "window_start", "window_end", "count", "first_event_time", "last_event_time"}
 _HEADERS = sorted((SOURCE_PARTITION_HEADER, SOURCE_OFFSET_HEADER, REASON_HEADER))
 _CLOSING = CLOSING_PREFIX.encode()
+_VISIT_ID, _EVENT_TIME = b'"visit_id"', b'"event_time"'
 _TIME_FORM = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 _YEAR_9999 = 253_370_764_800_000
 
@@ -118,15 +118,14 @@ def read_visit(value: bytes | None) -> Visit | None:
     orjson finds no visit where the rule finds none, but in objects nested too deep, and it takes two names for one when
     their hashes are the same. The rule decides on what is not a visit.
     """
-    if value and _NAME in value and _TIME in value and not _may_be_too_deep(value):
-        with contextlib.suppress(orjson.JSONDecodeError):
+    if value and _VISIT_ID in value and _EVENT_TIME in value and not _may_be_too_deep(value):
+        try:
             document = orjson.loads(value)
-            if isinstance(document, dict) and (visit := visit_of(document)):
-                return visit
+        except orjson.JSONDecodeError:
+            return parse_visit(value)
+        if isinstance(document, dict) and (visit := visit_of(document)):
+            return visit
     return parse_visit(value)
-
-
-_NAME, _TIME = b'"visit_id"', b'"event_time"'
 
 
 def _may_be_too_deep(value: bytes) -> bool:
