@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from faultline.faults.catalogue import CATALOGUE
 from faultline.faults.model import Row
-from faultline.faults.rows.lines import left_open
+from faultline.faults.rows.lines import FIRST_CHECKPOINT, left_open
 from faultline.faults.steps import Restore, Step, SubmitChanged
 
-_CANCEL = CATALOGUE["job-cancel"].breaks
+_CANCELLED = (FIRST_CHECKPOINT, *CATALOGUE["job-cancel"].breaks)
 _ANY = ("taskmanager-kill", "broker-kill", "jobmanager-freeze")
 
 
@@ -53,12 +53,12 @@ class Control:
 CONTROLS = (
     Control(
         "job-drops-one-in-a-thousand", "a filter that is wrong for one visit in a thousand", "flink", _ANY,
-        installs=(*_CANCEL, SubmitChanged("drops-one-in-a-thousand")),
+        installs=(*_CANCELLED, SubmitChanged("drops-one-in-a-thousand")),
         load="--rate 400",
     ),
     Control(
         "job-writes-twice", "a union that doubles each window", "flink", _ANY,
-        installs=(*_CANCEL, SubmitChanged("writes-twice")),
+        installs=(*_CANCELLED, SubmitChanged("writes-twice")),
     ),
     Control(
         "job-starts-from-latest", "a repair that starts at the topic's end instead of the checkpoint", "flink",
@@ -67,7 +67,7 @@ CONTROLS = (
     ),
     Control(
         "job-reads-uncommitted", "a source that reads what was aborted", "flink", _ANY,
-        installs=(*_CANCEL, SubmitChanged("reads-uncommitted")),
+        installs=(*_CANCELLED, SubmitChanged("reads-uncommitted")),
         prepares=(left_open("visits", 1000),),
     ),
     Control(

@@ -10,6 +10,7 @@ from faultline.faults.model import Row
 from faultline.faults.rows.lines import (
     ABORTED,
     CHECKPOINT_BEGUN,
+    FIRST_CHECKPOINT,
     LARGE,
     NOTHING,
     WINDOWS_WRITTEN,
@@ -185,7 +186,7 @@ ROWS = (
     Row(
         "at-least-once-kill", _TASKMANAGER.breaks, _TASKMANAGER.heals,
         # Once: a job that is cancelled in this mode repeats windows, too.
-        installs=(*_CANCEL.breaks, Restore(mode=AT_LEAST_ONCE)),
+        installs=(FIRST_CHECKPOINT, *_CANCEL.breaks, Restore(mode=AT_LEAST_ONCE)),
         # A window that is read now was most likely written after the newest checkpoint.
         prepares=(Probe("faultline.probes.window_latency", "--ends 1 --uncommitted"),),
         judged=(RepeatsSinceCheckpoint(),),

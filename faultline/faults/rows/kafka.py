@@ -8,6 +8,7 @@ from faultline.faults.judges.readers import BlocksReaders
 from faultline.faults.model import Need, Row
 from faultline.faults.rows.lines import (
     CHECKPOINT_BEGUN,
+    FIRST_CHECKPOINT,
     LARGE,
     NOTHING,
     RETRIES,
@@ -15,7 +16,7 @@ from faultline.faults.rows.lines import (
     broken,
     left_open,
 )
-from faultline.faults.steps import Inside, Kill, Later, Line, Pause, Restore, Start, Stop, Tolerated, job_status
+from faultline.faults.steps import Inside, Kill, Later, Line, Pause, Restore, Start, Stop, Tolerated
 
 _BROKER = CATALOGUE["broker-kill"]
 _CANCEL = CATALOGUE["job-cancel"]
@@ -79,7 +80,7 @@ ROWS = (
         ),
         prepares=(
             Stop("kafka"), Line("faultline/faults/small_disk.sh mount {broker} 64"),
-            Start("kafka"), job_status("--wait-checkpoints 1 --wait-seconds 120"),
+            Start("kafka"), FIRST_CHECKPOINT,
         ),
         undo=(
             Stop("kafka"), Line("faultline/faults/small_disk.sh unmount {broker}"),

@@ -21,6 +21,9 @@ WINDOWS_WRITTEN = Probe("faultline.probes.open_transactions", "visit_windows --w
 CHECKPOINT_BEGUN = job_status("--wait-begun --wait-seconds 30", STATUS)
 """A checkpoint is triggered and not complete: one of its tasks, or the broker, stands still. Keeps the job's status."""
 
+FIRST_CHECKPOINT = job_status("--wait-checkpoints 1 --wait-seconds 120")
+"""The job of a new stack has a checkpoint to continue from."""
+
 BATCH_HELD = (
     Stop("spark"),
     Start("spark", "--hold-batch next"),
