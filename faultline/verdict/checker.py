@@ -12,13 +12,13 @@ from faultline.formats.verdict import Outcome
 from faultline.settings import Settings
 from faultline.storage.location import Location
 from faultline.verdict.cluster import Cluster
+from faultline.verdict.loading import Parse
 from faultline.verdict.model import Judgement, Unknown, plural
 from faultline.verdict.records import Span, Spans
+from faultline.verdict.sources import Quiescence, Sources
 from faultline.verdict.store import Store
 from faultline.waiting import Waiting, attempts
 
-QUIESCENT_SECONDS = 1.0
-"""The minimum time between two looks at the source: long enough to notice a slow generator."""
 LOOK_SECONDS = 0.5
 """Pause between two looks at a pipeline that is behind."""
 
@@ -69,11 +69,16 @@ class Checker(Protocol):
     source: str
     """Topic that the pipeline reads."""
 
+    @property
+    def parse(self) -> Parse:
+        """Makes the rows that the checker needs of the records of its source."""
+        ...
+
     def behind(self) -> Behind | None:
         """Return how far the pipeline is behind the source; None when it has committed everything."""
         ...
 
-    def judge(self, store: Store, *, caught_up: bool) -> Judgement:
+    def judge(self, store: Store, sources: Sources, *, caught_up: bool) -> Judgement:
         """Read everything and judge it.
 
         With `caught_up`, every missing record is lost; otherwise only those that the records prove to be due.
@@ -94,45 +99,19 @@ class Moved(Unknown):
     """A pipeline wrote while it was judged: judge again."""
 
 
-def growing(topic: str) -> Unknown:
-    """Build the error for a source that still grows."""
-    return Unknown(
-        f"topic {topic} still grows; stop the generator (scripts/generator_stop.sh) and judge again, "
-        "or judge the running pipeline with --as-is"
-    )
-
-
-class Quiescence:
-    """Stores the end of a topic when created, and later checks whether it has changed."""
-
-    def __init__(self, cluster: Cluster, topic: str) -> None:
-        self._cluster, self._topic = cluster, topic
-        self._first = self._look()
-        self._seen_at = time.monotonic()
-
-    def _look(self) -> Spans:
-        return self._cluster.spans(self._topic, committed=False)
-
-    def require(self) -> None:
-        """Raise Unknown when the topic has grown; looks again at least QUIESCENT_SECONDS after the first look."""
-        time.sleep(max(0.0, self._seen_at + QUIESCENT_SECONDS - time.monotonic()))
-        if self._look() != self._first:
-            raise growing(self._topic)
-
-
-def judge(checker: Checker, cluster: Cluster, store: Store, options: Options) -> Judgement:
+def judge(checker: Checker, sources: Sources, store: Store, options: Options) -> Judgement:
     """Wait until the pipeline has caught up, then judge it; raises Unknown when it cannot be judged.
 
     A pipeline that is behind when the wait is over is judged by its records so far: it can be violated, but not hold.
     """
     deadline = time.monotonic() + options.wait_seconds
     if options.as_is:
-        return _as_is(checker, store, deadline)
-    quiescence = Quiescence(cluster, checker.source)
+        return _as_is(checker, sources, store, deadline)
+    quiescence = sources.quiescence(checker.source)
     while True:
         behind = await_caught_up(checker, quiescence, deadline)
         try:
-            judgement = checker.judge(store, caught_up=behind is None)
+            judgement = checker.judge(store, sources, caught_up=behind is None)
             quiescence.require()
         except Moved:
             if time.monotonic() >= deadline:
@@ -141,10 +120,10 @@ def judge(checker: Checker, cluster: Cluster, store: Store, options: Options) ->
         return judgement if behind is None else _not_holding(judgement, behind)
 
 
-def _as_is(checker: Checker, store: Store, deadline: float) -> Judgement:
+def _as_is(checker: Checker, sources: Sources, store: Store, deadline: float) -> Judgement:
     while True:
         try:
-            return checker.judge(store, caught_up=False)
+            return checker.judge(store, sources, caught_up=False)
         except Moved:
             if time.monotonic() >= deadline:
                 raise

@@ -5,9 +5,10 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import tempfile
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -33,6 +34,27 @@ _START_SECONDS = 5.0
 
 Parse = Callable[[Batch], pa.RecordBatch]
 """Turns records into rows of one table; it must be picklable."""
+Rows = Iterable[tuple[int, pa.Table]]
+"""Rows of a topic with their partition; within a partition in the order of offsets. None of the tables is empty."""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Rows of one table: in memory, or in a file that another process has written."""
+
+    place: pa.Table | Path
+
+    def rows(self) -> pa.Table:
+        """Return the rows, which take no memory of this process when they are in a file."""
+        if not isinstance(self.place, Path):
+            return self.place
+        with pa.memory_map(str(self.place)) as source:
+            return pa.ipc.open_stream(source).read_all()
+
+    def remove(self) -> None:
+        """Remove the file, if it is one; rows that were returned stay."""
+        if isinstance(self.place, Path):
+            self.place.unlink()
 
 
 class TopicReader(Protocol):
@@ -68,33 +90,46 @@ class _TopicJob:
 def topic_rows(
     reader: TopicReader, topic: str, spans: Spans, parse: Parse, folder: Path
 ) -> Iterator[tuple[int, pa.Table]]:
-    """Read a topic partition by partition, in the order of offsets: the partition, and rows of one table.
+    """Read a topic partition by partition, in the order of offsets: the partition, and rows of one table, if any.
 
     `folder` stores what other processes have read until it is used.
     """
+    for partition, chunk in topic_chunks(reader, topic, spans, parse, folder):
+        rows = chunk.rows()
+        chunk.remove()
+        yield partition, rows
+
+
+def topic_chunks(
+    reader: TopicReader, topic: str, spans: Spans, parse: Parse, folder: Path
+) -> Iterator[tuple[int, Chunk]]:
+    """Read a topic likewise, into chunks that can be read again until they are removed; none of them is empty."""
     total = size(spans)
     with ReadProgress(f"topic {topic}", total) as progress:
         if total < PARALLEL_RECORDS or not isinstance(reader, Cluster):
             for partition, span in spans.items():
                 for batch in reader.read(topic, {partition: span}):
-                    yield partition, pa.Table.from_batches([parse(batch)])
+                    yield partition, Chunk(pa.Table.from_batches([parse(batch)]))
                     progress.advance(len(batch.offsets))
             return
-        chunks = [
+        spans_of_chunks = [
             (partition, Span(begin, min(begin + CHUNK_RECORDS, span.end)))
             for partition, span in spans.items()
             for begin in range(span.begin, span.end, CHUNK_RECORDS)
         ]
         jobs = [
-            _TopicJob(reader.bootstrap, reader.committed, topic, partition, chunk, parse) for partition, chunk in chunks
+            _TopicJob(reader.bootstrap, reader.committed, topic, partition, span, parse)
+            for partition, span in spans_of_chunks
         ]
-        for (partition, chunk), rows in zip(chunks, in_processes(jobs, folder), strict=True):
-            yield partition, rows
-            progress.advance(chunk.end - chunk.begin)
+        for (partition, span), chunk in zip(spans_of_chunks, in_processes(jobs, folder), strict=True):
+            # It may have markers and aborted records only.
+            if chunk.rows().num_rows:
+                yield partition, chunk
+            progress.advance(span.end - span.begin)
 
 
-def in_processes(jobs: Sequence[Job], folder: Path) -> Iterator[pa.Table]:
-    """Run jobs in other processes and yield their rows in the order of the jobs.
+def in_processes(jobs: Sequence[Job], folder: Path) -> Iterator[Chunk]:
+    """Run jobs in other processes and yield their rows in the order of the jobs, each as a file below `folder`.
 
     Raises what a job raises, and Unknown when a process is killed.
     """
@@ -103,6 +138,7 @@ def in_processes(jobs: Sequence[Job], folder: Path) -> Iterator[pa.Table]:
     # Python's own tracker cleans up after a verdict that is killed, and would say so.
     others = [each for each in os.environ.get("PYTHONWARNINGS", "").split(",") if each]
     os.environ["PYTHONWARNINGS"] = ",".join([*others, "ignore:resource_tracker"])
+    own = Path(tempfile.mkdtemp(dir=folder))
     with ProcessPoolExecutor(PARALLEL_PROCESSES, mp_context=context, initializer=_end_with_the_parent) as pool:
         running: deque[tuple[Future[None], Path]] = deque()
         queue = list(enumerate(jobs))
@@ -111,14 +147,12 @@ def in_processes(jobs: Sequence[Job], folder: Path) -> Iterator[pa.Table]:
                 # A few chunks ahead: enough to keep the processes busy, and not the whole topic on disk.
                 while queue and len(running) < PARALLEL_PROCESSES + 2:
                     number, job = queue.pop(0)
-                    file = folder / f"chunk-{number}.arrow"
+                    file = own / f"chunk-{number}.arrow"
                     with _STARTING:
                         running.append((pool.submit(_run, job, file), file))
                 future, file = running.popleft()
                 future.result()
-                with pa.memory_map(str(file)) as source:
-                    yield pa.ipc.open_stream(source).read_all()
-                file.unlink()
+                yield Chunk(file)
         except BrokenProcessPool:
             raise Unknown(
                 "a process that reads for the verdict was killed; is there enough memory? judge again"

@@ -10,7 +10,10 @@ import json
 import sys
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
 
 import duckdb
 
@@ -19,33 +22,39 @@ from faultline.formats.arguments import verdict_parser
 from faultline.formats.verdict import ALL, SOURCE, NewestVerdict, Outcome, Verdict, Verdicts
 from faultline.settings import Settings, SettingsError
 from faultline.storage.words import location_argument
-from faultline.verdict.checker import Options, judge
+from faultline.verdict.checker import Checker, Options, judge
 from faultline.verdict.checkers import CHECKERS, PIPELINES
 from faultline.verdict.cluster import Cluster
 from faultline.verdict.dump import clear, dump
 from faultline.verdict.model import NotJudged, Unknown, unknown
 from faultline.verdict.report import print_report
-from faultline.verdict.store import open_store
+from faultline.verdict.sources import Sources
+from faultline.verdict.store import open_store, temporary_folder
+
+T = TypeVar("T")
 
 
-def _judge(
-    name: str, settings: Settings, options: Options, arguments: argparse.Namespace, sources: dict[str, str]
-) -> Verdict:
-    """Judge one pipeline, and add its topic to `sources`; an error in it does not stop the others. Raises NotJudged."""
+def _judge(checker: Checker, sources: Sources, options: Options, dumped: Path | None) -> Verdict:
+    """Judge one pipeline. Raises NotJudged and Unknown."""
+    with open_store() as store:
+        judgement = judge(checker, sources, store, options)
+        if dumped is not None:
+            try:
+                dump(dumped, judgement)
+            except (OSError, Unknown) as error:
+                # Findings that are not written do not change what was found.
+                why = error.strerror if isinstance(error, OSError) else error
+                sys.stderr.write(f"verdict: not every finding is in --dump {dumped}: {why}\n")
+    return judgement.verdict
+
+
+def _or_unknown(name: str, act: Callable[[], T]) -> T | Verdict:
+    """Return what an act returns, or the verdict that it is unknown: an error does not stop the other checkers.
+
+    Raises NotJudged.
+    """
     try:
-        cluster = Cluster(arguments.bootstrap or settings.bootstrap)
-        checker = CHECKERS[name](settings, cluster, options)
-        sources[name] = checker.source
-        with open_store() as store:
-            judgement = judge(checker, cluster, store, options)
-            if arguments.dump is not None:
-                try:
-                    dump(arguments.dump, judgement)
-                except (OSError, Unknown) as error:
-                    # Findings that are not written do not change what was found.
-                    why = error.strerror if isinstance(error, OSError) else error
-                    sys.stderr.write(f"verdict: not every finding is in --dump {arguments.dump}: {why}\n")
-        return judgement.verdict
+        return act()
     except Unknown as reason:
         return unknown(name, str(reason))
     except (duckdb.Error, OSError, SettingsError) as error:
@@ -65,15 +74,26 @@ def _judge_all(names: Sequence[str], settings: Settings, arguments: argparse.Nam
         as_is=arguments.as_is,
         wait_seconds=arguments.wait,
     )
-    verdicts: list[Verdict] = []
-    notes: list[str] = []
-    sources: dict[str, str] = {}
-    for name in names:
-        try:
-            verdicts.append(_judge(name, settings, options, arguments, sources))
-        except NotJudged as reason:
-            notes.append(f"{name}: {reason}")
-    return Verdicts(tuple(of_one_source(verdict, sources) for verdict in verdicts), tuple(notes))
+    with temporary_folder() as folder:
+        cluster = Cluster(arguments.bootstrap or settings.bootstrap)
+        sources = Sources(cluster, folder)
+        checkers = {name: _or_unknown(name, partial(CHECKERS[name], settings, cluster, options)) for name in names}
+        topics: dict[str, str] = {}
+        for name, checker in checkers.items():
+            if not isinstance(checker, Verdict):
+                sources.add(checker.source, checker.parse)
+                topics[name] = checker.source
+        verdicts: list[Verdict] = []
+        notes: list[str] = []
+        for name, checker in checkers.items():
+            if isinstance(checker, Verdict):
+                verdicts.append(checker)
+                continue
+            try:
+                verdicts.append(_or_unknown(name, partial(_judge, checker, sources, options, arguments.dump)))
+            except NotJudged as reason:
+                notes.append(f"{name}: {reason}")
+    return Verdicts(tuple(of_one_source(verdict, topics) for verdict in verdicts), tuple(notes))
 
 
 def of_one_source(verdict: Verdict, sources: Mapping[str, str]) -> Verdict:

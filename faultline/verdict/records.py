@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
+
+from faultline.formats.digest import record_digest
 
 Headers = Sequence[tuple[str, bytes | None]]
 UNREADABLE: Headers = (("\ufffd", None),)
@@ -39,7 +42,7 @@ class Record(NamedTuple):
     headers: Headers = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Batch:
     """Columns of some records; within a partition in the order of offsets."""
 
@@ -52,6 +55,11 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.partitions)
+
+    @cached_property
+    def digests(self) -> list[bytes]:
+        """The digest of each record's key and value; several readings of one batch need them."""
+        return list(map(record_digest, self.keys, self.values))
 
     def records(self) -> Iterator[Record]:
         """Yield the records one by one."""

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from faultline.command import run
 from faultline.settings import Settings
 from faultline.stop import end_at_once
-from faultline.verdict.checker import Options, Quiescence, await_caught_up
+from faultline.verdict.checker import Options, await_caught_up
 from faultline.verdict.checkers import CHECKERS, PIPELINES
 from faultline.verdict.cluster import Cluster
 from faultline.verdict.model import Unknown
+from faultline.verdict.sources import Quiescence
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

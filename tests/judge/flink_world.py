@@ -11,6 +11,7 @@ import json
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from faultline.formats.visit import (
     CLOSING_PREFIX,
@@ -27,7 +28,9 @@ from faultline.formats.visit import (
 from faultline.verdict.flink.clock import Rules
 from faultline.verdict.flink.findings import Names
 from faultline.verdict.flink.judge import FlinkFacts, judge
+from faultline.verdict.flink.reader import visit_rows
 from faultline.verdict.flink.tables import load_outputs, load_source
+from faultline.verdict.loading import topic_rows
 from faultline.verdict.model import Judgement
 from faultline.verdict.records import Batch, Record, Span, Spans, batch_of
 from generator.sender import partition_of
@@ -286,7 +289,10 @@ def judge_outputs(
     """
     topics = Topics(source, outputs, markers)
     store = shared_store.get()
-    clocks = load_source(store, topics, NAMES.visits, topics.spans(NAMES.visits), rules=rules, arrivals=None)
+    spans = topics.spans(NAMES.visits)
+    parse = partial(visit_rows, window_ms=rules.window_ms)
+    visits = topic_rows(topics, NAMES.visits, spans, parse, store.folder)
+    clocks = load_source(store, visits, spans, rules=rules, arrivals=None)
     outputs_spans = {name: topics.spans(name) for name in (NAMES.windows, NAMES.late, NAMES.rejected)}
     load_outputs(store, topics, NAMES, outputs_spans, rules)
     judgement = judge(

@@ -11,11 +11,12 @@ from faultline.formats.digest import record_digest
 from faultline.formats.ledger import SUFFIX, acked_line, ledger_files, sent_line, topic_line
 from faultline.formats.verdict import CATEGORIES, Finding, Verdict
 from faultline.verdict.checker import Stopwatch
+from faultline.verdict.loading import topic_rows
 from faultline.verdict.records import Batch, Record, Span, Spans, batch_of
 from faultline.verdict.source.findings import judgement
 from faultline.verdict.source.judge import SourceFacts
 from faultline.verdict.source.ledger import load_ledgers
-from faultline.verdict.source.reader import load_topic
+from faultline.verdict.source.reader import load_records, record_rows
 from faultline.verdict.store import open_store
 
 TOPIC = "visits"
@@ -200,7 +201,7 @@ def judge_source(world: World, folder: Path, *, caught_up: bool = True, spans: S
     read = world.topic.spans() if spans is None else spans
     clock = Stopwatch()
     with open_store(in_memory=True) as store:
-        load_topic(store, world.topic, TOPIC, read)
+        load_records(store, topic_rows(world.topic, TOPIC, read, record_rows, store.folder))
         ledgers = load_ledgers(store, world.write(folder), TOPIC_ID)
         judged = judgement(store, world.topic, SourceFacts(TOPIC, read, ledgers, caught_up), clock)
         findings = {category: list(judged.findings(category)) for category in CATEGORIES}

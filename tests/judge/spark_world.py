@@ -15,9 +15,11 @@ import json
 import os
 import random
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+import pyarrow as pa
 
 from faultline.formats.run import SINKS, SPARK_RUN_FILE, SparkRun, as_json
 from faultline.formats.verdict import CATEGORIES, Finding, Verdict
@@ -26,10 +28,13 @@ from faultline.settings import Settings
 from faultline.storage.data import noted
 from faultline.verdict.checker import Options
 from faultline.verdict.checkers.spark import judge_output as judge_query
+from faultline.verdict.loading import topic_rows
 from faultline.verdict.model import Judgement
 from faultline.verdict.records import Batch as Rows
 from faultline.verdict.records import Record, Span, Spans, batch_of
 from faultline.verdict.spark.locations import locations
+from faultline.verdict.spark.reader import sent_rows
+from faultline.verdict.store import Store
 from tests.judge.shared_store import shared_store
 
 TOPIC = "visits"
@@ -264,12 +269,20 @@ def judge_output(
     return _judge(query, topic, caught_up=caught_up, options=options, settings=settings).verdict
 
 
+def reading(store: Store, topic: Topic) -> Callable[[Spans], Iterable[tuple[int, pa.Table]]]:
+    """Read spans of the topic for the judge."""
+    return lambda spans: topic_rows(topic, TOPIC, spans, sent_rows, store.folder)
+
+
 def _judge(
     query: Query, topic: Topic, *, caught_up: bool, options: Options | None, settings: Mapping[str, str] | None
 ) -> Judgement:
     stack = Settings({"STACK_HOME": str(query.home), **(settings or {})})
     where = locations(stack, options or Options(checkpoint=query.checkpoint))
-    judgement = judge_query(shared_store.get(), topic, where, lambda: (topic.spans(), ()), caught_up=caught_up)
+    store = shared_store.get()
+    judgement = judge_query(
+        store, topic, where, lambda: (topic.spans(), ()), reading(store, topic), caught_up=caught_up
+    )
     verdict = judgement.verdict
     faults = verdict.lost - verdict.duplicated - verdict.unexpected
     assert verdict.expected == verdict.observed + faults + verdict.pending

@@ -28,7 +28,7 @@ from faultline.verdict.spark.locations import locations
 from faultline.verdict.store import open_store
 from tests.called import call, program, script
 from tests.golden.archives import golden, releases
-from tests.judge.spark_world import Query, Topic, random_world, write_output
+from tests.judge.spark_world import Query, Topic, random_world, reading, write_output
 from tests.stack.running_stack import RunningStack
 from tests.stack.store import BUCKET, Store
 
@@ -145,7 +145,8 @@ def judged(
     where = locations(Settings({}), Options(output=output, checkpoint=checkpoint))
     assert (where.output, where.checkpoint) == (output, checkpoint)
     with open_store(in_memory=True) as store:
-        judgement = judge_output(store, topic, where, lambda: (topic.spans(), ()), caught_up=True)
+        read = reading(store, topic)
+        judgement = judge_output(store, topic, where, lambda: (topic.spans(), ()), read, caught_up=True)
         findings = [[str(each) for each in judgement.findings(category)] for category in CATEGORIES]
     document = json.loads(json.dumps(judgement.verdict.as_json()).replace(root, "ROOT"))
     document.pop("seconds")

@@ -10,10 +10,12 @@ import subprocess
 import sys
 import threading
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import ClassVar
 
+import pyarrow as pa
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public, but the stubs do not re-export it
@@ -27,7 +29,11 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # public, but
 from faultline.formats.run import FLINK_RUN_FILE, as_json, flink_run_of
 from faultline.settings import ROOT, Settings, as_environment
 from faultline.verdict.cluster import Cluster
-from faultline.verdict.records import Record
+from faultline.verdict.loading import Parse
+from faultline.verdict.records import Batch, Record, Span, batch_of
+from faultline.verdict.source.reader import RECORDS, record_rows
+from faultline.verdict.sources import Sources
+from faultline.verdict.spark.reader import SENT, sent_rows
 from faultline.waiting import wait_until
 from tests.judge.flink_world import (
     START,
@@ -486,3 +492,45 @@ def test_many_records_are_read_by_several_processes(stack: Stack) -> None:
     assert (code, verdict["outcome"]) == (0, "holds"), verdict
     observed = [each["observed"] for each in verdict["verdicts"]]  # type: ignore[attr-defined]
     assert observed == [420_004, 105_000]
+
+
+class CountingCluster(Cluster):
+    """A real one, which keeps what it was asked to read."""
+
+    asked: ClassVar[list[Mapping[int, Span]]] = []
+
+    def read(self, topic: str, spans: Mapping[int, Span]) -> Iterator[Batch]:
+        self.asked.append(dict(spans))
+        return super().read(topic, spans)
+
+
+def test_checkers_share_one_read_which_goes_on_where_a_topic_has_grown(stack: Stack, tmp_path: Path) -> None:
+    records = [Record(number % 2, number // 2, b"key", b"%d" % number, 1000 + number) for number in range(10)]
+    stack.send(stack.visits, records[:6])
+    cluster = CountingCluster(stack.broker.bootstrap)
+    cluster.asked.clear()
+    sources = Sources(cluster, tmp_path)
+    sources.add(stack.visits, record_rows)
+    sources.add(stack.visits, sent_rows)
+
+    def read(schema: pa.Schema, end: int) -> list[tuple[object, ...]]:
+        spans = {partition: Span(0, end) for partition in (0, 1)}
+        tables = [rows for _, rows in sources.rows(stack.visits, spans, schema)]
+        return sorted(tuple(row.values()) for rows in tables for row in rows.to_pylist())
+
+    def expected(parse: Parse, chosen: list[Record]) -> list[tuple[object, ...]]:
+        return sorted(tuple(row.values()) for row in parse(batch_of(chosen)).to_pylist())
+
+    assert read(RECORDS, 3) == expected(record_rows, records[:6])
+    assert read(SENT, 3) == expected(sent_rows, records[:6])
+    stack.send(stack.visits, records[6:])
+    assert read(SENT, 5) == expected(sent_rows, records)
+    assert read(RECORDS, 2) == expected(record_rows, records[:4])
+    assert cluster.asked == [{partition: Span(*span)} for span in ((0, 3), (3, 5)) for partition in (0, 1)]
+
+    admin = AdminClient({"bootstrap.servers": stack.broker.bootstrap})
+    admin.delete_topics([stack.visits])[stack.visits].result(30)
+    wait_until(lambda: stack.visits not in cluster.topics(), "the topic to be gone", seconds=60)
+    stack.broker.create_topics(stack.visits)
+    stack.send(stack.visits, records[:2])
+    assert read(RECORDS, 1) == expected(record_rows, records[:2])

@@ -55,8 +55,7 @@ def load_topic(store: Store, table: str, cluster: Cluster, topic: str, spans: Sp
     """Make a table of the records of a topic's spans. Raises Unknown."""
     store.create(table, BINARY if binary else TEXT)
     for _, rows in topic_rows(cluster, topic, spans, binary_rows if binary else text_rows, store.folder):
-        if rows.num_rows:
-            store.append(table, rows)
+        store.append(table, rows)
 
 
 def load(store: Store, output: Output, columns: dict[str, str]) -> list[str]:  # noqa: ARG001 - as all readers

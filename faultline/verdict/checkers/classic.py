@@ -14,6 +14,7 @@ from faultline.verdict.cluster import Cluster
 from faultline.verdict.flink.reader import VISITS, WINDOWS, visit_rows, window_rows
 from faultline.verdict.flink.tables import load_source, load_table
 from faultline.verdict.model import Judgement
+from faultline.verdict.sources import Sources
 from faultline.verdict.store import Store
 
 
@@ -26,7 +27,7 @@ class ClassicChecker(FlinkChecker):
         super().__init__(settings_of(CLASSIC, settings), cluster, options)
         self._outputs = self._run.late, self._run.windows
 
-    def judge(self, store: Store, *, caught_up: bool) -> Judgement:
+    def judge(self, store: Store, sources: Sources, *, caught_up: bool) -> Judgement:
         """Read the topics and judge them; the outputs first, so that the source has all records that they come from."""
         clock = Stopwatch()
         window_ms = self._rules.window_ms
@@ -42,7 +43,8 @@ class ClassicChecker(FlinkChecker):
                 require_whole(self._cluster, topic, outputs[topic])
                 load_table(store, self._cluster, table, topic, outputs[topic], schema=schema, parse=parse)
             source = source_spans(self._cluster, self.source, caught_up=caught_up)
-            clocks = load_source(store, self._cluster, self.source, source, rules=self._rules, arrivals=None)
+            visits = sources.rows(self.source, source, VISITS)
+            clocks = load_source(store, visits, source, rules=self._rules, arrivals=None)
         # A program without a group of its own is judged by all that it could read.
         ends = {partition: span.end for partition, span in source.items()}
         positions = {} if decided is None else decided or ends

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -29,10 +30,13 @@ from faultline.verdict.cluster import Cluster
 from faultline.verdict.flink.clock import Arrivals, Rules
 from faultline.verdict.flink.findings import Names
 from faultline.verdict.flink.judge import FlinkFacts, judge
+from faultline.verdict.flink.reader import VISITS, visit_rows
 from faultline.verdict.flink.tables import load_outputs, load_source
+from faultline.verdict.loading import Parse
 from faultline.verdict.model import Judgement, Unknown
 from faultline.verdict.records import Spans
 from faultline.verdict.source.ledger import files_of, load_ledgers
+from faultline.verdict.sources import Sources
 from faultline.verdict.store import Store
 from faultline.waiting import Waiting, attempts
 from flink_job.rest import TERMINAL_STATES, FlinkError, call, checkpoints, is_absent
@@ -150,6 +154,7 @@ class FlinkChecker:
         self._outputs: tuple[str, ...] = (run.rejected, run.late, run.windows)
         pause_ms = max(1_000, run.idle_partition_seconds * 1000 - _ROUNDING_MS)
         self._rules = Rules(run.window_seconds * 1000, run.out_of_orderness_seconds * 1000, pause_ms)
+        self.parse: Parse = partial(visit_rows, window_ms=self._rules.window_ms)
 
     def behind(self) -> Behind | None:
         """Return how far the job is behind the source, or that it has output to commit.
@@ -224,7 +229,7 @@ class FlinkChecker:
         active = [job_id for job_id in known if states[job_id] not in TERMINAL_STATES]
         return ((active or known)[-1], bool(active)) if known else None
 
-    def judge(self, store: Store, *, caught_up: bool) -> Judgement:
+    def judge(self, store: Store, sources: Sources, *, caught_up: bool) -> Judgement:
         """Read the topics and judge them; the outputs first, so that the source has all records that they come from."""
         clock = Stopwatch()
         with clock.measure("reading"):
@@ -239,9 +244,8 @@ class FlinkChecker:
                 require_whole(self._cluster, topic, spans)
             source = source_spans(self._cluster, self.source, caught_up=caught_up)
             load_outputs(store, self._cluster, self._names, outputs, self._rules)
-            clocks = load_source(
-                store, self._cluster, self.source, source, rules=self._rules, arrivals=self._arrivals(store)
-            )
+            visits = sources.rows(self.source, source, VISITS)
+            clocks = load_source(store, visits, source, rules=self._rules, arrivals=self._arrivals(store))
         positions = {partition: span.end for partition, span in source.items()} if caught_up else decided or {}
         facts = FlinkFacts(
             names=self._names,

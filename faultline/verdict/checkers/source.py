@@ -9,7 +9,8 @@ from faultline.verdict.model import Judgement
 from faultline.verdict.source.findings import judgement
 from faultline.verdict.source.judge import SourceFacts, not_judged
 from faultline.verdict.source.ledger import files_of, ledgers_of, load_ledgers
-from faultline.verdict.source.reader import load_topic
+from faultline.verdict.source.reader import RECORDS, load_records, record_rows
+from faultline.verdict.sources import Sources
 from faultline.verdict.store import Store
 
 
@@ -17,6 +18,7 @@ class SourceChecker:
     """Judges the topic that the generator writes."""
 
     name = "source"
+    parse = staticmethod(record_rows)
 
     def __init__(self, settings: Settings, cluster: Cluster) -> None:
         self.source = settings.text("VISITS_TOPIC")
@@ -26,7 +28,7 @@ class SourceChecker:
         """The source is never behind: an acknowledged visit is there."""
         return None
 
-    def judge(self, store: Store, *, caught_up: bool) -> Judgement:
+    def judge(self, store: Store, sources: Sources, *, caught_up: bool) -> Judgement:
         """Read topic and ledgers and compare them; raises NotJudged when the topic has no ledger."""
         clock = Stopwatch()
         with clock.measure("reading"):
@@ -35,7 +37,7 @@ class SourceChecker:
             if not chosen:
                 raise not_judged(self.source, others)
             spans = source_spans(self._cluster, self.source, caught_up=caught_up)
-            load_topic(store, self._cluster, self.source, spans)
+            load_records(store, sources.rows(self.source, spans, RECORDS))
             # Ledgers are listed again and read after the topic: then each record that was read has its line.
             ledgers = load_ledgers(store, files_of(self._folder, self.source), topic_id)
         return judgement(store, self._cluster, SourceFacts(self.source, spans, ledgers, caught_up), clock)

@@ -7,22 +7,27 @@ from collections.abc import Callable
 from faultline.settings import Settings
 from faultline.verdict.checker import Behind, Checker, Options, Stopwatch, lag, source_spans
 from faultline.verdict.cluster import Cluster
-from faultline.verdict.loading import TopicReader
+from faultline.verdict.loading import Rows, TopicReader
 from faultline.verdict.model import Judgement, plural
 from faultline.verdict.records import Spans
+from faultline.verdict.sources import Sources
 from faultline.verdict.spark.checkpoint import newest_commit, refuse_foreign
 from faultline.verdict.spark.findings import judgement
 from faultline.verdict.spark.judge import SparkFacts
 from faultline.verdict.spark.locations import Locations, locations
 from faultline.verdict.spark.output import list_output
-from faultline.verdict.spark.reader import load_lines, load_sent
+from faultline.verdict.spark.reader import SENT, load_lines, load_sent, sent_rows
 from faultline.verdict.store import Store
 
 Source = Callable[[], tuple[Spans, tuple[str, ...]]]
 """Returns the spans of the source, with notes about what they leave out."""
+Read = Callable[[Spans], Rows]
+"""Reads these spans of the source as rows of SENT."""
 
 
-def judge_output(store: Store, reader: TopicReader, where: Locations, source: Source, *, caught_up: bool) -> Judgement:
+def judge_output(
+    store: Store, reader: TopicReader, where: Locations, source: Source, read: Read, *, caught_up: bool
+) -> Judgement:
     """Read checkpoint, output and topic, and judge them.
 
     The order matters: batches that are committed in the checkpoint are in the output that is read after it, and all
@@ -36,7 +41,7 @@ def judge_output(store: Store, reader: TopicReader, where: Locations, source: So
         spans, notes = source()
         if commit is not None:
             refuse_foreign(where.checkpoint, commit, where.topic, spans)
-        load_sent(store, reader, where.topic, spans)
+        load_sent(store, read(spans))
     return judgement(store, reader, SparkFacts(where, commit, spans, output, caught_up, notes), clock)
 
 
@@ -44,6 +49,7 @@ class SparkChecker:
     """Judges one query of the synchronizer."""
 
     name = "spark"
+    parse = staticmethod(sent_rows)
 
     def __init__(self, cluster: Cluster, where: Locations) -> None:
         self.source = where.topic
@@ -69,10 +75,15 @@ class SparkChecker:
             total - read,
         )
 
-    def judge(self, store: Store, *, caught_up: bool) -> Judgement:
+    def judge(self, store: Store, sources: Sources, *, caught_up: bool) -> Judgement:
         """Read everything and judge it."""
         return judge_output(
-            store, self._cluster, self._places, lambda: self._source(caught_up=caught_up), caught_up=caught_up
+            store,
+            self._cluster,
+            self._places,
+            lambda: self._source(caught_up=caught_up),
+            lambda spans: sources.rows(self.source, spans, SENT),
+            caught_up=caught_up,
         )
 
     def _source(self, *, caught_up: bool) -> tuple[Spans, tuple[str, ...]]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import orjson
 import pyarrow as pa
 
-from faultline.formats.digest import digest, record_digest
+from faultline.formats.digest import digest
 from faultline.formats.visit import (
     CLOSING_PREFIX,
     LATE_REASON,
@@ -102,7 +102,7 @@ def visit_rows(batch: Batch, window_ms: int) -> pa.RecordBatch:
             times,
             [None if time is None else time - time % window_ms + window_ms for time in times],
             batch.timestamps,
-            pa.array(map(record_digest, batch.keys, batch.values), pa.uuid()),
+            pa.array(batch.digests, pa.uuid()),
             [
                 None if visit else sum(REASONS[reason] for reason in refusal_reasons(value))
                 for visit, value in zip(visits, batch.values, strict=True)
@@ -175,7 +175,7 @@ def routed_rows(batch: Batch) -> pa.RecordBatch:
             partitions,
             offsets,
             batch.timestamps,
-            pa.array(map(record_digest, batch.keys, batch.values), pa.uuid()),
+            pa.array(batch.digests, pa.uuid()),
             reasons,
         ],
         schema=ROUTED,

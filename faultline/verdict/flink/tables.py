@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 import pyarrow as pa
 
 from faultline.verdict.flink.clock import PASSED, Arrivals, PartitionClock, Rules, finish
 from faultline.verdict.flink.findings import Names
-from faultline.verdict.flink.reader import ROUTED, VISITS, WINDOWS, routed_rows, visit_rows, window_rows
-from faultline.verdict.loading import Parse, TopicReader, topic_rows
+from faultline.verdict.flink.reader import ROUTED, VISITS, WINDOWS, routed_rows, window_rows
+from faultline.verdict.loading import Parse, Rows, TopicReader, topic_rows
 from faultline.verdict.records import Spans
 from faultline.verdict.store import Store
 
 
 def load_source(
-    store: Store, reader: TopicReader, topic: str, spans: Spans, *, rules: Rules, arrivals: Arrivals | None
+    store: Store, read: Rows, partitions: Iterable[int], *, rules: Rules, arrivals: Arrivals | None
 ) -> list[PartitionClock]:
     """Fill `visits` and `passed`, and follow the clock of each partition."""
     store.create("visits", VISITS)
     store.create("passed", PASSED)
-    clocks = {partition: PartitionClock(partition) for partition in spans}
-    parse = partial(visit_rows, window_ms=rules.window_ms)
-    for partition, rows in topic_rows(reader, topic, spans, parse, store.folder):
-        if rows.num_rows:
-            store.append("visits", rows)
-            store.append("passed", clocks[partition].follow(rows, rules, arrivals))
+    clocks = {partition: PartitionClock(partition) for partition in partitions}
+    for partition, rows in read:
+        store.append("visits", rows)
+        store.append("passed", clocks[partition].follow(rows, rules, arrivals))
     found = list(clocks.values())
     finish(found, rules)
     return found
@@ -49,5 +47,4 @@ def load_table(
     """Fill a table from a topic."""
     store.create(table, schema)
     for _, rows in topic_rows(reader, topic, spans, parse, store.folder):
-        if rows.num_rows:
-            store.append(table, rows)
+        store.append(table, rows)

@@ -1,4 +1,4 @@
-"""Reads the source topic into a table: place, timestamp and digest of each record; and reads single records again."""
+"""Turns the source topic into a table: place, timestamp and digest of each record; and reads single records again."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import NamedTuple
 import pyarrow as pa
 from confluent_kafka import KafkaException
 
-from faultline.formats.digest import record_digest
-from faultline.verdict.loading import TopicReader, topic_rows
+from faultline.verdict.loading import Rows, TopicReader
 from faultline.verdict.model import Unknown
-from faultline.verdict.records import Batch, Record, Span, Spans
+from faultline.verdict.records import Batch, Record, Span
 from faultline.verdict.store import Store
 
-_SCHEMA = pa.schema(
+RECORDS = pa.schema(
     [
         ("kafka_partition", pa.int32()),
         ("kafka_offset", pa.int64()),
@@ -29,26 +28,24 @@ _NEAR_OFFSETS = 50_000
 _RUN_RECORDS = 20_000
 
 
-def parse(batch: Batch) -> pa.RecordBatch:
+def record_rows(batch: Batch) -> pa.RecordBatch:
     """Turn records into rows of table `source_record`."""
-    digests = [record_digest(key, value) for key, value in zip(batch.keys, batch.values, strict=True)]
     return pa.record_batch(
         [
             pa.array(batch.partitions, pa.int32()),
             pa.array(batch.offsets, pa.int64()),
             pa.array(batch.timestamps, pa.int64()),
-            pa.array(digests, pa.uuid()),
+            pa.array(batch.digests, pa.uuid()),
         ],
-        schema=_SCHEMA,
+        schema=RECORDS,
     )
 
 
-def load_topic(store: Store, reader: TopicReader, topic: str, spans: Spans) -> None:
-    """Make table `source_record` of the spans of a topic."""
-    store.create("source_record", _SCHEMA)
-    for _, rows in topic_rows(reader, topic, spans, parse, store.folder):
-        if rows.num_rows:
-            store.append("source_record", rows)
+def load_records(store: Store, read: Rows) -> None:
+    """Make table `source_record` of the rows of a topic."""
+    store.create("source_record", RECORDS)
+    for _, rows in read:
+        store.append("source_record", rows)
 
 
 NOT_READ_AGAIN = (Unknown, KafkaException, OSError)

@@ -11,14 +11,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from faultline.formats.visit import output_line
-from faultline.verdict.loading import Job, TopicReader, in_processes, topic_rows
+from faultline.verdict.loading import Job, Rows, in_processes
 from faultline.verdict.progress import ReadProgress
-from faultline.verdict.records import Batch, Spans
+from faultline.verdict.records import Batch
 from faultline.verdict.spark.lines import Lines, Part, line_digest, read_lines
 from faultline.verdict.spark.output import OutputFile
 from faultline.verdict.store import Store
 
-SENT = pa.schema([("kafka_partition", pa.int32()), ("kafka_offset", pa.int64()), ("digest", pa.uuid())])
+SENT = pa.schema([("kafka_partition", pa.int32()), ("kafka_offset", pa.int64()), ("line_digest", pa.uuid())])
+_SENT_TABLE = pa.schema([*list(SENT)[:-1], ("digest", pa.uuid())])
 LINES = pa.schema(
     [
         ("file", pa.int32()),
@@ -36,7 +37,7 @@ _APPEND_ROWS = 250_000
 
 
 def sent_rows(batch: Batch) -> pa.RecordBatch:
-    """Turn records into rows of table `sent`."""
+    """Turn records into rows of SENT."""
     digests = [line_digest(output_line(value)) for value in batch.values]
     columns = [
         pa.array(batch.partitions, pa.int32()),
@@ -46,12 +47,11 @@ def sent_rows(batch: Batch) -> pa.RecordBatch:
     return pa.record_batch(columns, schema=SENT)
 
 
-def load_sent(store: Store, reader: TopicReader, topic: str, spans: Spans) -> None:
-    """Fill table `sent` with the records of a topic."""
-    store.create("sent", SENT)
-    for _, rows in topic_rows(reader, topic, spans, sent_rows, store.folder):
-        if rows.num_rows:
-            store.append("sent", rows)
+def load_sent(store: Store, read: Rows) -> None:
+    """Fill table `sent` with the rows of a topic."""
+    store.create("sent", _SENT_TABLE)
+    for _, rows in read:
+        store.append("sent", rows.rename_columns(_SENT_TABLE.names))
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,9 @@ def _results(
 ) -> Iterator[tuple[LinesJob, Iterator[pa.Table]]]:
     if parallel:
         of_protocol: Sequence[Job] = jobs
-        for job, rows in zip(jobs, in_processes(of_protocol, folder), strict=True):
+        for job, chunk in zip(jobs, in_processes(of_protocol, folder), strict=True):
+            rows = chunk.rows()
+            chunk.remove()
             yield job, (rows.slice(begin, _APPEND_ROWS) for begin in range(0, rows.num_rows, _APPEND_ROWS))
         return
     for job in jobs:

@@ -1,0 +1,124 @@
+"""What the checkers of one verdict share of their sources: one read of each topic, and one look at its end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from faultline.verdict.cluster import Cluster
+from faultline.verdict.loading import Chunk, Parse, topic_chunks
+from faultline.verdict.model import Unknown
+from faultline.verdict.records import Batch, Span, Spans
+
+QUIESCENT_SECONDS = 1.0
+"""The minimum time between two looks at the source: long enough to notice a slow generator."""
+
+
+def growing(topic: str) -> Unknown:
+    """Build the error for a source that still grows."""
+    return Unknown(
+        f"topic {topic} still grows; stop the generator (scripts/generator_stop.sh) and judge again, "
+        "or judge the running pipeline with --as-is"
+    )
+
+
+class Quiescence:
+    """Stores the end of a topic when created, and later checks whether it has changed."""
+
+    def __init__(self, cluster: Cluster, topic: str) -> None:
+        self._cluster, self._topic = cluster, topic
+        self._first = self._look()
+        self._seen_at = time.monotonic()
+
+    def _look(self) -> Spans:
+        return self._cluster.spans(self._topic, committed=False)
+
+    def require(self) -> None:
+        """Raise Unknown when the topic has grown; looks again at least QUIESCENT_SECONDS after the first look."""
+        time.sleep(max(0.0, self._seen_at + QUIESCENT_SECONDS - time.monotonic()))
+        if self._look() != self._first:
+            raise growing(self._topic)
+
+
+@dataclass(frozen=True)
+class _Together:
+    """Several readings of one batch as one table; a column that two of them have is the same in both."""
+
+    parses: tuple[Parse, ...]
+
+    def __call__(self, batch: Batch) -> pa.RecordBatch:
+        columns: dict[str, pa.Array] = {}
+        for parse in self.parses:
+            rows = parse(batch)
+            columns = {**dict(zip(rows.schema.names, rows.columns, strict=True)), **columns}
+        return pa.record_batch(list(columns.values()), names=list(columns))
+
+
+@dataclass
+class _Source:
+    """One topic: how it is read, and what was read so far."""
+
+    parses: list[Parse] = field(default_factory=list)
+    topic_id: str = ""
+    kept: list[tuple[int, Chunk]] = field(default_factory=list)
+    """Chunks with their partition."""
+    ends: dict[int, int] = field(default_factory=dict)
+    """The offset of each partition up to which its rows are kept."""
+    quiescence: Quiescence | None = None
+
+
+class Sources:
+    """The topics that the checkers of one verdict read.
+
+    What one checker has read, the next one does not read again: it reads on from there when the topic has grown. So all
+    of them judge the same records.
+    """
+
+    def __init__(self, cluster: Cluster, folder: Path) -> None:
+        self._cluster, self._folder = cluster, folder
+        self._topics: dict[str, _Source] = {}
+
+    def add(self, topic: str, parse: Parse) -> None:
+        """Let the read of a topic make these rows, too; before the first call of `rows`."""
+        self._topics.setdefault(topic, _Source()).parses.append(parse)
+
+    def quiescence(self, topic: str) -> Quiescence:
+        """Return the look at the end of a topic, which the first call takes. Raises Unknown."""
+        source = self._topics[topic]
+        source.quiescence = source.quiescence or Quiescence(self._cluster, topic)
+        return source.quiescence
+
+    def rows(self, topic: str, spans: Spans, schema: pa.Schema) -> Iterator[tuple[int, pa.Table]]:
+        """Yield the rows of the spans, each of which begins at 0: the partition, and the columns of the schema.
+
+        Within a partition in the order of offsets. Raises Unknown when something cannot be read.
+        """
+        source, topic_id = self._topics[topic], self._cluster.topic_id(topic)
+        if source.topic_id != topic_id:
+            # Another topic of this name: the records at the same offsets are other ones.
+            source.topic_id, source.kept, source.ends = topic_id, [], {}
+        for partition, chunk in source.kept:
+            if (rows := _up_to(chunk.rows(), spans[partition].end)).num_rows:
+                yield partition, rows.select(schema.names)
+        rest = {
+            partition: Span(source.ends.get(partition, span.begin), span.end)
+            for partition, span in spans.items()
+            if source.ends.get(partition, span.begin) < span.end
+        }
+        read: list[tuple[int, Chunk]] = []
+        together = _Together(tuple(source.parses))
+        for partition, chunk in topic_chunks(self._cluster, topic, rest, together, self._folder):
+            read.append((partition, chunk))
+            yield partition, chunk.rows().select(schema.names)
+        source.kept += read
+        source.ends |= {partition: span.end for partition, span in rest.items()}
+
+
+def _up_to(rows: pa.Table, end: int) -> pa.Table:
+    offsets = rows["kafka_offset"]
+    return rows if offsets[-1].as_py() < end else rows.filter(pc.less(offsets, end))
