@@ -185,7 +185,7 @@ def parse_visit(value: bytes | None) -> Visit | None:
 def visit_of(document: Mapping[str, object]) -> Visit | None:
     """The visit in a record's JSON object, or None when a field is not usable."""
     visit_id, event_time = document.get("visit_id"), document.get("event_time")
-    if not isinstance(visit_id, str) or not _usable_visit_id(visit_id) or not isinstance(event_time, str):
+    if not isinstance(visit_id, str) or not _VISIT_ID.fullmatch(visit_id) or not isinstance(event_time, str):
         return None
     milliseconds = parse_event_time(event_time)
     return None if milliseconds is None else Visit(visit_id, milliseconds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -139,7 +140,7 @@ def in_processes(jobs: Sequence[Job], folder: Path) -> Iterator[Chunk]:
     others = [each for each in os.environ.get("PYTHONWARNINGS", "").split(",") if each]
     os.environ["PYTHONWARNINGS"] = ",".join([*others, "ignore:resource_tracker"])
     own = Path(tempfile.mkdtemp(dir=folder))
-    with ProcessPoolExecutor(PARALLEL_PROCESSES, mp_context=context, initializer=_end_with_the_parent) as pool:
+    with ProcessPoolExecutor(PARALLEL_PROCESSES, mp_context=context, initializer=_begin_to_read) as pool:
         running: deque[tuple[Future[None], Path]] = deque()
         queue = list(enumerate(jobs))
         try:
@@ -168,8 +169,10 @@ def kill_readers() -> None:
         process.kill()
 
 
-def _end_with_the_parent() -> None:
-    """End this process once its parent has, even by SIGKILL; it would wait for work forever."""
+def _begin_to_read() -> None:
+    """Prepare a process that reads: it ends once its parent has, even by SIGKILL; it would wait for work forever."""
+    # Rows have no cycles, and the collector would walk over the records of a batch again and again.
+    gc.disable()
     # A signal is the parent's business.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
@@ -194,3 +197,5 @@ def _run(job: Job, file: Path) -> None:
             # A chunk of markers and aborted records only.
             writer = pa.ipc.new_stream(sink, pa.schema([]))
         writer.close()
+    # Errors in unparsable values may leave cycles.
+    gc.collect()
