@@ -1,7 +1,7 @@
 "use strict";
 // The whole run at one look: how far the log, Flink and Spark are, with what happened marked on it (uPlot).
 Faultline.chart = (() => {
-  const { make, by, number, sum, colour } = Faultline.dom;
+  const { make, by, number, snapped, sum, colour } = Faultline.dom;
   const HEIGHT = 190;
   const LIVE_SECONDS = 180;
   const MAKE_MS = 1000;
@@ -179,7 +179,7 @@ Faultline.chart = (() => {
   Chart.prototype.place = function () {
     if (!this.line) return;
     const left = this.plot.valToPos(this.at - this.begin, "x");
-    this.line.style.transform = `translateX(${Math.max(0, Math.min(this.plot.over.clientWidth, left || 0)).toFixed(1)}px)`;
+    this.line.style.transform = `translateX(${snapped(Math.max(0, Math.min(this.plot.over.clientWidth, left || 0)))}px)`;
   };
   return Chart;
 })();

@@ -18,6 +18,11 @@ Faultline.dom = (() => {
   const draw = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
   const by = (id) => document.getElementById(id);
 
+  // Half a pixel of the screen is the smallest step: a mark that moves less is not painted again.
+  function snapped(place) {
+    const steps = 2 * (devicePixelRatio || 1);
+    return Math.round(place * steps) / steps;
+  }
   // Text is only written when it is another one: screen readers speak each change of a live region.
   function say(element, text) {
     if (element.textContent !== text) element.textContent = text;
@@ -64,5 +69,5 @@ Faultline.dom = (() => {
     probe.style.color = `var(${name})`;
     return getComputedStyle(probe).color;
   }
-  return { make, draw, by, say, lines, disable, number, size, took, clock, sum, many, ago, still, colour };
+  return { make, draw, by, say, snapped, lines, disable, number, size, took, clock, sum, many, ago, still, colour };
 })();

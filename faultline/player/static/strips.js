@@ -3,7 +3,7 @@
 // Spark below it, so that no colour is needed to tell them apart. All offsets come from the items; here they are only
 // placed.
 Faultline.strips = (() => {
-  const { make, draw, by, say, number, many, still } = Faultline.dom;
+  const { make, draw, by, say, number, many, snapped, still } = Faultline.dom;
   const SMOOTH_SECONDS = 2.5;
   const LANE = { flink: 8, bar: 38, barHeight: 22, height: 92 };
   const NAME_WIDTH = 62;
@@ -100,7 +100,7 @@ Faultline.strips = (() => {
   }
   function hideUnused(row) {
     for (const [name, element] of Object.entries(row.marks)) {
-      if (!row.used.has(name)) element.setAttribute("display", "none");
+      if (!row.used.has(name) && !element.hasAttribute("display")) element.setAttribute("display", "none");
     }
     row.used.clear();
   }
@@ -138,7 +138,7 @@ Faultline.strips = (() => {
     const newest = held.find((each) => each.newest);
     const end = between(log, next, at, "visits", partition);
     const [low, high] = this.range("visits", partition, end, newest ? newest.offsets[partition] : end, at);
-    const x = (offset) => Math.max(-20, Math.min(row.width + 20, ((offset - low) / (high - low)) * row.width));
+    const x = (offset) => snapped(Math.max(-20, Math.min(row.width + 20, ((offset - low) / (high - low)) * row.width)));
     const { bar, barHeight } = LANE;
     const foot = bar + barHeight;
     say(row.end, number(log.visits[partition]));
@@ -238,7 +238,7 @@ Faultline.strips = (() => {
     const end = between(log, next, at, "windows", partition);
     const stable = between(log, next, at, "stable", partition);
     const [low, high] = this.range("windows", partition, end, stable, at);
-    const x = (offset) => Math.max(0, Math.min(row.width, ((offset - low) / (high - low)) * row.width));
+    const x = (offset) => snapped(Math.max(0, Math.min(row.width, ((offset - low) / (high - low)) * row.width)));
     const { bar, barHeight } = SMALL;
     const waiting = log.windows[partition] - log.stable[partition];
     mark(row, "stable", "rect", { class: "stable", x: 0, y: bar, width: x(stable), height: barHeight, rx: 3 }, `readers get it up to offset ${number(log.stable[partition])}`);
