@@ -19,7 +19,7 @@ from faultline.command import CommandError, quiet_imports, run
 if __name__ == "__main__":
     quiet_imports()
 
-from faultline.faults.lanes import run_side_by_side
+from faultline.faults.lanes import MOST_STACKS, run_side_by_side, that_fit
 from faultline.faults.listing import show_rows
 from faultline.faults.matrix import refusal, run_rows
 from faultline.faults.model import Result, RowOutcome
@@ -32,11 +32,11 @@ from faultline.stack.errors import StackError
 from faultline.stack.stack import open_stack
 from faultline.stop import interrupt_once
 
-_MOST_STACKS = 8
 
-
-def run_names(names: Sequence[str], seed: int, mode: str, stacks: int, *, may_reset: bool) -> list[Result]:
+def run_names(names: Sequence[str], seed: int, mode: str, stacks: int | None, *, may_reset: bool) -> list[Result]:
     """Run rows and controls, and write results.json; returns the results in the order of the rows.
+
+    `stacks`: how many share the rows; None: one for a few rows, and for all of them as many as fit.
 
     Raises StackError when a row could not run, or a stack is there and may not be reset for one; KeyboardInterrupt
     after the repair.
@@ -47,6 +47,9 @@ def run_names(names: Sequence[str], seed: int, mode: str, stacks: int, *, may_re
     resets = [each.row.name for each in rows if each.resets(stack.settings.values)]
     if resets and stack.home.marked() and not may_reset:
         raise StackError(refusal(stack, resets[0] if len(resets) == 1 else f"each of {', '.join(resets)}"))
+    stacks = stacks or (1 if names else that_fit(stack, rows))
+    if stacks > 1:
+        say(f"{stacks} stacks share the rows; --stacks 1 takes one")
     try:
         if stacks == 1:
             run_rows(rows, folder, stack, may_reset=may_reset)
@@ -79,11 +82,11 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--seed", type=int, help="chooses the moment of each fault (default: a random one, printed)")
     parser.add_argument("--mode", choices=MODES, default=EXACTLY_ONCE, help="of the job (default: %(default)s)")
-    parser.add_argument("--stacks", type=int, default=1, metavar="N", help="stacks side by side (default: %(default)s)")
+    parser.add_argument("--stacks", type=int, metavar="N", help="stacks side by side (default: 1; all: what fits here)")
     parser.add_argument("--reset", action="store_true", help="remove what the running stack has, if a row needs it")
     chosen = parser.parse_args(arguments)
-    if not 1 <= chosen.stacks <= _MOST_STACKS:
-        parser.error(f"--stacks {chosen.stacks}: from 1 to {_MOST_STACKS}")
+    if chosen.stacks is not None and not 1 <= chosen.stacks <= MOST_STACKS:
+        parser.error(f"--stacks {chosen.stacks}: from 1 to {MOST_STACKS}")
     if chosen.names and chosen.action != "run":
         parser.error(f"{chosen.action} takes no names; run NAME runs one")
     if chosen.action == "list":

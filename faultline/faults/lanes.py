@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import shutil
 import signal
 import subprocess
@@ -14,14 +15,28 @@ from pathlib import Path
 from typing import IO
 
 from faultline.faults.lane import CLAIMS
+from faultline.faults.plan import Planned
 from faultline.faults.repair import pinned, quietly
 from faultline.messages import say
 from faultline.settings import ROOT, as_environment
 from faultline.stack.errors import StackError
 from faultline.stack.home import Home
 from faultline.stack.own import own_environment
+from faultline.stack.preflight import available_mebibytes
+from faultline.stack.services import mebibytes
 from faultline.stack.stack import Stack, open_stack
 from faultline.stop import ENDING
+
+MOST_STACKS = 8
+
+
+def that_fit(stack: Stack, rows: Sequence[Planned]) -> int:
+    """Return how many stacks can share the rows here: one for each core, while the largest of them fits as often."""
+    largest = max(mebibytes(stack.having(dict(each.row.settings)).settings.values) for each in rows)
+    available = available_mebibytes()
+    if available is None:
+        return 1
+    return max(1, min(MOST_STACKS, os.cpu_count() or 1, available // largest))
 
 
 def run_side_by_side(

@@ -13,11 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from faultline.faults import lanes
 from faultline.faults.__main__ import main
 from faultline.faults.catalogue import CATALOGUE, possible
 from faultline.faults.changed_job import CHANGES, Edit
 from faultline.faults.judge import Check
 from faultline.faults.lane import CLAIMS, claimed
+from faultline.faults.lanes import MOST_STACKS, that_fit
 from faultline.faults.model import Fault, Need, Result, Row, RowOutcome
 from faultline.faults.needs import missing
 from faultline.faults.plan import USUAL, groups, plan, turns
@@ -35,7 +37,7 @@ from faultline.stack.errors import StackError
 from faultline.stack.home import Home, Topics
 from faultline.stack.services import services
 from faultline.stack.settings import load
-from faultline.stack.stack import Stack
+from faultline.stack.stack import Stack, open_stack
 from faultline.waiting import wait_until
 from tests.called import call, script
 from tests.tree import require_none
@@ -182,6 +184,19 @@ def test_stacks_share_the_rows_without_running_one_twice(tmp_path: Path) -> None
     one, other = claimed(rows, tmp_path), claimed(rows, tmp_path)
     taken = [each.row.name for pair in itertools.zip_longest(one, other) for each in pair if each is not None]
     assert sorted(taken) == sorted(each.row.name for each in rows)
+
+
+@pytest.mark.parametrize(
+    ("available", "cores", "expected"),
+    [(None, 8, 1), (1_000, 8, 1), (30_000, 2, 2), (30_000, 64, 4), (10**6, 64, MOST_STACKS)],
+    ids=["unknown", "little", "cores", "memory", "most"],
+)
+def test_all_rows_are_shared_by_as_many_stacks_as_fit(
+    monkeypatch: pytest.MonkeyPatch, available: int | None, cores: int, expected: int
+) -> None:
+    monkeypatch.setattr(lanes, "available_mebibytes", lambda: available)
+    monkeypatch.setattr("os.cpu_count", lambda: cores)
+    assert that_fit(open_stack({}, {"STACK_BACKEND": "local"}), plan([], 7, EXACTLY_ONCE)) == expected
 
 
 @pytest.mark.parametrize(
