@@ -7,6 +7,8 @@ import re
 from faultline.settings import ROOT
 
 LOCKS = ROOT / "docker" / "requirements"
+BUILDING = {"DIST_EXTRA_CONFIG": str(LOCKS / "build.cfg")}
+"""Variables for pip: setuptools builds as that file says."""
 _LOCKED = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;]+)", re.MULTILINE)
 
 

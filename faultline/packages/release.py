@@ -11,6 +11,7 @@ Exit codes: 0 done, 1 it could not be made, 2 wrong usage.
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import venv
@@ -18,7 +19,7 @@ from pathlib import Path
 
 from pyspark.version import __version__ as spark_version
 
-from faultline.locks import LOCKS, spark_releases
+from faultline.locks import BUILDING, LOCKS, spark_releases
 from faultline.packages.jars import JarError, fetch
 from faultline.settings import artifacts
 from faultline.stack.lock import exclusive
@@ -47,7 +48,8 @@ def make(engine: str, release: str) -> int:
     pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--require-hashes"]
     for lock in ("build", f"{engine}-{release}"):
         command = [*pip, "-r", str(LOCKS / f"{lock}.lock")]
-        done = subprocess.run([*command, "--no-build-isolation"] if lock != "build" else command, check=False)
+        isolation = [] if lock == "build" else ["--no-build-isolation"]
+        done = subprocess.run([*command, *isolation], env={**BUILDING, **os.environ}, check=False)
         if done.returncode != 0:
             return done.returncode
     return 0

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Callable
 
-from faultline.locks import LOCKS
+from faultline.locks import BUILDING, LOCKS
 from faultline.messages import say
 from faultline.settings import ROOT, STORE_JARS
 from faultline.stack.errors import StackError
@@ -54,7 +54,7 @@ class Artifacts:
         self._groups = (*JAR_GROUPS, *STORE_JARS.values()) if store else JAR_GROUPS
         self._python, self._java = python, java
         # pip's configuration is the user's: an index, a proxy, a certificate.
-        self._environ = environ
+        self._environ = {**BUILDING, **environ}
         self._commands: list[subprocess.Popen[bytes]] = []
         self._is_ending = False
 
