@@ -4,18 +4,22 @@ Usage: python -m flink_job.start jobmanager|jobmanager-2|taskmanager[-N]
 
 The scripts (bin/jobmanager.sh, bin/taskmanager.sh) read the configuration twice, with two JVMs each time, and ask a
 fifth one how much memory the service gets: two of the six seconds until a TaskManager has registered. Only the last
-question is needed. The flags of the JVM are those of the configuration, `env.java.opts.*`.
+question is needed, once for each configuration. The flags of the JVM are those of the configuration, `env.java.opts.*`.
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 from typing import NoReturn
 
 from faultline.command import run
+from faultline.files import replace_text
 from faultline.java import NoJavaError, find_java
 from faultline.settings import Settings
 from flink_job.configuration import LEADER, STANDBY, ConfigurationError, prepare
@@ -55,6 +59,21 @@ def memory(java: Path, environ: dict[str, str], flags: list[str], question: str)
     return lines[0].split(), lines[1].split()
 
 
+def memory_of(
+    configuration: str, java: Path, environ: dict[str, str], flags: list[str], question: str
+) -> tuple[list[str], list[str]]:
+    """Return what `memory` answers, which is kept: the answer is the same until the configuration or Flink changes."""
+    file = Path(environ["FLINK_CONF_DIR"]).with_name("memory.json")
+    asked = sha256("\n".join((question, configuration, str(java), environ["FLINK_HOME"], *flags)).encode()).hexdigest()
+    with contextlib.suppress(OSError, ValueError):
+        kept = json.loads(file.read_text(encoding="utf-8"))
+        if kept["asked"] == asked:
+            return kept["sizes"], kept["arguments"]
+    sizes, arguments = memory(java, environ, flags, question)
+    replace_text(file, json.dumps({"asked": asked, "sizes": sizes, "arguments": arguments}))
+    return sizes, arguments
+
+
 def flags_of(configuration: str, name: str) -> list[str]:
     """Read `env.java.opts.NAME` of a rendered config.yaml."""
     option = f"env.java.opts.{name}: "
@@ -81,7 +100,8 @@ def become(service: str) -> NoReturn:
     conf = Path(environ["FLINK_CONF_DIR"])
     configuration = (conf / "config.yaml").read_text(encoding="utf-8")
     common = ["-XX:+IgnoreUnrecognizedVMOptions", *flags_of(configuration, "all")]
-    sizes, arguments = memory(java, environ, [*common, *flags_of(configuration, "client")], question)
+    short = [*common, *flags_of(configuration, "client")]
+    sizes, arguments = memory_of(configuration, java, environ, short, question)
     logging = f"file:{conf / 'log4j-console.properties'}"
     command = [
         str(java),
