@@ -1,4 +1,4 @@
-"""Become the JVM of a JobManager or a TaskManager, as Flink's scripts do.
+"""Become the JVM of a JobManager or a TaskManager, as Flink's scripts do; the command of its client.
 
 Usage: python -m flink_job.start jobmanager|jobmanager-2|taskmanager[-N]
 
@@ -14,6 +14,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import NoReturn
@@ -36,7 +37,7 @@ _ANSWER = "BASH_JAVA_UTILS_EXEC_RESULT:"
 _SHOWN_LINES = 15
 
 
-def memory(java: Path, environ: dict[str, str], flags: list[str], question: str) -> tuple[list[str], list[str]]:
+def memory(environ: Mapping[str, str], question: str) -> tuple[list[str], list[str]]:
     """Ask Flink for the JVM's flags of memory, and the arguments that say the same to the service.
 
     Raises ConfigurationError when the sizes in the configuration contradict each other.
@@ -44,8 +45,9 @@ def memory(java: Path, environ: dict[str, str], flags: list[str], question: str)
     library = Path(environ["FLINK_LIB_DIR"])
     jars = [Path(environ["FLINK_HOME"]) / "bin" / "bash-java-utils.jar", *library.glob("flink-dist-*.jar")]
     command = [
-        str(java),
-        *flags,
+        str(java_of(environ)),
+        *flags_of(environ, "all"),
+        *flags_of(environ, "client"),
         "-cp",
         os.pathsep.join(map(str, jars)),
         "org.apache.flink.runtime.util.bash.BashJavaUtils",
@@ -59,27 +61,33 @@ def memory(java: Path, environ: dict[str, str], flags: list[str], question: str)
     return lines[0].split(), lines[1].split()
 
 
-def memory_of(
-    configuration: str, java: Path, environ: dict[str, str], flags: list[str], question: str
-) -> tuple[list[str], list[str]]:
-    """Return what `memory` answers, which is kept: the answer is the same until the configuration or Flink changes."""
+def memory_of(environ: Mapping[str, str], question: str) -> tuple[list[str], list[str]]:
+    """Return what `memory` answers, which is kept: the answer is the same until the configuration or Flink changes.
+
+    Raises ConfigurationError.
+    """
     file = Path(environ["FLINK_CONF_DIR"]).with_name("memory.json")
-    asked = sha256("\n".join((question, configuration, str(java), environ["FLINK_HOME"], *flags)).encode()).hexdigest()
+    text = "\n".join((question, environ["FLINK_HOME"], str(java_of(environ)), configuration(environ)))
+    asked = sha256(text.encode()).hexdigest()
     with contextlib.suppress(OSError, ValueError):
         kept = json.loads(file.read_text(encoding="utf-8"))
         if kept["asked"] == asked:
             return kept["sizes"], kept["arguments"]
-    sizes, arguments = memory(java, environ, flags, question)
+    sizes, arguments = memory(environ, question)
     replace_text(file, json.dumps({"asked": asked, "sizes": sizes, "arguments": arguments}))
     return sizes, arguments
 
 
-def flags_of(configuration: str, name: str) -> list[str]:
-    """Read `env.java.opts.NAME` of a rendered config.yaml."""
-    option = f"env.java.opts.{name}: "
-    return [
-        word for line in configuration.splitlines() if line.startswith(option) for word in line[len(option) :].split()
-    ]
+def configuration(environ: Mapping[str, str]) -> str:
+    """Read the rendered config.yaml."""
+    return Path(environ["FLINK_CONF_DIR"], "config.yaml").read_text(encoding="utf-8")
+
+
+def flags_of(environ: Mapping[str, str], kind: str) -> list[str]:
+    """The flags of `env.java.opts.KIND`; with those of `all`, the one that lets a JVM ignore what it does not know."""
+    option = f"env.java.opts.{kind}: "
+    found = [line[len(option) :] for line in configuration(environ).splitlines() if line.startswith(option)]
+    return [*(["-XX:+IgnoreUnrecognizedVMOptions"] if kind == "all" else []), *" ".join(found).split()]
 
 
 def class_path(library: Path) -> str:
@@ -88,38 +96,54 @@ def class_path(library: Path) -> str:
     return os.pathsep.join(map(str, jars))
 
 
+def java_of(environ: Mapping[str, str]) -> Path:
+    """Find Java. Raises ConfigurationError."""
+    try:
+        return find_java(environ)
+    except NoJavaError as error:
+        raise ConfigurationError(str(error)) from None
+
+
+def jvm(environ: Mapping[str, str], kind: str, sizes: Sequence[str], log: str) -> list[str]:
+    """The command of one of Flink's JVMs, up to its class. `kind`: of `env.java.opts.*`; `log`: its log4j file.
+
+    Raises ConfigurationError.
+    """
+    conf = Path(environ["FLINK_CONF_DIR"])
+    logging = f"file:{conf / log}"
+    return [
+        str(java_of(environ)),
+        *sizes,
+        *flags_of(environ, "all"),
+        *flags_of(environ, kind),
+        # Flink warns without it. Nothing is written there: Flink logs to its console.
+        f"-Dlog.file={environ['FLINK_LOG_DIR']}/{kind}.log",
+        f"-Dlog4j.configuration={logging}",
+        f"-Dlog4j.configurationFile={logging}",
+        "-cp",
+        class_path(Path(environ["FLINK_LIB_DIR"])),
+    ]
+
+
+def client(environ: Mapping[str, str]) -> list[str]:
+    """The command of Flink's client, as `bin/flink` begins it. Raises ConfigurationError."""
+    return [*jvm(environ, "client", [], "log4j-cli.properties"), "org.apache.flink.client.cli.CliFrontend"]
+
+
 def become(service: str) -> NoReturn:
     """Start the JVM in the place of this program. Raises ConfigurationError and SettingsError."""
     environ = os.environ | prepare(Settings(), service)
     kind = "jobmanager" if service in (LEADER, STANDBY) else "taskmanager"
     question, entry_point = _KINDS[kind]
-    try:
-        java = find_java(environ)
-    except NoJavaError as error:
-        raise ConfigurationError(str(error)) from None
-    conf = Path(environ["FLINK_CONF_DIR"])
-    configuration = (conf / "config.yaml").read_text(encoding="utf-8")
-    common = ["-XX:+IgnoreUnrecognizedVMOptions", *flags_of(configuration, "all")]
-    short = [*common, *flags_of(configuration, "client")]
-    sizes, arguments = memory_of(configuration, java, environ, short, question)
-    logging = f"file:{conf / 'log4j-console.properties'}"
+    sizes, arguments = memory_of(environ, question)
     command = [
-        str(java),
-        *sizes,
-        *common,
-        *flags_of(configuration, kind),
-        # Flink warns without it. Nothing is written there: the service logs to its console.
-        f"-Dlog.file={environ['FLINK_LOG_DIR']}/{service}.log",
-        f"-Dlog4j.configuration={logging}",
-        f"-Dlog4j.configurationFile={logging}",
-        "-cp",
-        class_path(Path(environ["FLINK_LIB_DIR"])),
+        *jvm(environ, kind, sizes, "log4j-console.properties"),
         entry_point,
         *arguments,
         "--configDir",
-        str(conf),
+        environ["FLINK_CONF_DIR"],
     ]
-    os.execve(java, command, environ)
+    os.execve(command[0], command, environ)
 
 
 if __name__ == "__main__":

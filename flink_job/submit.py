@@ -30,6 +30,7 @@ from faultline.waiting import wait_until
 from flink_job.cancel import cancel
 from flink_job.configuration import CLIENT, prepare
 from flink_job.rest import FlinkError, active_job, call, failures
+from flink_job.start import client
 from flink_job.writable import require_writable_checkpoints
 
 SUBMITTED = re.compile(r"JobID ([0-9a-f]{32})")
@@ -87,7 +88,8 @@ def submit(
     command = client_command(program, checkpoint, arguments)
     if show:
         print(f"   = {show} {shlex.join(command)}", file=sys.stderr)
-    command[0] = str(Path(environment["FLINK_HOME"]) / "bin" / "flink")
+    # Flink's script would start two more JVMs to read the configuration.
+    command[:1] = client(environment)
     for _ in range(SUBMISSIONS):
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
         submitted = SUBMITTED.search(done.stdout)

@@ -1,35 +1,35 @@
-"""The start of a JobManager or TaskManager: what Flink is asked, and how often."""
+"""The start of a JobManager or TaskManager: how often Flink is asked for its memory."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from flink_job import start
 
-JAVA = Path("/java")
-
 
 def test_flink_is_asked_once_for_each_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    environ = {"FLINK_CONF_DIR": str(tmp_path / "conf"), "FLINK_HOME": "/flink"}
+    conf = tmp_path / "conf"
+    conf.mkdir()
+    environ = os.environ | {"FLINK_CONF_DIR": str(conf), "FLINK_HOME": "/flink"}
     asked: list[str] = []
 
-    def memory(_java: Path, _environ: dict[str, str], _flags: list[str], question: str) -> tuple[list[str], list[str]]:
+    def memory(_: Mapping[str, str], question: str) -> tuple[list[str], list[str]]:
         asked.append(question)
         return [f"-Xmx{len(asked)}m"], ["-D", f"size={len(asked)}m"]
 
     monkeypatch.setattr(start, "memory", memory)
-    first = start.memory_of("a: 1", JAVA, environ, [], "tm")
+    (conf / "config.yaml").write_text("a: 1\n", encoding="utf-8")
+    first = start.memory_of(environ, "tm")
     assert first == (["-Xmx1m"], ["-D", "size=1m"])
-    assert start.memory_of("a: 1", JAVA, environ, [], "tm") == first
+    assert start.memory_of(environ, "tm") == first
     assert asked == ["tm"]
-    for configuration, java, environment in (
-        ("a: 2", JAVA, environ), ("a: 2", Path("/other"), environ), ("a: 2", JAVA, environ | {"FLINK_HOME": "/newer"}),
-    ):  # fmt: skip
-        before = len(asked)
-        assert start.memory_of(configuration, java, environment, [], "tm") != first
-        assert len(asked) == before + 1
+    (conf / "config.yaml").write_text("a: 2\n", encoding="utf-8")
+    assert start.memory_of(environ, "tm")[0] == ["-Xmx2m"]
+    assert start.memory_of(environ | {"FLINK_HOME": "/newer"}, "tm")[0] == ["-Xmx3m"]
+    # Cut off by a crash.
     (tmp_path / "memory.json").write_text("", encoding="utf-8")
-    start.memory_of("a: 1", JAVA, environ, [], "tm")
-    assert len(asked) == 5
+    assert start.memory_of(environ, "tm")[0] == ["-Xmx4m"]
