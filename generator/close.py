@@ -71,7 +71,7 @@ def close(settings: Settings, wait_seconds: float, stop: Stop) -> int:
         stopped=lambda: stop.requested,
     )
     with look_at(bootstrap, name) as topic:
-        clocks = clocks_of(topic)
+        clocks = clocks_of(topic, settings.ledger)
         newest = max((clock.newest for clock in clocks.values() if clock.newest is not None), default=None)
         if newest is None:
             raise BrokerError(

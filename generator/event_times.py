@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
+from faultline.formats.ledger import ACKED, ledger_files
 from faultline.formats.visit import CLOSING_PREFIX, iso_time, parse_visit
 from faultline.progress import ProgressLine
+from generator.ledger import LedgerError
 from generator.topic import LAST_EVENT_TIME, Span, Topic
 
 STEP_MS = 1
@@ -68,14 +71,33 @@ def closed_to(clocks: dict[int, PartitionClock], windows: Windows) -> int | None
     return end if end % windows.length == 0 else None
 
 
-def clocks_of(topic: Topic) -> dict[int, PartitionClock]:
+def last_closing(ledgers: Path, topic: Topic) -> dict[int, int]:
+    """Return the offset of the last closing visit of each partition, by the newest ledger that has such visits.
+
+    Raises LedgerError.
+    """
+    try:
+        for file in reversed(ledger_files(ledgers, topic.name)):
+            with file.open(encoding="utf-8") as lines:
+                first, second = next(lines, "").split(","), next(lines, "").split(",")
+                if topic.id in first and second[-1].startswith(CLOSING_PREFIX):
+                    rows = [line.split(",") for line in lines if line.endswith("\n")]
+                    return {int(partition): int(offset) for event, _, partition, offset, *_ in rows if event == ACKED}
+    except OSError as error:
+        raise LedgerError(f"the ledgers in {ledgers} cannot be read: {error.strerror}; nothing was sent") from None
+    return {}
+
+
+def clocks_of(topic: Topic, ledgers: Path) -> dict[int, PartitionClock]:
     """Read the event times of each partition, from the last closing visit on if there is one: all before it are older.
 
-    Raises BrokerError.
+    Raises BrokerError and LedgerError.
     """
     spans = topic.spans()
-    newest = {p: Span(record.offset, record.offset + 1) for p, record in topic.newest().items()}
-    for record in topic.read(newest):
+    closing = {p: Span(offset, offset + 1) for p, offset in last_closing(ledgers, topic).items()}
+    # A broker that has lost its newest records does not have these either.
+    there = {p: span for p, span in closing.items() if p in spans and spans[p].begin <= span.begin < spans[p].end}
+    for record in topic.read(there) if there else ():
         visit = parse_visit(record.value)
         if visit and visit.visit_id.startswith(CLOSING_PREFIX):
             spans[record.partition] = spans[record.partition]._replace(begin=record.offset)

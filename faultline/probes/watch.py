@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -199,8 +200,11 @@ def read_windows(settings: Settings, file: Path, stopped: Callable[[], bool]) ->
         with file.open("a", encoding="utf-8") as out:
             while not stopped():
                 for message in consumer.consume(500, INTERVAL_SECONDS):
-                    if message.error() is None:
+                    if (error := message.error()) is None:
                         out.write(json.dumps(_seen(message)) + "\n")
+                    else:
+                        # It reads on by itself; if it does not, these lines say since when.
+                        sys.stderr.write(f"watch: {time.time():.1f} {error.str()}\n")
                 out.flush()
     finally:
         consumer.close()

@@ -12,6 +12,8 @@ from confluent_kafka import Producer
 
 from faultline.formats.ledger import ledger_files
 from faultline.formats.visit import CLOSING_PREFIX, parse_event_time
+from generator.event_times import clocks_of, last_closing
+from generator.topic import Span, look_at
 from tests.called import program
 from tests.stack.broker import Broker
 from tests.stack.flink_accounts import read_all
@@ -167,3 +169,52 @@ def test_the_next_generator_starts_beyond_the_newest_event_time(broker: Broker, 
     # A start that is given stays.
     words = send(broker, tmp_path, topic, "--start", "2026-01-01T00:00:00Z", "--total", "1")
     assert "from 2026-01-01T00:00:00.000Z\n" in words
+
+
+def test_only_what_came_since_the_last_closing_visits_is_read(broker: Broker, tmp_path: Path) -> None:
+    topic = "close_since"
+    broker.create_topics(topic)
+    send(broker, tmp_path, topic, *PAST, "--total", "500")
+    close(broker, tmp_path, topic)
+    send(
+        broker,
+        tmp_path,
+        topic,
+        "--start",
+        "2026-01-01T00:01:00Z",
+        "--rate",
+        "0",
+        "--event-rate",
+        "100",
+        "--total",
+        "40",
+    )
+    with look_at(broker.bootstrap, topic) as seen:
+        ends = {partition: span.end for partition, span in seen.spans().items()}
+        begins = last_closing(tmp_path / "ledger", seen)
+        read_again = sum(1 for _ in seen.read({p: Span(begin, ends[p]) for p, begin in begins.items()}))
+        clocks = clocks_of(seen, tmp_path / "ledger")
+        every = clocks_of(seen, tmp_path / "no-ledgers")
+    # The last closing visit of each partition, and the 40.
+    assert read_again == 42
+    assert clocks == every
+    closed = close(broker, tmp_path, topic)
+    assert closed["closed_to"] == "2026-01-01T00:01:10.000Z"
+
+
+def test_a_ledger_of_records_that_the_topic_lacks_is_no_help(broker: Broker, tmp_path: Path) -> None:
+    topic = "close_lacks"
+    broker.create_topics(topic)
+    send(broker, tmp_path, topic, *PAST, "--total", "300")
+    close(broker, tmp_path, topic)
+    newest = ledger_files(tmp_path / "ledger", topic)[-1]
+    lines = newest.read_text().splitlines()
+    # Offsets beyond the end, and offsets of visits that close nothing.
+    for offset in ("99999", "0"):
+        changed = [
+            ",".join((*row[:3], offset, *row[4:])) if row[0] == "acked" else ",".join(row)
+            for row in (line.split(",") for line in lines)
+        ]
+        newest.write_text("\n".join(changed) + "\nacked,9")
+        with look_at(broker.bootstrap, topic) as seen:
+            assert clocks_of(seen, tmp_path / "ledger") == clocks_of(seen, tmp_path / "no-ledgers")
