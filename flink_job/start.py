@@ -4,23 +4,19 @@ Usage: python -m flink_job.start jobmanager|jobmanager-2|taskmanager[-N]
 
 The scripts (bin/jobmanager.sh, bin/taskmanager.sh) read the configuration twice, with two JVMs each time, and ask a
 fifth one how much memory the service gets: two of the six seconds until a TaskManager has registered. Only the last
-question is needed, once for each configuration. The flags of the JVM are those of the configuration, `env.java.opts.*`.
+question is needed. The flags of the JVM are those of the configuration, `env.java.opts.*`.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 from pathlib import Path
 from typing import NoReturn
 
 from faultline.command import run
-from faultline.files import replace_text
 from faultline.java import NoJavaError, find_java
 from faultline.settings import Settings
 from flink_job.configuration import LEADER, STANDBY, ConfigurationError, prepare
@@ -59,23 +55,6 @@ def memory(environ: Mapping[str, str], question: str) -> tuple[list[str], list[s
         words = "\n".join((done.stdout + done.stderr).splitlines()[-_SHOWN_LINES:])
         raise ConfigurationError(f"Flink cannot say how much memory its service gets; its last lines:\n{words}")
     return lines[0].split(), lines[1].split()
-
-
-def memory_of(environ: Mapping[str, str], question: str) -> tuple[list[str], list[str]]:
-    """Return what `memory` answers, which is kept: the answer is the same until the configuration or Flink changes.
-
-    Raises ConfigurationError.
-    """
-    file = Path(environ["FLINK_CONF_DIR"]).with_name("memory.json")
-    text = "\n".join((question, environ["FLINK_HOME"], str(java_of(environ)), configuration(environ)))
-    asked = sha256(text.encode()).hexdigest()
-    with contextlib.suppress(OSError, ValueError):
-        kept = json.loads(file.read_text(encoding="utf-8"))
-        if kept["asked"] == asked:
-            return kept["sizes"], kept["arguments"]
-    sizes, arguments = memory(environ, question)
-    replace_text(file, json.dumps({"asked": asked, "sizes": sizes, "arguments": arguments}))
-    return sizes, arguments
 
 
 def configuration(environ: Mapping[str, str]) -> str:
@@ -135,7 +114,7 @@ def become(service: str) -> NoReturn:
     environ = os.environ | prepare(Settings(), service)
     kind = "jobmanager" if service in (LEADER, STANDBY) else "taskmanager"
     question, entry_point = _KINDS[kind]
-    sizes, arguments = memory_of(environ, question)
+    sizes, arguments = memory(environ, question)
     command = [
         *jvm(environ, kind, sizes, "log4j-console.properties"),
         entry_point,

@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import duckdb
 
-from faultline.command import drop_output, fail, first_line
+from faultline.command import CommandError, drop_output, fail, first_line
 from faultline.formats.arguments import verdict_parser
 from faultline.formats.verdict import ALL, SOURCE, NewestVerdict, Outcome, Verdict, Verdicts
 from faultline.settings import Settings, SettingsError
@@ -74,23 +74,38 @@ def _judge_all(names: Sequence[str], settings: Settings, arguments: argparse.Nam
         as_is=arguments.as_is,
         wait_seconds=arguments.wait,
     )
-    with temporary_folder() as folder:
-        cluster = Cluster(arguments.bootstrap or settings.bootstrap)
-        sources = Sources(cluster, folder)
-        checkers = {name: _or_unknown(name, partial(CHECKERS[name], settings, cluster, options)) for name in names}
-        topics: dict[str, str] = {}
-        for name, checker in checkers.items():
-            if not isinstance(checker, Verdict):
-                sources.add(checker.source, checker.parse)
-                topics[name] = checker.source
-        verdicts: list[Verdict] = []
-        notes: list[str] = []
-        for name, checker in checkers.items():
-            if isinstance(checker, Verdict):
-                verdicts.append(checker)
-                continue
+    try:
+        with temporary_folder() as folder:
+            cluster = Cluster(arguments.bootstrap or settings.bootstrap)
+            return _judge_each(names, settings, options, Sources(cluster, folder), arguments.dump)
+    except (CommandError, OSError) as error:
+        return Verdicts(tuple(unknown(name, first_line(error)) for name in names), ())
+
+
+def _judge_each(
+    names: Sequence[str], settings: Settings, options: Options, sources: Sources, dumped: Path | None
+) -> Verdicts:
+    def build(name: str) -> Checker | Verdict:
+        return _or_unknown(name, partial(CHECKERS[name], settings, sources.cluster, options))
+
+    topics: dict[str, str] = {}
+    for name in names:
+        checker = build(name)
+        if not isinstance(checker, Verdict):
+            sources.add(checker.source, checker.parse)
+            topics[name] = checker.source
+    verdicts: list[Verdict] = []
+    notes: list[str] = []
+    for name in names:
+        # Built again: while others were judged, another run may have begun, by whose settings this one is judged.
+        checker = build(name)
+        if isinstance(checker, Verdict):
+            verdicts.append(checker)
+        elif topics.get(name) != checker.source:
+            verdicts.append(unknown(name, f"the run of {name} has changed since the verdict began; judge again"))
+        else:
             try:
-                verdicts.append(_or_unknown(name, partial(_judge, checker, sources, options, arguments.dump)))
+                verdicts.append(_or_unknown(name, partial(_judge, checker, sources, options, dumped)))
             except NotJudged as reason:
                 notes.append(f"{name}: {reason}")
     return Verdicts(tuple(of_one_source(verdict, topics) for verdict in verdicts), tuple(notes))

@@ -1,4 +1,4 @@
-"""What the checkers of one verdict share of their sources: one read of each topic, and one look at its end."""
+"""The sources of one verdict, which its checkers share: one read of each topic, and the first look at its end."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from faultline.verdict.cluster import Cluster
-from faultline.verdict.loading import Chunk, Parse, topic_chunks
+from faultline.verdict.loading import Chunk, Parse, topic_chunks, topic_rows
 from faultline.verdict.model import Unknown
-from faultline.verdict.records import Batch, Span, Spans
+from faultline.verdict.records import Batch, Span, Spans, size
 
+KEPT_RECORDS = 4_000_000
+"""Their rows take 800 MB, which in a container is its memory."""
 QUIESCENT_SECONDS = 1.0
 """The minimum time between two looks at the source: long enough to notice a slow generator."""
 
@@ -31,12 +33,12 @@ class Quiescence:
     """Stores the end of a topic when created, and later checks whether it has changed."""
 
     def __init__(self, cluster: Cluster, topic: str) -> None:
-        self._cluster, self._topic = cluster, topic
+        self.cluster, self._topic = cluster, topic
         self._first = self._look()
         self._seen_at = time.monotonic()
 
     def _look(self) -> Spans:
-        return self._cluster.spans(self._topic, committed=False)
+        return self.cluster.spans(self._topic, committed=False)
 
     def require(self) -> None:
         """Raise Unknown when the topic has grown; looks again at least QUIESCENT_SECONDS after the first look."""
@@ -75,12 +77,12 @@ class _Source:
 class Sources:
     """The topics that the checkers of one verdict read.
 
-    What one checker has read, the next one does not read again: it reads on from there when the topic has grown. So all
-    of them judge the same records.
+    What one checker has read, the next one does not read again: it reads on from there when the topic has grown. Each
+    checker reads a topic of more than KEPT_RECORDS.
     """
 
     def __init__(self, cluster: Cluster, folder: Path) -> None:
-        self._cluster, self._folder = cluster, folder
+        self.cluster, self._folder = cluster, folder
         self._topics: dict[str, _Source] = {}
 
     def add(self, topic: str, parse: Parse) -> None:
@@ -90,15 +92,19 @@ class Sources:
     def quiescence(self, topic: str) -> Quiescence:
         """Return the look at the end of a topic, which the first call takes. Raises Unknown."""
         source = self._topics[topic]
-        source.quiescence = source.quiescence or Quiescence(self._cluster, topic)
+        source.quiescence = source.quiescence or Quiescence(self.cluster, topic)
         return source.quiescence
 
-    def rows(self, topic: str, spans: Spans, schema: pa.Schema) -> Iterator[tuple[int, pa.Table]]:
+    def rows(self, topic: str, spans: Spans, schema: pa.Schema, parse: Parse) -> Iterator[tuple[int, pa.Table]]:
         """Yield the rows of the spans, each of which begins at 0: the partition, and the columns of the schema.
 
-        Within a partition in the order of offsets. Raises Unknown when something cannot be read.
+        Within a partition in the order of offsets. `parse` makes these columns alone, where a topic is too large to
+        keep. Raises Unknown when something cannot be read.
         """
-        source, topic_id = self._topics[topic], self._cluster.topic_id(topic)
+        if size(spans) > KEPT_RECORDS:
+            yield from topic_rows(self.cluster, topic, spans, parse, self._folder)
+            return
+        source, topic_id = self._topics[topic], self.cluster.topic_id(topic)
         if source.topic_id != topic_id:
             # Another topic of this name: the records at the same offsets are other ones.
             source.topic_id, source.kept, source.ends = topic_id, [], {}
@@ -112,7 +118,7 @@ class Sources:
         }
         read: list[tuple[int, Chunk]] = []
         together = _Together(tuple(source.parses))
-        for partition, chunk in topic_chunks(self._cluster, topic, rest, together, self._folder):
+        for partition, chunk in topic_chunks(self.cluster, topic, rest, together, self._folder):
             read.append((partition, chunk))
             yield partition, chunk.rows().select(schema.names)
         source.kept += read

@@ -43,7 +43,7 @@ class ClassicChecker(FlinkChecker):
                 require_whole(self._cluster, topic, outputs[topic])
                 load_table(store, self._cluster, table, topic, outputs[topic], schema=schema, parse=parse)
             source = source_spans(self._cluster, self.source, caught_up=caught_up)
-            visits = sources.rows(self.source, source, VISITS)
+            visits = sources.rows(self.source, source, VISITS, self.parse)
             clocks = load_source(store, visits, source, rules=self._rules, arrivals=None)
         # A program without a group of its own is judged by all that it could read.
         ends = {partition: span.end for partition, span in source.items()}

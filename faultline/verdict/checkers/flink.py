@@ -244,7 +244,7 @@ class FlinkChecker:
                 require_whole(self._cluster, topic, spans)
             source = source_spans(self._cluster, self.source, caught_up=caught_up)
             load_outputs(store, self._cluster, self._names, outputs, self._rules)
-            visits = sources.rows(self.source, source, VISITS)
+            visits = sources.rows(self.source, source, VISITS, self.parse)
             clocks = load_source(store, visits, source, rules=self._rules, arrivals=self._arrivals(store))
         positions = {partition: span.end for partition, span in source.items()} if caught_up else decided or {}
         facts = FlinkFacts(

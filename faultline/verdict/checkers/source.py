@@ -37,7 +37,7 @@ class SourceChecker:
             if not chosen:
                 raise not_judged(self.source, others)
             spans = source_spans(self._cluster, self.source, caught_up=caught_up)
-            load_records(store, sources.rows(self.source, spans, RECORDS))
+            load_records(store, sources.rows(self.source, spans, RECORDS, self.parse))
             # Ledgers are listed again and read after the topic: then each record that was read has its line.
             ledgers = load_ledgers(store, files_of(self._folder, self.source), topic_id)
         return judgement(store, self._cluster, SourceFacts(self.source, spans, ledgers, caught_up), clock)

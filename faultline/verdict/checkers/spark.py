@@ -82,7 +82,7 @@ class SparkChecker:
             self._cluster,
             self._places,
             lambda: self._source(caught_up=caught_up),
-            lambda spans: sources.rows(self.source, spans, SENT),
+            lambda spans: sources.rows(self.source, spans, SENT, self.parse),
             caught_up=caught_up,
         )
 
