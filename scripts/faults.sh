@@ -10,7 +10,8 @@
 # --seed chooses the moment of each fault; without it, a random seed is printed. With --mode at-least-once windows may be
 # written twice, but not lost.
 # --stacks N shares the rows between so many stacks: the one of this project, and new ones that are removed at the end.
-# A stack keeps about one core busy. Without it `all` takes one for each core, as far as the memory goes, and `run` one.
+# A stack keeps about one core busy. Without this flag `run` takes one stack, and `all` one for each core, as far as
+# the memory goes.
 # --reset allows scripts/reset.sh on the running stack, which removes its topics, checkpoints and outputs. Rows that
 # leave duplicates or have settings that the stack lacks need it (list says which), and so does a row after one that has
 # failed.

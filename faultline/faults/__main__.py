@@ -36,7 +36,7 @@ from faultline.stop import interrupt_once
 def run_names(names: Sequence[str], seed: int, mode: str, stacks: int | None, *, may_reset: bool) -> list[Result]:
     """Run rows and controls, and write results.json; returns the results in the order of the rows.
 
-    `stacks`: how many share the rows; None: one for a few rows, and for all of them as many as fit.
+    `stacks`: the number that share the rows; None: one for rows that are named, and for all rows as many as fit.
 
     Raises StackError when a row could not run, or a stack is there and may not be reset for one; KeyboardInterrupt
     after the repair.

@@ -31,7 +31,10 @@ MOST_STACKS = 8
 
 
 def that_fit(stack: Stack, rows: Sequence[Planned]) -> int:
-    """Return how many stacks can share the rows here: one for each core, while the largest of them fits as often."""
+    """Return the number of stacks that can share the rows here.
+
+    That is one for each core, as long as the memory has room for so many of the largest stack that a row needs.
+    """
     largest = max(mebibytes(stack.having(dict(each.row.settings)).settings.values) for each in rows)
     available = available_mebibytes()
     if available is None:

@@ -25,7 +25,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 EVENT_TIME_PATTERN = r"(?!9999)(19[7-9]|[2-9]\d\d)\d-\d\d-\d\dT([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?(Z|\+00:00)"
 """Checks an event time except for the lengths of the months; works the same in Python and Java."""
@@ -173,7 +173,7 @@ def _object(value: bytes | None) -> dict[str, object] | None:
     return document if isinstance(document, dict) else None
 
 
-def _usable_visit_id(visit_id: object) -> bool:
+def _usable_visit_id(visit_id: object) -> TypeGuard[str]:
     return isinstance(visit_id, str) and _VISIT_ID.fullmatch(visit_id) is not None
 
 
@@ -185,7 +185,7 @@ def parse_visit(value: bytes | None) -> Visit | None:
 def visit_of(document: Mapping[str, object]) -> Visit | None:
     """The visit in a record's JSON object, or None when a field is not usable."""
     visit_id, event_time = document.get("visit_id"), document.get("event_time")
-    if not isinstance(visit_id, str) or not _VISIT_ID.fullmatch(visit_id) or not isinstance(event_time, str):
+    if not _usable_visit_id(visit_id) or not isinstance(event_time, str):
         return None
     milliseconds = parse_event_time(event_time)
     return None if milliseconds is None else Visit(visit_id, milliseconds)

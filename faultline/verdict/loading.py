@@ -91,7 +91,7 @@ class _TopicJob:
 def topic_rows(
     reader: TopicReader, topic: str, spans: Spans, parse: Parse, folder: Path
 ) -> Iterator[tuple[int, pa.Table]]:
-    """Read a topic partition by partition, in the order of offsets: the partition, and rows of one table, if any.
+    """Read a topic partition by partition, in the order of offsets: the partition, and rows of one table.
 
     `folder` stores what other processes have read until it is used.
     """
@@ -104,7 +104,7 @@ def topic_rows(
 def topic_chunks(
     reader: TopicReader, topic: str, spans: Spans, parse: Parse, folder: Path
 ) -> Iterator[tuple[int, Chunk]]:
-    """Read a topic likewise, into chunks that can be read again until they are removed; none of them is empty."""
+    """Read a topic as `topic_rows` does, into chunks that can be read again until they are removed; none is empty."""
     total = size(spans)
     with ReadProgress(f"topic {topic}", total) as progress:
         if total < PARALLEL_RECORDS or not isinstance(reader, Cluster):

@@ -88,12 +88,11 @@ def _judge_each(
     def build(name: str) -> Checker | Verdict:
         return _or_unknown(name, partial(CHECKERS[name], settings, sources.cluster, options))
 
-    topics: dict[str, str] = {}
     for name in names:
         checker = build(name)
         if not isinstance(checker, Verdict):
             sources.add(checker.source, checker.parse)
-            topics[name] = checker.source
+    topics: dict[str, str] = {}
     verdicts: list[Verdict] = []
     notes: list[str] = []
     for name in names:
@@ -101,13 +100,12 @@ def _judge_each(
         checker = build(name)
         if isinstance(checker, Verdict):
             verdicts.append(checker)
-        elif topics.get(name) != checker.source:
-            verdicts.append(unknown(name, f"the run of {name} has changed since the verdict began; judge again"))
-        else:
-            try:
-                verdicts.append(_or_unknown(name, partial(_judge, checker, sources, options, dumped)))
-            except NotJudged as reason:
-                notes.append(f"{name}: {reason}")
+            continue
+        topics[name] = checker.source
+        try:
+            verdicts.append(_or_unknown(name, partial(_judge, checker, sources, options, dumped)))
+        except NotJudged as reason:
+            notes.append(f"{name}: {reason}")
     return Verdicts(tuple(of_one_source(verdict, topics) for verdict in verdicts), tuple(notes))
 
 

@@ -87,24 +87,28 @@ class Sources:
 
     def add(self, topic: str, parse: Parse) -> None:
         """Let the read of a topic make these rows, too; before the first call of `rows`."""
-        self._topics.setdefault(topic, _Source()).parses.append(parse)
+        self._source(topic).parses.append(parse)
+
+    def _source(self, topic: str) -> _Source:
+        return self._topics.setdefault(topic, _Source())
 
     def quiescence(self, topic: str) -> Quiescence:
         """Return the look at the end of a topic, which the first call takes. Raises Unknown."""
-        source = self._topics[topic]
+        source = self._source(topic)
         source.quiescence = source.quiescence or Quiescence(self.cluster, topic)
         return source.quiescence
 
     def rows(self, topic: str, spans: Spans, schema: pa.Schema, parse: Parse) -> Iterator[tuple[int, pa.Table]]:
         """Yield the rows of the spans, each of which begins at 0: the partition, and the columns of the schema.
 
-        Within a partition in the order of offsets. `parse` makes these columns alone, where a topic is too large to
-        keep. Raises Unknown when something cannot be read.
+        Within a partition in the order of offsets. `parse` makes these columns; where it was not added, or the topic is
+        too large to keep, the topic is read for it alone. Raises Unknown when something cannot be read.
         """
-        if size(spans) > KEPT_RECORDS:
+        source = self._source(topic)
+        if parse not in source.parses or size(spans) > KEPT_RECORDS:
             yield from topic_rows(self.cluster, topic, spans, parse, self._folder)
             return
-        source, topic_id = self._topics[topic], self.cluster.topic_id(topic)
+        topic_id = self.cluster.topic_id(topic)
         if source.topic_id != topic_id:
             # Another topic of this name: the records at the same offsets are other ones.
             source.topic_id, source.kept, source.ends = topic_id, [], {}

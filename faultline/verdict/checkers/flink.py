@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -30,9 +29,8 @@ from faultline.verdict.cluster import Cluster
 from faultline.verdict.flink.clock import Arrivals, Rules
 from faultline.verdict.flink.findings import Names
 from faultline.verdict.flink.judge import FlinkFacts, judge
-from faultline.verdict.flink.reader import VISITS, visit_rows
+from faultline.verdict.flink.reader import VISITS, VisitRows
 from faultline.verdict.flink.tables import load_outputs, load_source
-from faultline.verdict.loading import Parse
 from faultline.verdict.model import Judgement, Unknown
 from faultline.verdict.records import Spans
 from faultline.verdict.source.ledger import files_of, load_ledgers
@@ -154,7 +152,7 @@ class FlinkChecker:
         self._outputs: tuple[str, ...] = (run.rejected, run.late, run.windows)
         pause_ms = max(1_000, run.idle_partition_seconds * 1000 - _ROUNDING_MS)
         self._rules = Rules(run.window_seconds * 1000, run.out_of_orderness_seconds * 1000, pause_ms)
-        self.parse: Parse = partial(visit_rows, window_ms=self._rules.window_ms)
+        self.parse = VisitRows(self._rules.window_ms)
 
     def behind(self) -> Behind | None:
         """Return how far the job is behind the source, or that it has output to commit.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import re
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import orjson
@@ -110,6 +111,17 @@ def visit_rows(batch: Batch, window_ms: int) -> pa.RecordBatch:
         ],
         schema=VISITS,
     )
+
+
+@dataclass(frozen=True)
+class VisitRows:
+    """`visit_rows` for one length of windows: two of the same length are equal, and another process can have one."""
+
+    window_ms: int
+
+    def __call__(self, batch: Batch) -> pa.RecordBatch:
+        """Turn records of the source into rows of VISITS."""
+        return visit_rows(batch, self.window_ms)
 
 
 def read_visit(value: bytes | None) -> Visit | None:
