@@ -18,7 +18,6 @@ import psutil
 
 from benchmarks.cpu import Disturbance, service_seconds
 from benchmarks.own_stack import OwnStack, own_stack, run_benchmark
-from benchmarks.page_frames import BLANK
 from benchmarks.table import row, said
 from faultline.messages import say
 from faultline.settings import ROOT
@@ -29,6 +28,7 @@ from faultline.verdict.cluster import Cluster
 from faultline.waiting import wait_until
 
 _PARTITIONS = 8
+_BLANK = "about:blank"
 _SETTINGS = {"TOPIC_PARTITIONS": str(_PARTITIONS)}
 _SERVER, _PAGE = "faultline.page.server", "page"
 _BYTES_A_MIB = 2**20
@@ -131,7 +131,7 @@ def run(rate: int, seconds: int) -> None:
                 _WIDTHS, f"{_PARTITIONS} partitions, {seconds} s each", "visits/s", "server", "MiB", "inspector",
                 "ratio", "frames/s", "p99 ms", "longest ms",
             )  # fmt: skip
-            for name, opened in (("nobody looks", None), ("an empty page", BLANK), ("the page", address)):
+            for name, opened in (("nobody looks", None), ("an empty page", _BLANK), ("the page", address)):
                 say(f"{name} ...")
                 _show(name, measure_part(stack, opened, seconds), seconds)
             say("the rest of the visits ...")

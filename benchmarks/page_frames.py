@@ -18,7 +18,6 @@ from faultline.command import run
 from faultline.page.pictures.browser import Browser, browser
 from faultline.waiting import attempts, wait_until
 
-BLANK = "about:blank"
 _OPEN_SECONDS = 60.0
 _SHOWN_SECONDS = 30.0
 _COUNT = """
@@ -39,7 +38,7 @@ def measure(window: Browser, address: str, seconds: float, wanted: int) -> dict[
     """Open the page and count its frames. Raises TimedOut when it draws no strips."""
     window.size(1280, 1000)
     window.open(address)
-    if address != BLANK:
+    if not address.startswith("about:"):
         wait_until(lambda: window.run(_ENDS), f"a partition on {address}", seconds=_OPEN_SECONDS)
     print("ready", flush=True)
     window.run(_COUNT)
