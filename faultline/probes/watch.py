@@ -184,7 +184,8 @@ def _window_ends(settings: Settings) -> dict[int, int]:
 def _window_reader(settings: Settings, begins: dict[int, int], **client: object) -> Consumer:
     """A reader of committed windows from these offsets on."""
     topic = settings.text("VISIT_WINDOWS_TOPIC")
-    consumer = reader(settings.bootstrap, committed=True, **client)
+    # After a failure the client asks again which broker leads a partition; its default, 5 minutes, outlasts a recovery.
+    consumer = reader(settings.bootstrap, committed=True, topic_metadata_refresh_interval_ms=2_000, **client)
     consumer.assign([TopicPartition(topic, partition, begin) for partition, begin in begins.items()])
     return consumer
 
