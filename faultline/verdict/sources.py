@@ -22,9 +22,9 @@ QUIESCENT_SECONDS = 1.0
 
 
 def growing(topic: str) -> Unknown:
-    """Build the error for a source that still grows."""
+    """Build the error for a source that grows while it is judged."""
     return Unknown(
-        f"topic {topic} still grows; stop the generator (scripts/generator_stop.sh) and judge again, "
+        f"topic {topic} grew during the verdict; stop the generator (scripts/generator_stop.sh) and judge again, "
         "or judge the running pipeline with --as-is"
     )
 
