@@ -57,15 +57,11 @@ def memory(environ: Mapping[str, str], question: str) -> tuple[list[str], list[s
     return lines[0].split(), lines[1].split()
 
 
-def configuration(environ: Mapping[str, str]) -> str:
-    """Read the rendered config.yaml."""
-    return Path(environ["FLINK_CONF_DIR"], "config.yaml").read_text(encoding="utf-8")
-
-
 def flags_of(environ: Mapping[str, str], kind: str) -> list[str]:
     """The flags of `env.java.opts.KIND`; with those of `all`, the one that lets a JVM ignore what it does not know."""
     option = f"env.java.opts.{kind}: "
-    found = [line[len(option) :] for line in configuration(environ).splitlines() if line.startswith(option)]
+    lines = Path(environ["FLINK_CONF_DIR"], "config.yaml").read_text(encoding="utf-8").splitlines()
+    found = [line[len(option) :] for line in lines if line.startswith(option)]
     return [*(["-XX:+IgnoreUnrecognizedVMOptions"] if kind == "all" else []), *" ".join(found).split()]
 
 

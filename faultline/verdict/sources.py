@@ -33,12 +33,12 @@ class Quiescence:
     """Stores the end of a topic when created, and later checks whether it has changed."""
 
     def __init__(self, cluster: Cluster, topic: str) -> None:
-        self.cluster, self._topic = cluster, topic
+        self._cluster, self._topic = cluster, topic
         self._first = self._look()
         self._seen_at = time.monotonic()
 
     def _look(self) -> Spans:
-        return self.cluster.spans(self._topic, committed=False)
+        return self._cluster.spans(self._topic, committed=False)
 
     def require(self) -> None:
         """Raise Unknown when the topic has grown; looks again at least QUIESCENT_SECONDS after the first look."""

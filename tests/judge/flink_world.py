@@ -11,7 +11,6 @@ import json
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 from faultline.formats.visit import (
     CLOSING_PREFIX,
@@ -28,7 +27,7 @@ from faultline.formats.visit import (
 from faultline.verdict.flink.clock import Rules
 from faultline.verdict.flink.findings import Names
 from faultline.verdict.flink.judge import FlinkFacts, judge
-from faultline.verdict.flink.reader import visit_rows
+from faultline.verdict.flink.reader import VisitRows
 from faultline.verdict.flink.tables import load_outputs, load_source
 from faultline.verdict.loading import topic_rows
 from faultline.verdict.model import Judgement
@@ -290,7 +289,7 @@ def judge_outputs(
     topics = Topics(source, outputs, markers)
     store = shared_store.get()
     spans = topics.spans(NAMES.visits)
-    parse = partial(visit_rows, window_ms=rules.window_ms)
+    parse = VisitRows(rules.window_ms)
     visits = topic_rows(topics, NAMES.visits, spans, parse, store.folder)
     clocks = load_source(store, visits, spans, rules=rules, arrivals=None)
     outputs_spans = {name: topics.spans(name) for name in (NAMES.windows, NAMES.late, NAMES.rejected)}

@@ -11,7 +11,7 @@ import pytest
 from faultline.formats.verdict import Outcome, Verdict
 from faultline.formats.visit import iso_time
 from faultline.verdict.classic.judge import ClassicFacts, judge
-from faultline.verdict.flink.reader import VISITS, WINDOWS, visit_rows, window_rows
+from faultline.verdict.flink.reader import VISITS, WINDOWS, VisitRows, window_rows
 from faultline.verdict.records import Record, batch_of
 from faultline.verdict.store import Store, open_store
 
@@ -61,11 +61,11 @@ def judged(
     """Judge these windows against SOURCE and more visits, after everything was committed, or up to a position."""
     source = [*(visit(*one) for one in (*SOURCE, *more)), b"junk"]
     tables = (
-        ("visits", VISITS, visit_rows(batch_of(records(source)), WINDOW_MS)),
+        ("visits", VISITS, VisitRows(WINDOW_MS)(batch_of(records(source)))),
         (
             "late",
             VISITS,
-            visit_rows(batch_of(records([one if isinstance(one, bytes) else visit(*one) for one in late])), WINDOW_MS),
+            VisitRows(WINDOW_MS)(batch_of(records([one if isinstance(one, bytes) else visit(*one) for one in late]))),
         ),
         ("windows", WINDOWS, window_rows(batch_of(records([window(*one) for one in windows])), WINDOW_MS)),
     )

@@ -18,7 +18,7 @@ from faultline.settings import ROOT, SettingsError
 
 SETTINGS = cluster_settings()
 MEASURED = measured()
-# Fixed, so that a new measurement changes no test.
+# What the tests expect follows from these: they are fixed, so that a new measurement changes no test.
 FIXED = {
     "flink_cpu_seconds_per_million": 16.0,
     "spark_cpu_seconds_per_million": 5.6,

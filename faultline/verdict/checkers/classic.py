@@ -11,7 +11,7 @@ from faultline.verdict.checker import Checker, Options, Stopwatch, require_whole
 from faultline.verdict.checkers.flink import NOTHING_IS_DUE, FlinkChecker
 from faultline.verdict.classic.judge import ClassicFacts, judge
 from faultline.verdict.cluster import Cluster
-from faultline.verdict.flink.reader import VISITS, WINDOWS, visit_rows, window_rows
+from faultline.verdict.flink.reader import VISITS, WINDOWS, window_rows
 from faultline.verdict.flink.tables import load_source, load_table
 from faultline.verdict.model import Judgement
 from faultline.verdict.sources import Sources
@@ -35,7 +35,7 @@ class ClassicChecker(FlinkChecker):
             committed = self._cluster.group_offsets(self._run.group_id, self.source)
             decided = self._decided() if committed and not caught_up else {}
             tables = (
-                ("late", self._run.late, VISITS, partial(visit_rows, window_ms=window_ms)),
+                ("late", self._run.late, VISITS, self.parse),
                 ("windows", self._run.windows, WINDOWS, partial(window_rows, window_ms=window_ms)),
             )
             outputs = {topic: self._cluster.spans(topic, committed=True) for topic in self._outputs}

@@ -88,40 +88,35 @@ ROUTED = pa.schema(
 )
 
 
-def visit_rows(batch: Batch, window_ms: int) -> pa.RecordBatch:
-    """Turn records of the source into rows of VISITS."""
-    visits = [read_visit(value) for value in batch.values]
-    ids = [None if visit is None else encode(visit.visit_id) for visit in visits]
-    times = [None if visit is None else visit.event_time for visit in visits]
-    return pa.record_batch(
-        [
-            batch.partitions,
-            batch.offsets,
-            pa.array([visit_id and digest(visit_id) for visit_id in ids], pa.uuid()),
-            ids,
-            [visit_id is not None and visit_id.startswith(_CLOSING) for visit_id in ids],
-            times,
-            [None if time is None else time - time % window_ms + window_ms for time in times],
-            batch.timestamps,
-            pa.array(batch.digests, pa.uuid()),
-            [
-                None if visit else sum(REASONS[reason] for reason in refusal_reasons(value))
-                for visit, value in zip(visits, batch.values, strict=True)
-            ],
-        ],
-        schema=VISITS,
-    )
-
-
 @dataclass(frozen=True)
 class VisitRows:
-    """`visit_rows` for one length of windows: two of the same length are equal, and another process can have one."""
+    """Turns records into rows of VISITS: two for windows of one length are equal, and another process can have one."""
 
     window_ms: int
 
     def __call__(self, batch: Batch) -> pa.RecordBatch:
         """Turn records of the source into rows of VISITS."""
-        return visit_rows(batch, self.window_ms)
+        visits = [read_visit(value) for value in batch.values]
+        ids = [None if visit is None else encode(visit.visit_id) for visit in visits]
+        times = [None if visit is None else visit.event_time for visit in visits]
+        return pa.record_batch(
+            [
+                batch.partitions,
+                batch.offsets,
+                pa.array([visit_id and digest(visit_id) for visit_id in ids], pa.uuid()),
+                ids,
+                [visit_id is not None and visit_id.startswith(_CLOSING) for visit_id in ids],
+                times,
+                [None if time is None else time - time % self.window_ms + self.window_ms for time in times],
+                batch.timestamps,
+                pa.array(batch.digests, pa.uuid()),
+                [
+                    None if visit else sum(REASONS[reason] for reason in refusal_reasons(value))
+                    for visit, value in zip(visits, batch.values, strict=True)
+                ],
+            ],
+            schema=VISITS,
+        )
 
 
 def read_visit(value: bytes | None) -> Visit | None:
